@@ -1,0 +1,118 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "tintype",
+    products: [
+        .library(name: "Tintype", targets: ["Tintype"]),
+        .executable(name: "tintype", targets: ["TintypeCommand"]),
+    ],
+    targets: [
+        // Ground: one target per C library.
+        .systemLibrary(
+            name: "CCurl",
+            path: "Sources/CLibraries/CCurl",
+            pkgConfig: "libcurl",
+            providers: [.apt(["libcurl4-openssl-dev"])]
+        ),
+        .systemLibrary(
+            name: "CTurboJPEG",
+            path: "Sources/CLibraries/CTurboJPEG",
+            pkgConfig: "libturbojpeg",
+            providers: [.apt(["libturbojpeg0-dev"])]
+        ),
+        .systemLibrary(
+            name: "CSPNG",
+            path: "Sources/CLibraries/CSPNG",
+            pkgConfig: "spng",
+            providers: [.apt(["libspng-dev"])]
+        ),
+        .systemLibrary(
+            name: "CWebP",
+            path: "Sources/CLibraries/CWebP",
+            pkgConfig: "libwebp",
+            providers: [.apt(["libwebp-dev"])]
+        ),
+        .systemLibrary(
+            name: "CZimg",
+            path: "Sources/CLibraries/CZimg",
+            pkgConfig: "zimg",
+            providers: [.apt(["libzimg-dev"])]
+        ),
+        .systemLibrary(
+            name: "CCrypto",
+            path: "Sources/CLibraries/CCrypto",
+            pkgConfig: "libcrypto",
+            providers: [.apt(["libssl-dev"])]
+        ),
+        .systemLibrary(
+            name: "CXXHash",
+            path: "Sources/CLibraries/CXXHash",
+            pkgConfig: "libxxhash",
+            providers: [.apt(["libxxhash-dev"])]
+        ),
+        .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
+
+        // Floor 1
+        .target(name: "TintypeImage"),
+        .target(name: "TintypeConcurrency", dependencies: ["CShims"]),
+
+        // Floor 2
+        .target(
+            name: "TintypeCoding",
+            dependencies: ["TintypeImage", "TintypeConcurrency", "CTurboJPEG", "CSPNG", "CWebP"]
+        ),
+        .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
+        .target(name: "TintypeCaching", dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CXXHash"]),
+        .target(name: "TintypeDownloading", dependencies: ["TintypeConcurrency", "CCurl"]),
+
+        // Floor 3
+        .target(
+            name: "Tintype",
+            dependencies: [
+                "TintypeImage", "TintypeConcurrency", "TintypeCoding", "TintypeTransforms", "TintypeCaching",
+                "TintypeDownloading",
+            ]
+        ),
+
+        // Floor 4
+        .executableTarget(name: "TintypeCommand", dependencies: ["Tintype"]),
+
+        // Tests
+        .target(name: "TestSupport", dependencies: ["TintypeConcurrency", "CShims"], path: "Tests/TestSupport"),
+        .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage"]),
+        .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),
+        .testTarget(name: "TintypeCodingTests", dependencies: ["TintypeCoding", "TintypeImage", "TestSupport"]),
+        .testTarget(
+            name: "TintypeTransformsTests",
+            dependencies: ["TintypeTransforms", "TintypeCoding", "TintypeImage", "TestSupport"]
+        ),
+        .testTarget(
+            name: "TintypeCachingTests",
+            dependencies: ["TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport"]
+        ),
+        .testTarget(
+            name: "TintypeDownloadingTests",
+            dependencies: ["TintypeDownloading", "TintypeConcurrency", "TestSupport"]
+        ),
+        .testTarget(name: "TintypeTests", dependencies: ["Tintype", "TestSupport"]),
+        .testTarget(name: "TintypeCommandTests", dependencies: ["TintypeCommand", "Tintype", "TestSupport"]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+// One policy for every Swift target, written once.
+for target in package.targets where target.type != .system && target.name != "CShims" {
+    target.swiftSettings =
+        (target.swiftSettings ?? []) + [
+            .enableUpcomingFeature("ExistentialAny"),
+            .enableUpcomingFeature("MemberImportVisibility"),
+            .enableUpcomingFeature("InternalImportsByDefault"),
+            .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+            .treatAllWarnings(as: .error),
+        ]
+    // The thread sanitizer does not see the standard library's `Mutex`; see `Locked`.
+    if Context.environment["SANITIZE_THREAD"] != nil {
+        target.swiftSettings?.append(.define("SANITIZE_THREAD"))
+    }
+}

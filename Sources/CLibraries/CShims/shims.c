@@ -1,0 +1,15 @@
+#include "CShims.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+int cshims_eventfd(void) {
+    return eventfd(0, EFD_CLOEXEC);
+}
+
+void cshims_set_thread_name(const char *name) {
+    char truncated[16] = {0};
+    strncpy(truncated, name, sizeof(truncated) - 1);
+    pthread_setname_np(pthread_self(), truncated);
+}

@@ -1,0 +1,6 @@
+#ifndef CZIMG_SHIM_H
+#define CZIMG_SHIM_H
+
+#include <zimg.h>
+
+#endif

@@ -1,0 +1,30 @@
+/// Why bytes could not be made into a picture, or a picture into bytes.
+public struct CodingError: Error, Sendable, CustomStringConvertible {
+    /// The kinds of failure; more may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Value: String, Sendable {
+            case unknownFormat
+        }
+
+        private let value: Value
+
+        /// The stable name of the code.
+        public var description: String { self.value.rawValue }
+
+        /// The bytes are no known picture format.
+        public static let unknownFormat = Code(value: .unknownFormat)
+    }
+
+    /// What kind of failure it was.
+    public let code: Code
+    /// What happened and what to do, in a full sentence.
+    public let message: String
+
+    /// Creates an error.
+    public init(code: Code, message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    public var description: String { "\(self.code): \(self.message)" }
+}

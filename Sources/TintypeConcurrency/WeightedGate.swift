@@ -1,0 +1,62 @@
+/// Lets operations run side by side while the sum of their weights stays within a capacity.
+///
+/// The loader weighs each decode by the bytes of pixels it will allocate, so that the gate
+/// bounds the memory of all decodes together. Operations enter in the order in which they
+/// came: a heavy one is never overtaken by lighter ones behind it.
+public final class WeightedGate: Sendable {
+    private let state: Locked<WeightedGateState>
+
+    /// Creates a gate for a total weight of `capacity`, which is at least 1.
+    public init(capacity: Int) {
+        self.state = Locked(WeightedGateState(capacity: max(1, capacity)))
+    }
+
+    /// The weight that is inside now.
+    public var usedWeight: Int { self.state.withLock { $0.used } }
+
+    /// The number of operations that wait to enter.
+    public var waiterCount: Int { self.state.withLock { $0.waiterCount } }
+
+    /// Runs `operation` once `weight` fits, and gives the weight back when it ends.
+    ///
+    /// - Parameters:
+    ///   - weight: At least 0. More than the whole capacity counts as the capacity, so that
+    ///     such an operation runs alone instead of never.
+    ///   - operation: Runs in the caller's task.
+    /// - Returns: What the operation returned.
+    /// - Throws: `CancellationError` when the caller is cancelled while it waits, or what
+    ///   the operation throws.
+    public func withWeight<Result>(
+        _ weight: Int,
+        operation: () async throws -> Result
+    ) async throws -> Result {
+        let weight = min(max(0, weight), self.state.withLock { $0.capacity })
+        try await self.enter(weight)
+        defer { self.leave(weight) }
+        return try await operation()
+    }
+
+    private func enter(_ weight: Int) async throws {
+        let id = self.state.withLock { $0.makeWaiterID() }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let action = self.state.withLock { state in
+                    Task.isCancelled ? .refuse : state.enter(id: id, weight: weight, continuation: continuation)
+                }
+                switch action {
+                case .proceed: continuation.resume()
+                case .wait: break
+                case .refuse: continuation.resume(throwing: CancellationError())
+                }
+            }
+        } onCancel: {
+            let (cancelled, admitted) = self.state.withLock { $0.cancel(id: id) }
+            cancelled?.resume(throwing: CancellationError())
+            for continuation in admitted { continuation.resume() }
+        }
+    }
+
+    private func leave(_ weight: Int) {
+        for continuation in self.state.withLock({ $0.leave(weight: weight) }) { continuation.resume() }
+    }
+}

@@ -1,0 +1,14 @@
+public import FoundationEssentials
+
+/// An embedded ICC profile, kept because it was asked for.
+///
+/// A class, so that a picture stays small: most have none.
+public final class ColorProfile: Sendable {
+    /// The profile as stored, in the format of ICC.1.
+    public let data: Data
+
+    /// Wraps the bytes of a profile.
+    public init(data: Data) {
+        self.data = data
+    }
+}

@@ -1,0 +1,43 @@
+/// A picture as a value: shared, immutable pixels and what is known about them.
+///
+/// Copying is free. Pixels are upright and in sRGB unless the decode options said otherwise.
+public struct Image: Sendable {
+    /// The pixels.
+    public let pixels: PixelBuffer
+    /// The turn that is still to be applied: `.up` unless the decode options kept the stored frame.
+    public let orientation: Orientation
+    /// The encoded format that the picture came from, or `nil` for one made in memory.
+    public let sourceFormat: ImageFormat?
+    /// The profile of the pixels, or `nil` for sRGB.
+    public let colorProfile: ColorProfile?
+
+    /// Wraps pixels as a picture.
+    public init(
+        pixels: PixelBuffer,
+        orientation: Orientation = .up,
+        sourceFormat: ImageFormat? = nil,
+        colorProfile: ColorProfile? = nil
+    ) {
+        self.pixels = pixels
+        self.orientation = orientation
+        self.sourceFormat = sourceFormat
+        self.colorProfile = colorProfile
+    }
+
+    /// The width in pixels.
+    public var width: Int { self.pixels.width }
+    /// The height in pixels.
+    public var height: Int { self.pixels.height }
+    /// Whether the pixels have an alpha sample.
+    public var hasAlpha: Bool { self.pixels.format.hasAlpha }
+
+    /// The same picture with other pixels, which are upright.
+    public func replacingPixels(_ pixels: PixelBuffer, orientation: Orientation) -> Image {
+        Image(
+            pixels: pixels,
+            orientation: orientation,
+            sourceFormat: self.sourceFormat,
+            colorProfile: self.colorProfile
+        )
+    }
+}

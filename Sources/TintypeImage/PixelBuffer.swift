@@ -1,0 +1,85 @@
+import Glibc
+
+/// The pixels of a picture: immutable, reference-counted, in one aligned block.
+///
+/// A class, so that copying a picture is free and a cache can hold it weakly.
+public final class PixelBuffer: Sendable {
+    /// Where the planes lie.
+    public let layout: PixelLayout
+    /// Written only while `init` runs, before any other thread can know of it; read-only
+    /// from then on until `deinit`.
+    private nonisolated(unsafe) let base: UnsafeMutableRawPointer
+
+    /// How the samples lie in memory.
+    public var format: PixelFormat { self.layout.format }
+    /// The width in pixels.
+    public var width: Int { self.layout.width }
+    /// The height in pixels.
+    public var height: Int { self.layout.height }
+    /// The bytes that the pixels occupy, padding included: the cost of the buffer in a cache.
+    public var byteCount: Int { self.layout.byteCount }
+
+    /// Allocates a buffer and lets `fill` write its pixels.
+    ///
+    /// - Parameters:
+    ///   - layout: The size and format of the pixels.
+    ///   - fill: Writes all planes. The bytes are zero before it runs.
+    /// - Throws: `ImageError.Code.outOfMemory`, or what `fill` throws.
+    public convenience init(
+        _ layout: PixelLayout,
+        filling fill: (inout MutableRawSpan) throws -> Void
+    ) throws {
+        try self.init(
+            layout,
+            fillingUnsafely: { bytes in
+                bytes.initializeMemory(as: UInt8.self, repeating: 0)
+                var span = MutableRawSpan(_unsafeBytes: bytes)
+                try fill(&span)
+            }
+        )
+    }
+
+    /// Allocates a buffer and lets `fill` write its pixels, without zeroing them first.
+    ///
+    /// `fill` must write every byte of every row that is not padding.
+    package init(
+        _ layout: PixelLayout,
+        fillingUnsafely fill: (UnsafeMutableRawBufferPointer) throws -> Void
+    ) throws {
+        var base: UnsafeMutableRawPointer?
+        guard posix_memalign(&base, PixelLayout.alignment, layout.byteCount) == 0, let base else {
+            throw ImageError(
+                code: .outOfMemory,
+                message:
+                    "There is no memory for \(layout.byteCount) bytes of pixels; lower the limits or the number of lanes."
+            )
+        }
+        do {
+            try fill(UnsafeMutableRawBufferPointer(start: base, count: layout.byteCount))
+        } catch {
+            free(base)
+            throw error
+        }
+        self.layout = layout
+        self.base = base
+    }
+
+    deinit {
+        free(self.base)
+    }
+
+    /// Calls `body` with the bytes of all planes; `layout` says where each lies.
+    public func withBytes<Result, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let bytes = UnsafeRawBufferPointer(start: self.base, count: self.layout.byteCount)
+        return try body(bytes.bytes)
+    }
+
+    /// Calls `body` with the memory of all planes, for C libraries.
+    package func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(UnsafeRawBufferPointer(start: self.base, count: self.layout.byteCount))
+    }
+}

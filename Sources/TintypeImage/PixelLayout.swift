@@ -1,0 +1,73 @@
+/// Where the planes of a picture lie in one block of memory.
+///
+/// Rows start at multiples of 64 bytes, so that SIMD code can load them whole.
+public struct PixelLayout: Sendable, Hashable {
+    /// One plane of a picture.
+    public struct Plane: Sendable, Hashable {
+        /// The first byte of the plane within the block.
+        public let offset: Int
+        /// The distance between the starts of two rows, in bytes.
+        public let bytesPerRow: Int
+        /// The width in samples of this plane.
+        public let width: Int
+        /// The height in rows of this plane.
+        public let height: Int
+        /// The bytes of a row that hold samples; the rest is padding.
+        public let usedBytesPerRow: Int
+    }
+
+    /// The alignment of the block and of each row, in bytes.
+    public static let alignment = 64
+
+    /// How the samples lie in memory.
+    public let format: PixelFormat
+    /// The width in pixels.
+    public let width: Int
+    /// The height in pixels.
+    public let height: Int
+    /// The planes, in the format's order.
+    public let planes: [Plane]
+    /// The size of the whole block in bytes.
+    public let byteCount: Int
+
+    /// Lays out a picture of `width` by `height` pixels.
+    ///
+    /// - Throws: `ImageError.Code.invalidSize` when a side is under 1 or the size overflows.
+    public init(format: PixelFormat, width: Int, height: Int) throws(ImageError) {
+        var planes: [Plane] = []
+        var end = 0
+        for plane in format.planes {
+            guard let next = Plane(plane, at: end, width: width, height: height) else {
+                throw ImageError(
+                    code: .invalidSize,
+                    message: "A picture of \(width)x\(height) pixels can't be laid out; check its size first."
+                )
+            }
+            end = next.offset + next.bytesPerRow * next.height
+            planes.append(next)
+        }
+        self.format = format
+        self.width = width
+        self.height = height
+        self.planes = planes
+        self.byteCount = end
+    }
+}
+
+extension PixelLayout.Plane {
+    /// The plane of a picture, or `nil` when a side is under 1 or a size overflows.
+    fileprivate init?(_ plane: PlaneFormat, at offset: Int, width: Int, height: Int) {
+        guard width > 0, height > 0, width <= Int(Int32.max), height <= Int(Int32.max) else { return nil }
+        let columns = (width + plane.horizontalSubsampling - 1) / plane.horizontalSubsampling
+        let rows = (height + plane.verticalSubsampling - 1) / plane.verticalSubsampling
+        let used = columns * plane.bytesPerPixel
+        let bytesPerRow = (used + PixelLayout.alignment - 1) / PixelLayout.alignment * PixelLayout.alignment
+        let (size, overflow) = bytesPerRow.multipliedReportingOverflow(by: rows)
+        guard !overflow, !offset.addingReportingOverflow(size).overflow else { return nil }
+        self.offset = offset
+        self.bytesPerRow = bytesPerRow
+        self.width = columns
+        self.height = rows
+        self.usedBytesPerRow = used
+    }
+}

@@ -1,0 +1,33 @@
+/// Why a picture could not be transformed.
+public struct TransformError: Error, Sendable, CustomStringConvertible {
+    /// The kinds of failure; more may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Value: String, Sendable {
+            case invalidSize
+            case failed
+        }
+
+        private let value: Value
+
+        /// The stable name of the code.
+        public var description: String { self.value.rawValue }
+
+        /// A target size is under 1 pixel.
+        public static let invalidSize = Code(value: .invalidSize)
+        /// The library that does the work refused it.
+        public static let failed = Code(value: .failed)
+    }
+
+    /// What kind of failure it was.
+    public let code: Code
+    /// What happened and what to do, in a full sentence.
+    public let message: String
+
+    /// Creates an error.
+    public init(code: Code, message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    public var description: String { "\(self.code): \(self.message)" }
+}
