@@ -7,7 +7,7 @@ import TintypeConcurrency
 /// to libcurl is a job of the actor. The thread starts with the first transfer and ends when
 /// the actor goes away. Transfers keep the actor alive until they end.
 public actor DownloadActor {
-    private nonisolated let loop: CurlLoop
+    nonisolated let loop: CurlLoop
     private nonisolated let files = FileReader()
     private nonisolated let fileFlights = Coalescer<DownloadRequest, DownloadResponse, TransferProgress>()
     private nonisolated let configuration: Configuration

@@ -105,7 +105,10 @@ final class TransferEngine: @unchecked Sendable {
     func drive() {
         repeat {
             self.startReady()
-            guard !self.active.isEmpty else { return }
+            guard !self.active.isEmpty else {
+                self.nextDeadline = nil
+                return
+            }
             var running: CInt = 0
             curl_multi_perform(self.multi, &running)
         } while self.completeFinished()
