@@ -14,6 +14,11 @@ final class ChildProcess: Sendable {
     /// The shell must not keep the program's descriptors open: a client would wait at a port whose server has died.
     private static let script = #""$@" & child=$!; exec 3>&- 4>&-; read -r _; kill "$child" 2>/dev/null; wait "$child""#
 
+    /// Held while a process is started, and by those who open descriptors that can't be made close-on-exec at once.
+    ///
+    /// A child that got hold of another test's connection would keep it open.
+    static let starting = Locked(())
+
     private let state: Locked<State?>
 
     /// Starts `arguments[0]`, which is a full path.
@@ -90,7 +95,11 @@ final class ChildProcess: Sendable {
         let program = arguments[0]
         var process = pid_t()
         let code = self.withCStrings(arguments) { arguments in
-            self.withCStrings(variables) { posix_spawn(&process, program, &actions, &attributes, arguments, $0) }
+            self.withCStrings(variables) { variables in
+                self.starting.withLock { _ in
+                    posix_spawn(&process, program, &actions, &attributes, arguments, variables)
+                }
+            }
         }
         guard code == 0 else { throw TestSupportError("\(arguments[0]) could not be started: errno \(code).") }
         return process

@@ -18,7 +18,7 @@ final class FaultyServer: Sendable {
 
     init(_ responses: [String: FaultyResponse], acceptsConnections: Bool) throws {
         self.record = FaultyRecord(responses: responses)
-        (self.listener, self.port) = try LoopbackSocket.listen(backlog: acceptsConnections ? 511 : 0, isBlocking: true)
+        (self.listener, self.port) = try LoopbackSocket.listen(backlog: acceptsConnections ? 511 : 0)
         guard acceptsConnections else { return }
         self.start(name: "faulty-accept") { self.accept() }
     }
@@ -36,6 +36,7 @@ final class FaultyServer: Sendable {
             return state.threads
         }
         self.stopping.open()
+        // Clients that come from now on are refused.
         shutdown(self.listener, CInt(SHUT_RDWR))
         for thread in threads { thread.join() }
     }
@@ -49,13 +50,14 @@ final class FaultyServer: Sendable {
     }
 
     private func accept() {
-        while true {
-            let connection = Glibc.accept(self.listener, nil, nil)
-            if connection < 0 {
-                if errno == EINTR || errno == ECONNABORTED { continue }
-                return
+        while self.waitForConnection() {
+            let connection = ChildProcess.starting.withLock { _ in
+                let connection = Glibc.accept(self.listener, nil, nil)
+                if connection >= 0 { _ = fcntl(connection, F_SETFD, FD_CLOEXEC) }
+                return connection
             }
-            _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
+            // The client may have left before we came.
+            guard connection >= 0 else { continue }
             self.record.update { $0.connections += 1 }
             let isServed = self.state.withLock { state -> Bool in
                 guard !state.isStopped else { return false }
@@ -68,6 +70,16 @@ final class FaultyServer: Sendable {
             }
             self.start(name: "faulty-serve") { FaultyConnection(connection, server: self).serve() }
         }
+    }
+
+    /// Returns true when there is somebody to accept, and false when the origin stops.
+    private func waitForConnection() -> Bool {
+        var sources = [
+            pollfd(fd: self.listener, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: self.stopping.descriptor, events: Int16(POLLIN), revents: 0),
+        ]
+        while poll(&sources, nfds_t(sources.count), -1) < 0, errno == EINTR {}
+        return sources[1].revents == 0
     }
 
     private func start(name: String, _ main: @escaping @Sendable () -> Void) {

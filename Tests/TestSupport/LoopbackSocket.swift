@@ -5,7 +5,7 @@ enum LoopbackSocket {
     /// A socket that listens on a free port.
     ///
     /// It is listening before this returns, so a client that connects at once is never refused.
-    static func listen(backlog: CInt = 511, isBlocking: Bool) throws -> (descriptor: CInt, port: Int) {
+    static func listen(backlog: CInt = 511) throws -> (descriptor: CInt, port: Int) {
         let descriptor = try self.make()
         var address = self.address(port: 0)
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -20,11 +20,12 @@ enum LoopbackSocket {
             close(descriptor)
             throw TestSupportError("No port of 127.0.0.1 could be opened: errno \(code).")
         }
-        if !isBlocking { _ = fcntl(descriptor, F_SETFL, O_NONBLOCK) }
+        // nginx expects it so of a port that is handed to it.
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
         return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
     }
 
-    /// A connection to a port of this machine.
+    /// A connection to a port of this machine, whose reads end after ten seconds.
     static func connect(port: Int) throws -> CInt {
         let descriptor = try self.make()
         var address = self.address(port: port)
@@ -38,6 +39,8 @@ enum LoopbackSocket {
             close(descriptor)
             throw TestSupportError("127.0.0.1:\(port) could not be reached: errno \(code).")
         }
+        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         return descriptor
     }
 

@@ -35,9 +35,9 @@ public final class NginxOrigin: Sendable {
         let folder = try TemporaryDirectory(prefix: "tintype-nginx")
         // We open the ports and hand them over open, as nginx itself does when it is replaced without a pause: no other
         // program can take a port in between, and clients may connect before nginx is ready.
-        let plain = try LoopbackSocket.listen(isBlocking: false)
+        let plain = try LoopbackSocket.listen()
         defer { close(plain.descriptor) }
-        let tls = try servesTLS ? LoopbackSocket.listen(isBlocking: false) : nil
+        let tls = try servesTLS ? LoopbackSocket.listen() : nil
         defer { if let tls { close(tls.descriptor) } }
         if servesTLS { try Self.makeCertificate(in: folder) }
         let configuration = Self.configuration(folder: folder.path, port: plain.port, tlsPort: tls?.port)

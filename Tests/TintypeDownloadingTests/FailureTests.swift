@@ -92,6 +92,14 @@ struct FailureTests {
         #expect(error.underlyingError as? CurlError != nil)
     }
 
+    @Test func `nginx that was stopped does not answer`() async throws {
+        let origin = try NginxOrigin(files: ["a": Data([1])])
+        #expect(try await self.downloader.body(at: origin.url("/a")) == Data([1]))
+        #expect(try origin.requestCount(for: "/a") == 1)
+        origin.stop()
+        #expect(try await self.downloader.error(at: origin.url("/a")).code == .cannotConnect)
+    }
+
     @Test func `an unknown host is not found`() async throws {
         let error = try await self.downloader.error(at: url("http://tintype.invalid/a.jpg"))
         #expect(error.code == .hostNotFound)

@@ -29,6 +29,13 @@ extension DownloadActor {
     }
 }
 
+extension Result {
+    /// Whether the result is that of a cancelled task.
+    var isCancellation: Bool {
+        if case .failure(let error) = self { error is CancellationError } else { false }
+    }
+}
+
 /// Keeps what an observer was shown.
 final class Recorder<Element: Sendable>: Sendable {
     private let state = Locked([Element]())

@@ -143,7 +143,26 @@ struct TransferTests {
         #expect(Set(requests.map(\.connection)).count <= 6)
     }
 
-    @Test func `TLS without HTTP 2 is measured`() async throws {
+    @Test func `cancelling an HTTP 2 transfer leaves its connection to others`() async throws {
+        let origin = try NginxOrigin(files: ["big": Data(count: 40_000_000), "a": Data([1])], servesTLS: true)
+        let downloader = self.downloader
+        let hasBegun = Gate()
+        let big = DownloadRequest(url: origin.tlsURL("/big"), allowsInvalidCertificates: true)
+        let task = Task {
+            try await downloader.response(for: big) { _ in Task { await hasBegun.open() } }
+        }
+        await hasBegun.wait()
+        task.cancel()
+        let isCancelled = await task.result.isCancellation
+        let small = DownloadRequest(url: origin.tlsURL("/a"), allowsInvalidCertificates: true)
+        let response = try await downloader.response(for: small)
+        // On a quick machine all of it may have arrived before.
+        if isCancelled { #expect(await downloader.counters.cancelled == 1) }
+        #expect(response.body == Data([1]))
+        #expect(response.metrics.connectionReused)
+    }
+
+    @Test func `TLS is measured`() async throws {
         let origin = try NginxOrigin(files: ["a": Data([1])], servesTLS: true)
         var request = DownloadRequest(url: origin.tlsURL("/a"))
         request.allowsInvalidCertificates = true
