@@ -78,6 +78,14 @@ let package = Package(
         // Floor 4
         .executableTarget(name: "TintypeCommand", dependencies: ["Tintype"]),
 
+        // Benchmarks
+        .target(name: "CAllocationCounter", path: "Benchmarks/CAllocationCounter"),
+        .executableTarget(
+            name: "TintypeBenchmarks",
+            dependencies: ["TintypeConcurrency", "CAllocationCounter"],
+            path: "Benchmarks/TintypeBenchmarks"
+        ),
+
         // Tests
         .target(name: "TestSupport", dependencies: ["TintypeConcurrency", "CShims"], path: "Tests/TestSupport"),
         .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage"]),
@@ -102,7 +110,8 @@ let package = Package(
 )
 
 // One policy for every Swift target, written once.
-for target in package.targets where target.type != .system && target.name != "CShims" {
+let cTargets = ["CShims", "CAllocationCounter"]
+for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [
             .enableUpcomingFeature("ExistentialAny"),
