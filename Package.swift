@@ -88,7 +88,7 @@ let package = Package(
 
         // Tests
         .target(name: "TestSupport", dependencies: ["TintypeConcurrency", "CShims"], path: "Tests/TestSupport"),
-        .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage"]),
+        .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage", "TestSupport"]),
         .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),
         .testTarget(name: "TintypeCodingTests", dependencies: ["TintypeCoding", "TintypeImage", "TestSupport"]),
         .testTarget(

@@ -1,9 +1,12 @@
+public import TintypeImage
+
 /// Why bytes could not be made into a picture, or a picture into bytes.
 public struct CodingError: Error, Sendable, CustomStringConvertible {
     /// The kinds of failure; more may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
-            case unknownFormat
+            case notAnImage, unsupportedFormat, unsupportedFeature, corrupt, truncated
+            case tooManyPixels, sideTooLong, tooManyBytes, invalidOptions, encodingFailed, outOfMemory
         }
 
         private let value: Value
@@ -11,20 +14,72 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
         /// The stable name of the code.
         public var description: String { self.value.rawValue }
 
-        /// The bytes are no known picture format.
-        public static let unknownFormat = Code(value: .unknownFormat)
+        /// The bytes are no picture of any known format.
+        public static let notAnImage = Code(value: .notAnImage)
+        /// The format is known, but no registered coder reads or writes it.
+        public static let unsupportedFormat = Code(value: .unsupportedFormat)
+        /// The coder knows the format, but not the variant that the bytes use.
+        public static let unsupportedFeature = Code(value: .unsupportedFeature)
+        /// The bytes break the rules of their format.
+        public static let corrupt = Code(value: .corrupt)
+        /// The end of the picture is missing.
+        public static let truncated = Code(value: .truncated)
+        /// The header declares more pixels than the limits allow.
+        public static let tooManyPixels = Code(value: .tooManyPixels)
+        /// The header declares a longer side than the limits allow.
+        public static let sideTooLong = Code(value: .sideTooLong)
+        /// There are more encoded bytes than the limits allow.
+        public static let tooManyBytes = Code(value: .tooManyBytes)
+        /// An option makes no sense for this picture.
+        public static let invalidOptions = Code(value: .invalidOptions)
+        /// The encoder refused the picture.
+        public static let encodingFailed = Code(value: .encodingFailed)
+        /// The system refused memory.
+        public static let outOfMemory = Code(value: .outOfMemory)
     }
 
     /// What kind of failure it was.
     public let code: Code
     /// What happened and what to do, in a full sentence.
     public let message: String
+    /// The format at hand, where it was recognised.
+    public let format: ImageFormat?
 
     /// Creates an error.
-    public init(code: Code, message: String) {
+    public init(code: Code, message: String, format: ImageFormat? = nil) {
         self.code = code
         self.message = message
+        self.format = format
     }
 
     public var description: String { "\(self.code): \(self.message)" }
+}
+
+extension CodingError {
+    /// The bytes break the rules of `format`; `reason` is what its library said.
+    static func corrupt(_ format: ImageFormat, _ reason: String) -> CodingError {
+        CodingError(
+            code: .corrupt,
+            message: "The \(format) data is damaged (\(reason)); get it again from its source.",
+            format: format
+        )
+    }
+
+    /// The end of the bytes is missing.
+    static func truncated(_ format: ImageFormat) -> CodingError {
+        CodingError(
+            code: .truncated,
+            message: "The \(format) data ends too early; get it again, or allow truncated pictures.",
+            format: format
+        )
+    }
+
+    /// A memory request for codec state failed.
+    static func outOfMemory(_ format: ImageFormat) -> CodingError {
+        CodingError(
+            code: .outOfMemory,
+            message: "There is no memory to code the \(format) picture; lower the limits or the number of lanes.",
+            format: format
+        )
+    }
 }

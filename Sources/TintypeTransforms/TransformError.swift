@@ -3,8 +3,7 @@ public struct TransformError: Error, Sendable, CustomStringConvertible {
     /// The kinds of failure; more may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
-            case invalidSize
-            case failed
+            case invalidSize, failed
         }
 
         private let value: Value

@@ -1,0 +1,88 @@
+public import FoundationEssentials
+import TintypeConcurrency
+public import TintypeImage
+
+/// The coders that a loader uses: the last one registered is asked first.
+public final class CoderRegistry: Sendable {
+    /// Names a registration, to take it back.
+    public struct Token: Sendable, Hashable {
+        fileprivate let id: UInt64
+    }
+
+    private struct State {
+        var coders: [(id: UInt64, coder: any ImageCoder)] = []
+        var lastID: UInt64 = 0
+    }
+
+    private let state = Locked(State())
+
+    /// Creates a registry, by default with all coders of this library.
+    public init(coders: [any ImageCoder] = [WebPCoder(), PNGCoder(), JPEGCoder()]) {
+        for coder in coders { self.register(coder) }
+    }
+
+    /// Adds a coder that is asked before all that are there.
+    @discardableResult
+    public func register(_ coder: any ImageCoder) -> Token {
+        self.state.withLock { state in
+            state.lastID += 1
+            state.coders.append((state.lastID, coder))
+            return Token(id: state.lastID)
+        }
+    }
+
+    /// Takes a registration back; a token that was taken back before does nothing.
+    public func unregister(_ token: Token) {
+        self.state.withLock { $0.coders.removeAll { $0.id == token.id } }
+    }
+
+    /// The coder for the format that the bytes have.
+    ///
+    /// - Throws: `CodingError` that names the format, where it is known.
+    public func coder(decoding data: Data) throws(CodingError) -> any ImageCoder {
+        guard let format = ImageFormat(sniffing: data) else { throw Self.notAnImage(data) }
+        guard let coder = self.last(where: { $0.decodableFormats.contains(format) }) else {
+            throw CodingError(
+                code: .unsupportedFormat,
+                message: "The data is \(format), which no registered coder reads; register one or convert the picture.",
+                format: format
+            )
+        }
+        return coder
+    }
+
+    /// The coder that writes `format`.
+    ///
+    /// - Throws: `CodingError.Code.unsupportedFormat`.
+    public func coder(encoding format: ImageFormat) throws(CodingError) -> any ImageCoder {
+        guard let coder = self.last(where: { $0.encodableFormats.contains(format) }) else {
+            throw CodingError(
+                code: .unsupportedFormat,
+                message: "No registered coder writes \(format); register one or choose another format.",
+                format: format
+            )
+        }
+        return coder
+    }
+
+    private func last(where matches: (any ImageCoder) -> Bool) -> (any ImageCoder)? {
+        // The coders are asked outside the lock: they are the user's code.
+        self.state.withLock { $0.coders }.last { matches($0.coder) }?.coder
+    }
+
+    /// Says what the bytes look like, because a page instead of a picture is the usual cause.
+    private static func notAnImage(_ data: Data) -> CodingError {
+        let start = String(decoding: data.prefix(256), as: UTF8.self).lowercased()
+        let what =
+            if data.isEmpty {
+                "there are no bytes"
+            } else if start.contains("<html") || start.contains("<!doctype") {
+                "it looks like an HTML page; check the URL"
+            } else if let first = start.first(where: { !$0.isWhitespace }), first == "{" || first == "[" {
+                "it looks like JSON; check the URL"
+            } else {
+                "no known signature matches; check the source"
+            }
+        return CodingError(code: .notAnImage, message: "The data is not a picture: \(what).")
+    }
+}

@@ -1,0 +1,36 @@
+/// How bytes become pixels.
+public struct DecodeOptions: Sendable, Hashable {
+    /// What the picture may cost.
+    public var limits: DecodingLimits
+    /// The stored size that the caller can do with: a coder that can decode to a smaller size
+    /// cheaply gives any size that is at least this large on both sides. `nil` is full size.
+    public var sufficientSize: PixelSize?
+    /// Whether a picture whose end is missing is decoded as far as it goes. What is missing is
+    /// black, or transparent where the picture has alpha.
+    public var allowsTruncated: Bool
+
+    /// Options for a full-size, complete picture.
+    public init(
+        limits: DecodingLimits = DecodingLimits(),
+        sufficientSize: PixelSize? = nil,
+        allowsTruncated: Bool = false
+    ) {
+        self.limits = limits
+        self.sufficientSize = sufficientSize
+        self.allowsTruncated = allowsTruncated
+    }
+}
+
+/// A width and a height in pixels.
+public struct PixelSize: Sendable, Hashable {
+    /// The width in pixels.
+    public var width: Int
+    /// The height in pixels.
+    public var height: Int
+
+    /// Creates a size.
+    public init(width: Int, height: Int) {
+        self.width = width
+        self.height = height
+    }
+}

@@ -1,0 +1,63 @@
+public import FoundationEssentials
+public import TintypeImage
+
+/// What the start of a file says about its picture, without decoding pixels.
+public struct ImageHeader: Sendable {
+    /// The encoded format.
+    public var format: ImageFormat
+    /// The width as stored.
+    public var pixelWidth: Int
+    /// The height as stored.
+    public var pixelHeight: Int
+    /// The turn that makes the stored pixels upright.
+    public var orientation: Orientation = .up
+    /// Whether the format and its chunks announce transparency.
+    public var hasAlpha = false
+    /// The bits of one stored sample.
+    public var bitDepth = 8
+    /// The embedded ICC profile as stored.
+    public var colorProfile: Data?
+    /// The frames and their timing; one frame for stills.
+    public var animation = AnimationTiming()
+    /// The bytes that the codec itself needs while it decodes, besides the pixels it gives out.
+    public var codecByteCount = 0
+
+    /// Describes a picture of a size; set the rest as it is found.
+    public init(format: ImageFormat, pixelWidth: Int, pixelHeight: Int) {
+        self.format = format
+        self.pixelWidth = pixelWidth
+        self.pixelHeight = pixelHeight
+    }
+
+    /// The width and height of the upright picture.
+    public var uprightSize: (width: Int, height: Int) {
+        self.orientation.uprightSize(width: self.pixelWidth, height: self.pixelHeight)
+    }
+}
+
+/// How many frames a picture has and how long each is shown.
+public struct AnimationTiming: Sendable, Hashable {
+    /// The shortest delay that is taken as meant; shorter ones become ``replacementDuration``.
+    static let shortestDuration = 11
+    /// What browsers show for delays that are too short to be meant, in milliseconds.
+    static let replacementDuration = 100
+
+    /// How often the frames are shown, as stored: 0 is forever, 1 for stills.
+    public var loopCount = 1
+    /// Milliseconds that each frame is shown; empty for stills.
+    public var durations: [Int] = []
+
+    /// Creates the timing of a still picture.
+    public init() {}
+
+    /// The number of frames: 1 for stills.
+    public var frameCount: Int { max(1, self.durations.count) }
+
+    /// Adds a frame that is stored with a delay of `milliseconds`.
+    ///
+    /// Under 11 ms becomes 100 ms, as in browsers: such files were made for old viewers
+    /// that could not draw faster.
+    mutating func appendFrame(milliseconds: Int) {
+        self.durations.append(milliseconds < Self.shortestDuration ? Self.replacementDuration : milliseconds)
+    }
+}

@@ -1,0 +1,45 @@
+import CWebP
+import TintypeImage
+
+/// One libwebp animation decoder over the bytes of one file; freed with the value.
+///
+/// The bytes must outlive it: use it inside the closure that lends them.
+struct WebPAnimationDecompressor: ~Copyable {
+    private let decoder: OpaquePointer
+
+    init(_ bytes: UnsafeRawBufferPointer) throws(CodingError) {
+        var options = WebPAnimDecoderOptions()
+        guard WebPAnimDecoderOptionsInit(&options) != 0 else { throw .outOfMemory(.webp) }
+        options.color_mode = MODE_RGBA
+        var data = WebPData(bytes: bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), size: bytes.count)
+        guard let decoder = WebPAnimDecoderNew(&data, &options) else {
+            throw .corrupt(.webp, "its frames can't be read")
+        }
+        self.decoder = decoder
+    }
+
+    deinit {
+        WebPAnimDecoderDelete(self.decoder)
+    }
+
+    /// The first frame as it looks on the canvas.
+    borrowing func firstFrame(header: ImageHeader) throws -> PixelBuffer {
+        var frame: UnsafeMutablePointer<UInt8>?
+        var timestamp: CInt = 0
+        guard WebPAnimDecoderGetNext(self.decoder, &frame, &timestamp) != 0, let frame else {
+            throw CodingError.corrupt(.webp, "its first frame can't be decoded")
+        }
+        let layout = try PixelLayout(format: .rgba8, width: header.pixelWidth, height: header.pixelHeight)
+        let plane = layout.planes[0]
+        return try PixelBuffer(
+            layout,
+            fillingUnsafely: { pixels in
+                guard let target = pixels.baseAddress else { return }
+                for row in 0..<layout.height {
+                    (target + row * plane.bytesPerRow)
+                        .copyMemory(from: frame + row * plane.usedBytesPerRow, byteCount: plane.usedBytesPerRow)
+                }
+            }
+        )
+    }
+}

@@ -1,0 +1,23 @@
+public import TintypeImage
+
+extension Image {
+    /// The picture brought to a size; itself when it has that size already.
+    ///
+    /// Alpha is premultiplied while filtering, so that hidden colours don't bleed. The filter
+    /// works on the stored sRGB values, as the peers do by default.
+    ///
+    /// - Throws: `TransformError`, `ImageError` when memory runs out, `CancellationError`.
+    public func resized(_ resize: Resize) throws -> Image {
+        let geometry = try ResizeGeometry(resize, width: self.width, height: self.height)
+        return try self.resized(geometry, filter: resize.filter)
+    }
+
+    /// The part and size that `geometry` names.
+    ///
+    /// - Throws: `TransformError`, `ImageError` when memory runs out, `CancellationError`.
+    public func resized(_ geometry: ResizeGeometry, filter: Resize.Filter) throws -> Image {
+        guard !geometry.isIdentity(width: self.width, height: self.height) else { return self }
+        let pixels = try Resampler(from: self.pixels, geometry: geometry, filter: filter).resample()
+        return self.replacingPixels(pixels, orientation: self.orientation)
+    }
+}
