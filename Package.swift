@@ -82,7 +82,10 @@ let package = Package(
         .target(name: "CAllocationCounter", path: "Benchmarks/CAllocationCounter"),
         .executableTarget(
             name: "TintypeBenchmarks",
-            dependencies: ["TintypeConcurrency", "CAllocationCounter"],
+            dependencies: [
+                "Tintype", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading", "TintypeImage",
+                "TintypeTransforms", "CAllocationCounter",
+            ],
             path: "Benchmarks/TintypeBenchmarks"
         ),
 

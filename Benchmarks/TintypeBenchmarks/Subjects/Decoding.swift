@@ -20,7 +20,7 @@ enum Decoding {
     private static func run(_ name: String, _ picture: Picture, _ session: Session) async throws -> [Row] {
         let path = try await picture.path(session)
         var contest = Contest()
-        await contest.enterOurs { try await TintypeDecoding.contestant(picture, path) }
+        await contest.enterOurs { try TintypeDecoding.contestant(picture, path) }
         for (peer, job) in [("Pillow", "pillow-decode"), ("pyvips", "vips-decode")] {
             await contest.enter(peer) {
                 try await session.python().contestant(job: job, path: path) { width, height in
