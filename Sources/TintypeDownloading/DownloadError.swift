@@ -1,9 +1,18 @@
+public import FoundationEssentials
+
 /// Why a download failed.
+///
+/// A cancelled download throws `CancellationError` instead.
 public struct DownloadError: Error, Sendable, CustomStringConvertible {
     /// The kinds of failure; more may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
-            case invalidURL
+            case invalidURL, invalidHeader, unsupportedScheme
+            case hostNotFound, cannotConnect, tlsFailed, timedOut, connectionLost
+            case badStatus, tooManyRedirects, unsafeRedirect, invalidResponse
+            case bodyTooLarge, bodyCutShort, emptyBody
+            case fileNotFound, fileUnreadable
+            case unexpected
         }
 
         private let value: Value
@@ -13,17 +22,70 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
 
         /// The URL can't be requested.
         public static let invalidURL = Code(value: .invalidURL)
+        /// A header field of the request has a character that would break the request.
+        public static let invalidHeader = Code(value: .invalidHeader)
+        /// The URL's scheme is not `http`, `https`, `file` or `data`.
+        public static let unsupportedScheme = Code(value: .unsupportedScheme)
+        /// The name of the host has no address.
+        public static let hostNotFound = Code(value: .hostNotFound)
+        /// The host does not accept connections.
+        public static let cannotConnect = Code(value: .cannotConnect)
+        /// The TLS handshake failed or the certificate can't be verified.
+        public static let tlsFailed = Code(value: .tlsFailed)
+        /// Connecting took too long, or nothing was received for too long.
+        public static let timedOut = Code(value: .timedOut)
+        /// The connection broke before the response was complete.
+        public static let connectionLost = Code(value: .connectionLost)
+        /// The status is not from 200 to 299.
+        public static let badStatus = Code(value: .badStatus)
+        /// The server redirects more often than the configuration allows.
+        public static let tooManyRedirects = Code(value: .tooManyRedirects)
+        /// The server redirects to something that is not `http` or `https`.
+        public static let unsafeRedirect = Code(value: .unsafeRedirect)
+        /// What was received is not an HTTP response.
+        public static let invalidResponse = Code(value: .invalidResponse)
+        /// The body has more bytes than the limit.
+        public static let bodyTooLarge = Code(value: .bodyTooLarge)
+        /// The body ended before its declared length.
+        public static let bodyCutShort = Code(value: .bodyCutShort)
+        /// The body has no bytes.
+        public static let emptyBody = Code(value: .emptyBody)
+        /// There is no such file.
+        public static let fileNotFound = Code(value: .fileNotFound)
+        /// The file can't be read, or is no ordinary file.
+        public static let fileUnreadable = Code(value: .fileUnreadable)
+        /// Something that should not happen; the underlying error says more.
+        public static let unexpected = Code(value: .unexpected)
     }
 
     /// What kind of failure it was.
     public let code: Code
     /// What happened and what to do, in a full sentence.
     public let message: String
+    /// The URL that failed, after redirects and without credentials.
+    public let url: URL?
+    /// The status of the response, where there was one.
+    public let status: Int?
+    /// The header fields of the response, where there was one.
+    public let headers: HTTPHeaders
+    /// What was reported from below; a ``CurlError`` where it came from libcurl.
+    public let underlyingError: (any Error)?
 
     /// Creates an error.
-    public init(code: Code, message: String) {
+    public init(
+        code: Code,
+        message: String,
+        url: URL? = nil,
+        status: Int? = nil,
+        headers: HTTPHeaders = [:],
+        underlyingError: (any Error)? = nil
+    ) {
         self.code = code
         self.message = message
+        self.url = url
+        self.status = status
+        self.headers = headers
+        self.underlyingError = underlyingError
     }
 
     public var description: String { "\(self.code): \(self.message)" }

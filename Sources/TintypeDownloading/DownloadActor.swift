@@ -1,0 +1,119 @@
+import FoundationEssentials
+import TintypeConcurrency
+
+/// Brings bytes from `http`, `https`, `file` and `data` URLs.
+///
+/// Its executor is the event loop of libcurl: one thread serves all transfers, and every call
+/// to libcurl is a job of the actor. The thread starts with the first transfer and ends when
+/// the actor goes away. Transfers keep the actor alive until they end.
+public actor DownloadActor {
+    private nonisolated let loop: CurlLoop
+    private nonisolated let files = FileReader()
+    private nonisolated let flights = Coalescer<DownloadRequest, DownloadResponse, TransferProgress>()
+    private nonisolated let configuration: Configuration
+    private var lastID: UInt64 = 0
+
+    /// The loop that every method of the actor runs on.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { self.loop.asUnownedSerialExecutor() }
+
+    /// Creates a downloader. It opens no connection and starts no thread yet.
+    public init(configuration: Configuration = Configuration()) {
+        self.init(configuration: configuration, loopDidEnd: nil)
+    }
+
+    init(configuration: Configuration, loopDidEnd: (@Sendable () -> Void)?) {
+        self.configuration = configuration.sanitized
+        self.loop = CurlLoop(engine: TransferEngine(configuration: self.configuration), didEnd: loopDidEnd)
+    }
+
+    deinit {
+        // A transfer in flight keeps the actor alive, so there is none left here.
+        self.loop.stop()
+    }
+
+    /// Downloads the body of a resource.
+    ///
+    /// Equal requests in flight share one transfer. Cancelling a caller ends only its own
+    /// wait; when the last caller has left, the transfer is stopped.
+    ///
+    /// - Parameters:
+    ///   - request: What to download. What it leaves out is as the configuration says.
+    ///   - observer: Is shown how much has been received, once for each chunk that arrives,
+    ///     on the thread of the event loop: it must be quick and must not block. A caller
+    ///     that joins a transfer is first shown its newest progress.
+    /// - Returns: The response, whose body is complete and not empty.
+    /// - Throws: ``DownloadError`` when the download fails, and `CancellationError` as soon as
+    ///   the caller's task is cancelled. A status outside of 200 to 299 is an error.
+    public nonisolated func response(
+        for request: DownloadRequest,
+        observer: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws -> DownloadResponse {
+        let address = try ResourceAddress(request.url.absoluteString)
+        switch address.scheme {
+        case .http, .https:
+            try request.headers.checkSendable()
+            return try await self.flights.value(for: request, observer: observer) { [self] report in
+                try await self.transfer(request, from: address, report: report)
+            }
+        case .file:
+            let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
+            return try await self.flights.value(for: request, observer: observer) { [files] report in
+                try await files.response(at: address, url: request.url, limit: limit, report: report)
+            }
+        case .data:
+            try Task.checkCancellation()
+            let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
+            let response = try DataURL.response(at: address, url: request.url, limit: limit)
+            let count = Int64(response.body.count)
+            observer?(TransferProgress(receivedBytes: count, expectedBytes: count))
+            return response
+        }
+    }
+
+    /// Cancels every download; each caller gets a `CancellationError`.
+    public nonisolated func cancelAll() {
+        self.flights.cancelAll()
+    }
+
+    /// What has been done so far, `file:` and `data:` URLs not counted.
+    public var counters: DownloadCounters {
+        var counters = self.loop.engine.counters
+        counters.active = self.loop.engine.activeCount
+        counters.waiting = self.loop.engine.waitingCount
+        return counters
+    }
+
+    private func transfer(
+        _ request: DownloadRequest,
+        from address: ResourceAddress,
+        report: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws -> DownloadResponse {
+        self.lastID += 1
+        let id = self.lastID
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                // The handler may already have run: look again before starting.
+                if Task.isCancelled {
+                    continuation.resume(throwing: CancellationError())
+                    return
+                }
+                self.loop.engine.submit(
+                    Transfer(
+                        id: id,
+                        request: request,
+                        address: address,
+                        configuration: self.configuration,
+                        report: report,
+                        continuation: continuation
+                    )
+                )
+            }
+        } onCancel: {
+            Task { await self.cancel(id) }
+        }
+    }
+
+    private func cancel(_ id: UInt64) {
+        self.loop.engine.cancel(id)
+    }
+}

@@ -1,0 +1,17 @@
+/// What a downloader has done so far.
+public struct DownloadCounters: Sendable, Hashable {
+    /// The transfers that were asked for; callers that shared one count once.
+    public internal(set) var started = 0
+    /// The transfers that gave a body.
+    public internal(set) var succeeded = 0
+    /// The transfers that ended with an error.
+    public internal(set) var failed = 0
+    /// The transfers that ended because nobody waited any more.
+    public internal(set) var cancelled = 0
+    /// The transfers that are in progress now.
+    public internal(set) var active = 0
+    /// The transfers that wait for their turn now.
+    public internal(set) var waiting = 0
+    /// The bytes of body that were received, before any `Content-Encoding` was undone.
+    public internal(set) var receivedBytes: Int64 = 0
+}

@@ -1,0 +1,174 @@
+import CCurl
+import FoundationEssentials
+
+// Each error of the module is written once, here, so that all messages speak alike: what
+// happened to which resource, then what to do.
+
+extension DownloadError {
+    static func relativeURL(_ text: String) -> DownloadError {
+        DownloadError(
+            code: .invalidURL,
+            message: "The URL \(shortened(text)) has no scheme; give a whole URL such as https://example.org/a.jpg."
+        )
+    }
+
+    static func urlWithoutHost() -> DownloadError {
+        DownloadError(
+            code: .invalidURL,
+            message: "The URL names no host; give a whole URL such as https://example.org/a.jpg."
+        )
+    }
+
+    static func invalidDataURL(_ reason: String) -> DownloadError {
+        DownloadError(
+            code: .invalidURL,
+            message: "The data URL \(reason); write it as data:image/png;base64,... instead."
+        )
+    }
+
+    static func unsupportedScheme(_ name: String) -> DownloadError {
+        DownloadError(
+            code: .unsupportedScheme,
+            message: "URLs with the scheme \(shortened(name)) are not supported; use http, https, file or data."
+        )
+    }
+
+    static func invalidHeader(_ name: String) -> DownloadError {
+        DownloadError(
+            code: .invalidHeader,
+            message: "The request header \(shortened(name.filter { !$0.isNewline })) can't be sent; "
+                + "its name must be a token and its value one line."
+        )
+    }
+
+    // MARK: Responses
+
+    static func badStatus(_ status: Int, headers: HTTPHeaders, at address: ResourceAddress) -> DownloadError {
+        let advice =
+            switch status {
+            case 304: "the copy that the request named is still good, so use that one"
+            case 401, 403, 407: "check the credentials in the request"
+            case 404, 410: "check the path of the URL"
+            case 429, 503: "ask less often, or again later"
+            case 500...: "ask again later, or tell whoever runs the server"
+            default: "check the request"
+            }
+        return DownloadError(
+            code: .badStatus,
+            message: "\(address.host) answered \(shown(address)) with status \(status); \(advice).",
+            url: url(address),
+            status: status,
+            headers: headers
+        )
+    }
+
+    static func bodyTooLarge(
+        limit: Int,
+        declared: Int64?,
+        status: Int? = nil,
+        headers: HTTPHeaders = [:],
+        at address: ResourceAddress
+    ) -> DownloadError {
+        let size = declared.map { "is declared as \($0) bytes, which is over" } ?? "has more bytes than"
+        return DownloadError(
+            code: .bodyTooLarge,
+            message:
+                "The body of \(shown(address)) \(size) the limit of \(limit) bytes; raise maximumBodySize to accept it.",
+            url: url(address),
+            status: status,
+            headers: headers
+        )
+    }
+
+    static func emptyBody(status: Int?, headers: HTTPHeaders, at address: ResourceAddress) -> DownloadError {
+        DownloadError(
+            code: .emptyBody,
+            message: "The body of \(shown(address)) is empty; check what is stored there.",
+            url: url(address),
+            status: status,
+            headers: headers
+        )
+    }
+
+    static func tooManyRedirects(limit: Int, at address: ResourceAddress) -> DownloadError {
+        DownloadError(
+            code: .tooManyRedirects,
+            message: "\(address.host) redirected more than \(limit) times, last from \(shown(address)); "
+                + "request the final URL, or raise maximumRedirects if it is no loop.",
+            url: url(address)
+        )
+    }
+
+    static func unsafeRedirect(to target: String, at address: ResourceAddress) -> DownloadError {
+        DownloadError(
+            code: .unsafeRedirect,
+            message: "\(shown(address)) redirects to \(shortened(target)), which is not followed; "
+                + "only http and https are.",
+            url: url(address)
+        )
+    }
+
+    static func invalidResponse(
+        _ reason: String,
+        underlyingError: (any Error)? = nil,
+        at address: ResourceAddress
+    ) -> DownloadError {
+        DownloadError(
+            code: .invalidResponse,
+            message: "\(address.host) did not answer \(shown(address)) with valid HTTP: \(reason). "
+                + "Check that a web server listens there.",
+            url: url(address),
+            underlyingError: underlyingError
+        )
+    }
+
+    static func stalled(after timeout: Duration, received: Int, at address: ResourceAddress) -> DownloadError {
+        DownloadError(
+            code: .timedOut,
+            message: "\(address.host) sent nothing for \(timeout) after \(received) bytes of \(shown(address)); "
+                + "ask again later, or raise the timeout.",
+            url: url(address)
+        )
+    }
+
+    static func outOfMemory(at address: ResourceAddress) -> DownloadError {
+        DownloadError(
+            code: .unexpected,
+            message: "There is no memory for the body of \(shown(address)); lower maximumBodySize.",
+            url: url(address)
+        )
+    }
+
+    // MARK: Files
+
+    static func fileNotFound(_ path: String, at address: ResourceAddress) -> DownloadError {
+        DownloadError(
+            code: .fileNotFound,
+            message: "There is no file \(shortened(path)); check the path.",
+            url: url(address)
+        )
+    }
+
+    static func fileUnreadable(_ path: String, reason: String, at address: ResourceAddress) -> DownloadError {
+        DownloadError(
+            code: .fileUnreadable,
+            message: "The file \(shortened(path)) can't be read: \(reason). Check the path and its permissions.",
+            url: url(address)
+        )
+    }
+
+    // MARK: Parts
+
+    static func url(_ address: ResourceAddress) -> URL? {
+        address.scheme == .data ? nil : URL(string: address.display)
+    }
+
+    static func shown(_ address: ResourceAddress) -> String {
+        address.scheme == .data ? "the data URL" : self.shortened(address.display)
+    }
+
+    /// Servers choose some of what messages quote, and may make it long.
+    private static func shortened(_ text: String) -> String {
+        text.utf8.count <= 300 ? text : "\(text.prefix(300))..."
+    }
+}

@@ -1,0 +1,61 @@
+import CCurl
+
+extension DownloadError {
+    /// What a transfer's `CURLcode` means for the caller.
+    static func transferFailed(
+        _ code: CURLcode,
+        details: String,
+        status: Int?,
+        headers: HTTPHeaders,
+        at address: ResourceAddress
+    ) -> DownloadError {
+        let underlyingError = CurlError(code: code, details: details)
+        let (kind, message) = Self.explanation(of: code, message: underlyingError.message, at: address)
+        return DownloadError(
+            code: kind,
+            message: message,
+            url: url(address),
+            status: status,
+            headers: headers,
+            underlyingError: underlyingError
+        )
+    }
+
+    private static func explanation(
+        of code: CURLcode,
+        message: String,
+        at address: ResourceAddress
+    ) -> (Code, String) {
+        let host = address.host
+        let resource = shown(address)
+        switch code {
+        case CURLE_URL_MALFORMAT:
+            return (.invalidURL, "The URL \(resource) can't be requested: \(message). Correct the URL.")
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
+            return (.hostNotFound, "The host \(host) has no address: \(message). Check its name and the name servers.")
+        case CURLE_COULDNT_CONNECT:
+            return (
+                .cannotConnect, "\(host) does not accept connections: \(message). Check the host, port and network."
+            )
+        case CURLE_OPERATION_TIMEDOUT:
+            return (
+                .timedOut, "Connecting to \(host) took too long: \(message). Ask again later, or raise connectTimeout."
+            )
+        case CURLE_PARTIAL_FILE:
+            return (.bodyCutShort, "The body of \(resource) ended before its declared length: \(message). Ask again.")
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2, CURLE_HTTP2_STREAM:
+            return (.connectionLost, "The connection to \(host) broke during \(resource): \(message). Ask again.")
+        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
+            return (
+                .invalidResponse,
+                "\(host) did not answer \(resource) with valid HTTP: \(message). Check that a web server listens there."
+            )
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
+            CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
+            CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_ENGINE_NOTFOUND, CURLE_USE_SSL_FAILED:
+            return (.tlsFailed, "\(host) can't be reached safely: \(message). Check its certificate and the clock.")
+        default:
+            return (.unexpected, "The transfer of \(resource) failed: \(message).")
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import CCurl
+
+/// A libcurl easy handle that serves one transfer after the other.
+///
+/// What never changes is set once; what differs between transfers is remembered and only
+/// set where it changed. Resetting the handle each time would cost more and keep nothing less.
+///
+/// Not sendable: only the loop's thread touches it.
+final class EasyHandle {
+    private static let receiveBufferSize = 64 << 10
+
+    let easy: UnsafeMutableRawPointer
+    /// The transfer that the callbacks report to.
+    var transfer: Transfer?
+    private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    private var connectTimeout = Duration.zero
+    private var verifiesCertificates = true
+
+    /// Creates a handle, or returns `nil` when there is no memory.
+    init?(usesProxies: Bool) {
+        guard let easy = curl_easy_init() else { return nil }
+        self.easy = easy
+        self.errorBuffer.pointee = 0
+        self.setFixedOptions(usesProxies: usesProxies)
+        self.setCallbacks()
+    }
+
+    deinit {
+        curl_easy_cleanup(self.easy)
+        self.errorBuffer.deallocate()
+    }
+
+    /// The handle that a callback or a message is about.
+    static func of(_ context: UnsafeMutableRawPointer) -> EasyHandle {
+        Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    /// Makes the handle ready to be added to the multi handle for `transfer`.
+    ///
+    /// libcurl does not copy `headers`: they must live until the transfer is over.
+    func prepare(for transfer: Transfer, headers: HeaderList) {
+        self.transfer = transfer
+        self.errorBuffer.pointee = 0
+        ccurl_setopt_string(self.easy, CURLOPT_URL, transfer.address.text)
+        ccurl_setopt_pointer(self.easy, CURLOPT_HTTPHEADER, headers.list)
+        if transfer.connectTimeout != self.connectTimeout {
+            self.connectTimeout = transfer.connectTimeout
+            ccurl_setopt_long(self.easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, self.connectTimeout.wholeMilliseconds))
+        }
+        if transfer.allowsInvalidCertificates == self.verifiesCertificates {
+            self.verifiesCertificates.toggle()
+            ccurl_setopt_long(self.easy, CURLOPT_SSL_VERIFYPEER, self.verifiesCertificates ? 1 : 0)
+            ccurl_setopt_long(self.easy, CURLOPT_SSL_VERIFYHOST, self.verifiesCertificates ? 2 : 0)
+        }
+    }
+
+    /// What libcurl wrote about the last failure; empty where it wrote nothing.
+    var errorDetails: String { String(cString: self.errorBuffer) }
+
+    /// How long it took until the request could be sent; zero before that.
+    var connectTime: Duration {
+        .microseconds(ccurl_get_pretransfer_time(self.easy))
+    }
+
+    private func setFixedOptions(usesProxies: Bool) {
+        ccurl_setopt_pointer(self.easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque())
+        ccurl_setopt_pointer(self.easy, CURLOPT_ERRORBUFFER, self.errorBuffer)
+        // Signals belong to the program, not to a library.
+        ccurl_setopt_long(self.easy, CURLOPT_NOSIGNAL, 1)
+        ccurl_setopt_string(self.easy, CURLOPT_PROTOCOLS_STR, "http,https")
+        // Redirects are followed by the engine, which looks at each target first.
+        ccurl_setopt_long(self.easy, CURLOPT_FOLLOWLOCATION, 0)
+        ccurl_setopt_long(self.easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+        // Pictures are compressed already, and a compressed answer hides the length. What a
+        // server compresses all the same is inflated.
+        ccurl_setopt_string(self.easy, CURLOPT_ACCEPT_ENCODING, "identity")
+        ccurl_setopt_long(self.easy, CURLOPT_BUFFERSIZE, Self.receiveBufferSize)
+        ccurl_setopt_long(self.easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        // A cancelled transfer must not wait for its name look-up: the loop would stand still.
+        ccurl_setopt_long(self.easy, CURLOPT_QUICK_EXIT, 1)
+        // Without this libcurl reads eight environment variables for each transfer.
+        if !usesProxies { ccurl_setopt_string(self.easy, CURLOPT_PROXY, "") }
+    }
+
+    private func setCallbacks() {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        ccurl_set_header_callback(
+            self.easy,
+            { bytes, size, count, context in
+                guard let context, let transfer = EasyHandle.of(context).transfer else { return 0 }
+                let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+                return transfer.receive(headerLine: line) == .proceed ? line.count : 0
+            },
+            context
+        )
+        ccurl_set_write_callback(
+            self.easy,
+            { bytes, size, count, context in
+                guard let context, let transfer = EasyHandle.of(context).transfer else { return 0 }
+                let chunk = UnsafeRawBufferPointer(start: bytes, count: size * count)
+                // Any other count than the one given makes libcurl end the transfer.
+                return transfer.receive(body: chunk) == .proceed ? chunk.count : 0
+            },
+            context
+        )
+    }
+}

@@ -1,0 +1,87 @@
+import FoundationEssentials
+import Glibc
+import TintypeConcurrency
+
+/// Reads files on a thread of its own, which may block.
+actor FileReader {
+    private static let chunkSize = 1 << 20
+
+    private nonisolated let executor = ThreadExecutor(name: "tintype-files")
+    nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    deinit {
+        self.executor.shutdown()
+    }
+
+    /// The content of a file as a response.
+    ///
+    /// - Throws: ``DownloadError``, or `CancellationError` when the task is cancelled on the way.
+    func response(
+        at address: ResourceAddress,
+        url: URL,
+        limit: Int,
+        report: @Sendable (TransferProgress) -> Void
+    ) throws -> DownloadResponse {
+        let start = ContinuousClock.now
+        let path = try FilePath.path(of: address)
+        let (descriptor, size) = try self.open(path, address: address)
+        defer { close(descriptor) }
+        guard size <= limit else { throw DownloadError.bodyTooLarge(limit: limit, declared: Int64(size), at: address) }
+        var body = BodyBuffer(limit: limit)
+        body.reserve(declared: size)
+        while try self.readChunk(from: descriptor, into: &body, path: path, address: address) {
+            guard body.count <= limit else {
+                throw DownloadError.bodyTooLarge(limit: limit, declared: nil, at: address)
+            }
+            report(TransferProgress(receivedBytes: Int64(body.count), expectedBytes: Int64(size)))
+            try Task.checkCancellation()
+        }
+        guard body.count > 0 else { throw DownloadError.emptyBody(status: nil, headers: [:], at: address) }
+        var metrics = TransferMetrics()
+        metrics.bytes = Int64(body.count)
+        metrics.total = .now - start
+        return DownloadResponse(body: body.takeData(), status: nil, headers: [:], url: url, metrics: metrics)
+    }
+
+    private func open(_ path: String, address: ResourceAddress) throws(DownloadError) -> (descriptor: CInt, size: Int) {
+        // Without O_NONBLOCK a pipe that nobody writes to would hold the thread for ever.
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            throw errno == ENOENT || errno == ENOTDIR
+                ? .fileNotFound(path, at: address)
+                : .fileUnreadable(path, reason: String(cString: strerror(errno)), at: address)
+        }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            let isDirectory = status.st_mode & S_IFMT == S_IFDIR
+            let reason = isDirectory ? "it is a directory" : "it is no ordinary file"
+            throw .fileUnreadable(path, reason: reason, at: address)
+        }
+        return (descriptor, Int(status.st_size))
+    }
+
+    /// Reads some bytes; returns false at the end of the file.
+    private func readChunk(
+        from descriptor: CInt,
+        into body: inout BodyBuffer,
+        path: String,
+        address: ResourceAddress
+    ) throws(DownloadError) -> Bool {
+        var code: CInt = 0
+        // One byte over the limit is room enough to see that a file has grown.
+        let maximum = min(Self.chunkSize, body.limit - body.count + 1)
+        let count = body.appendInPlace(maximum: maximum) { space in
+            while true {
+                let count = read(descriptor, space.baseAddress, space.count)
+                if count >= 0 || errno != EINTR {
+                    code = errno
+                    return count
+                }
+            }
+        }
+        guard let count else { throw .outOfMemory(at: address) }
+        guard count >= 0 else { throw .fileUnreadable(path, reason: String(cString: strerror(code)), at: address) }
+        return count > 0
+    }
+}

@@ -1,0 +1,28 @@
+/// One header field.
+struct HTTPField: Sendable {
+    let name: String
+    var value: String
+
+    func isNamed(_ other: String) -> Bool {
+        let mine = self.name.utf8
+        let theirs = other.utf8
+        return mine.count == theirs.count && zip(mine, theirs).allSatisfy { Self.lowercased($0) == Self.lowercased($1) }
+    }
+
+    private static func lowercased(_ byte: UInt8) -> UInt8 {
+        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
+    }
+}
+
+// MARK: - Hashable
+
+extension HTTPField: Hashable {
+    static func == (left: HTTPField, right: HTTPField) -> Bool {
+        left.value == right.value && left.isNamed(right.name)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        for byte in self.name.utf8 { hasher.combine(Self.lowercased(byte)) }
+        hasher.combine(self.value)
+    }
+}

@@ -1,0 +1,19 @@
+import CCurl
+
+/// Request header fields in the form that libcurl reads.
+final class HeaderList {
+    private(set) var list: UnsafeMutablePointer<curl_slist>?
+
+    init(_ headers: HTTPHeaders) {
+        for (name, value) in headers {
+            // libcurl takes "Name:" as the wish to leave a field out; "Name;" sends it empty.
+            let line = value.isEmpty ? "\(name);" : "\(name): \(value)"
+            // Without memory the list is returned as nil and the old one stays.
+            if let list = curl_slist_append(self.list, line) { self.list = list }
+        }
+    }
+
+    deinit {
+        curl_slist_free_all(self.list)
+    }
+}

@@ -1,0 +1,31 @@
+import CCurl
+
+/// Resolves what servers write into `Location`.
+enum Redirect {
+    /// The absolute URL that `location` means in a response from `address`, or `nil` where it is no URL.
+    ///
+    /// Credentials in the URL stay on the same origin and are never taken to another.
+    static func resolve(_ location: String, from address: ResourceAddress) -> String? {
+        guard let base = curl_url() else { return nil }
+        defer { curl_url_cleanup(base) }
+        let flags = UInt32(CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE)
+        guard curl_url_set(base, CURLUPART_URL, address.text, 0) == CURLUE_OK else { return nil }
+        let user = self.part(CURLUPART_USER, of: base)
+        let password = self.part(CURLUPART_PASSWORD, of: base)
+        guard curl_url_set(base, CURLUPART_URL, location, flags) == CURLUE_OK else { return nil }
+        guard let text = self.part(CURLUPART_URL, of: base) else { return nil }
+        guard let user, self.part(CURLUPART_USER, of: base) == nil,
+            (try? ResourceAddress(text))?.origin == address.origin
+        else { return text }
+        curl_url_set(base, CURLUPART_USER, user, 0)
+        curl_url_set(base, CURLUPART_PASSWORD, password, 0)
+        return self.part(CURLUPART_URL, of: base)
+    }
+
+    private static func part(_ part: CURLUPart, of url: OpaquePointer) -> String? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard curl_url_get(url, part, &text, 0) == CURLUE_OK, let text else { return nil }
+        defer { curl_free(text) }
+        return String(cString: text)
+    }
+}

@@ -1,0 +1,64 @@
+import CCurl
+import FoundationEssentials
+
+// What a finished request means.
+
+extension Transfer {
+    /// The address to go on with, or `nil` when the response is no redirect.
+    func redirectTarget(limit: Int) throws(DownloadError) -> ResourceAddress? {
+        guard self.failure == nil, self.hasHead, let status, [301, 302, 303, 307, 308].contains(status),
+            let location = self.responseHeaders["Location"], !location.isEmpty
+        else { return nil }
+        guard self.metrics.redirectCount < limit else { throw .tooManyRedirects(limit: limit, at: self.address) }
+        guard let text = Redirect.resolve(location, from: self.address) else {
+            throw .invalidResponse("its Location is no URL", at: self.address)
+        }
+        guard let target = try? ResourceAddress(text), target.scheme == .http || target.scheme == .https else {
+            throw .unsafeRedirect(to: text, at: self.address)
+        }
+        return target
+    }
+
+    /// The response, once libcurl reported `code` for the request.
+    func makeResponse(code: CURLcode, details: String) throws(DownloadError) -> DownloadResponse {
+        if let failure { throw failure }
+        if self.hasHead, let status, !self.isSuccess {
+            throw .badStatus(status, headers: self.responseHeaders, at: self.address)
+        }
+        guard code == CURLE_OK else {
+            throw .transferFailed(
+                code,
+                details: details,
+                status: self.status,
+                headers: self.responseHeaders,
+                at: self.address
+            )
+        }
+        guard self.hasHead, let status, let url = URL(string: self.address.text) else {
+            throw .invalidResponse("it sent no header", at: self.address)
+        }
+        guard self.receivedBytes > 0 else {
+            throw .emptyBody(status: status, headers: self.responseHeaders, at: self.address)
+        }
+        return DownloadResponse(
+            body: self.takeBody(),
+            status: status,
+            headers: self.responseHeaders,
+            url: url,
+            metrics: self.metrics
+        )
+    }
+
+    /// When the transfer is overdue if nothing arrives until then.
+    ///
+    /// Connecting has a limit of its own, so the time in which it went on does not count.
+    func deadline(connectedAfter connectTime: Duration, now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+        // Looked at again in one timeout, a connection made in between is not overdue yet.
+        guard connectTime > .zero else { return now + self.timeout }
+        return max(self.lastProgress, self.startTime + connectTime) + self.timeout
+    }
+
+    var stalledError: DownloadError {
+        .stalled(after: self.timeout, received: self.receivedBytes, at: self.address)
+    }
+}
