@@ -38,7 +38,7 @@ enum Downloads {
         let addresses = (0..<load.concurrency).map { "\(address)?\($0)" }
         let target = Target(load: load, addresses: addresses, origin: origin)
         var contest = Contest()
-        await contest.enterOurs { try await self.counted(TintypeDownloads.contestant(target), target) }
+        await contest.enterOurs { try self.counted(TintypeDownloads.contestant(target), target) }
         await contest.enter(SessionDownloads.name) { try await self.fastestSession(target, session.plan) }
         await contest.enter("curl --parallel") {
             try self.counted(CurlDownloads(target, session.folders).contestant, target)
@@ -53,8 +53,7 @@ enum Downloads {
     /// The session whose number of connections serves it best for this load.
     private static func fastestSession(_ target: Target, _ plan: Plan) async throws -> Contestant {
         var best: (contestant: Contestant, rate: Double)?
-        let choices = Set([6, target.load.concurrency, 64]).sorted()
-        for connections in choices {
+        for connections in [6, 64] {
             let contestant = try self.counted(SessionDownloads.contestant(target, connections: connections), target)
             let count = max(contestant.smallestCount, plan.sampleSeconds > 0.1 ? 1500 : 300)
             _ = try await contestant.run(count)
