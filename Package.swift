@@ -51,6 +51,12 @@ let package = Package(
             pkgConfig: "libxxhash",
             providers: [.apt(["libxxhash-dev"])]
         ),
+        .systemLibrary(
+            name: "CLCMS2",
+            path: "Sources/CLibraries/CLCMS2",
+            pkgConfig: "lcms2",
+            providers: [.apt(["liblcms2-dev"])]
+        ),
         .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
 
         // Floor 1
@@ -60,7 +66,7 @@ let package = Package(
         // Floor 2
         .target(
             name: "TintypeCoding",
-            dependencies: ["TintypeImage", "TintypeConcurrency", "CTurboJPEG", "CSPNG", "CWebP"]
+            dependencies: ["TintypeImage", "TintypeConcurrency", "CTurboJPEG", "CSPNG", "CWebP", "CLCMS2"]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
         .target(name: "TintypeCaching", dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CXXHash"]),
@@ -76,7 +82,7 @@ let package = Package(
         ),
 
         // Floor 4
-        .executableTarget(name: "TintypeCommand", dependencies: ["Tintype"]),
+        .executableTarget(name: "TintypeCommand", dependencies: ["Tintype", "TintypeConcurrency"]),
 
         // Benchmarks
         .target(name: "CAllocationCounter", path: "Benchmarks/CAllocationCounter"),

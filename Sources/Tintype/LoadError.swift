@@ -1,29 +1,19 @@
 /// Why a load failed.
+///
+/// Cancellation is never a `LoadError`: it is always a `CancellationError`.
 public struct LoadError: Error, Sendable, CustomStringConvertible {
-    /// The kinds of failure; more may be added.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Value: String, Sendable {
-            case unexpected
-        }
-
-        private let value: Value
-
-        /// The stable name of the code.
-        public var description: String { self.value.rawValue }
-
-        /// Something that should not happen.
-        public static let unexpected = Code(value: .unexpected)
-    }
-
     /// What kind of failure it was.
     public let code: Code
-    /// What happened and what to do, in a full sentence.
+    /// What happened and what to do, in full sentences.
     public let message: String
+    /// The error of the part that failed: a `DownloadError`, a `CodingError`, a `CacheError`, or another.
+    public let underlyingError: (any Error)?
 
     /// Creates an error.
-    public init(code: Code, message: String) {
+    public init(code: Code, message: String, underlyingError: (any Error)? = nil) {
         self.code = code
         self.message = message
+        self.underlyingError = underlyingError
     }
 
     public var description: String { "\(self.code): \(self.message)" }

@@ -8,16 +8,20 @@ public struct DecodeOptions: Sendable, Hashable {
     /// Whether a picture whose end is missing is decoded as far as it goes. What is missing is
     /// black, or transparent where the picture has alpha.
     public var allowsTruncated: Bool
+    /// Which frame of an animation is decoded, as composited on its canvas; default 0.
+    public var frame: Int
 
     /// Options for a full-size, complete picture.
     public init(
         limits: DecodingLimits = DecodingLimits(),
         sufficientSize: PixelSize? = nil,
-        allowsTruncated: Bool = false
+        allowsTruncated: Bool = false,
+        frame: Int = 0
     ) {
         self.limits = limits
         self.sufficientSize = sufficientSize
         self.allowsTruncated = allowsTruncated
+        self.frame = frame
     }
 }
 

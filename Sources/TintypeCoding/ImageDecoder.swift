@@ -45,6 +45,13 @@ public struct ImageDecoder: Sendable {
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     public func decodeStored(options: DecodeOptions = DecodeOptions()) throws -> DecodedImage {
         try Task.checkCancellation()
+        guard self.header.animation.durations.indices.contains(options.frame) || options.frame == 0 else {
+            throw CodingError(
+                code: .invalidOptions,
+                message: "There is no frame \(options.frame): the picture has \(self.header.animation.frameCount), from 0 on.",
+                format: self.header.format
+            )
+        }
         let decoded = try self.coder.decode(self.data, header: self.header, options: options)
         try Task.checkCancellation()
         return decoded

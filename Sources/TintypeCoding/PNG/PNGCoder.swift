@@ -26,6 +26,13 @@ public struct PNGCoder: ImageCoder {
     }
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
+        guard options.frame == 0 else {
+            throw CodingError(
+                code: .unsupportedFeature,
+                message: "Only the default image of an animated PNG can be decoded; ask for frame 0.",
+                format: .png
+            )
+        }
         let png = try PNGHeader(data)
         let pixels = try data.withUnsafeBytes { bytes in
             try PNGDecompressor(bytes, limits: options.limits)

@@ -22,13 +22,17 @@ struct WebPAnimationDecompressor: ~Copyable {
         WebPAnimDecoderDelete(self.decoder)
     }
 
-    /// The first frame as it looks on the canvas.
-    borrowing func firstFrame(header: ImageHeader) throws -> PixelBuffer {
+    /// A frame as it looks on the canvas; those before it are composited first.
+    borrowing func frame(_ index: Int, header: ImageHeader) throws -> PixelBuffer {
         var frame: UnsafeMutablePointer<UInt8>?
         var timestamp: CInt = 0
-        guard WebPAnimDecoderGetNext(self.decoder, &frame, &timestamp) != 0, let frame else {
-            throw CodingError.corrupt(.webp, "its first frame can't be decoded")
+        for _ in 0...index {
+            try Task.checkCancellation()
+            guard WebPAnimDecoderGetNext(self.decoder, &frame, &timestamp) != 0 else {
+                throw CodingError.corrupt(.webp, "frame \(index) can't be decoded")
+            }
         }
+        guard let frame else { throw CodingError.outOfMemory(.webp) }
         let layout = try PixelLayout(format: .rgba8, width: header.pixelWidth, height: header.pixelHeight)
         let plane = layout.planes[0]
         return try PixelBuffer(

@@ -5,8 +5,8 @@ public import TintypeImage
 /// Reads and writes WebP through libwebp.
 ///
 /// Source: RFC 9649. Decodes to `rgb8`, or `rgba8` where the file announces alpha. A smaller
-/// sufficient size is decoded straight to. Of an animation it gives the first frame, on its
-/// canvas.
+/// sufficient size is decoded straight to. Of an animation it gives one frame, as
+/// composited on its canvas.
 public struct WebPCoder: ImageCoder {
     /// Creates the coder.
     public init() {}
@@ -36,7 +36,7 @@ public struct WebPCoder: ImageCoder {
             if header.animation.durations.isEmpty {
                 try WebPDecompressor().decompress(bytes, header: header, options: options)
             } else {
-                try WebPAnimationDecompressor(bytes).firstFrame(header: header)
+                try WebPAnimationDecompressor(bytes).frame(options.frame, header: header)
             }
         }
         return DecodedImage(Image(pixels: pixels, orientation: header.orientation, sourceFormat: .webp))

@@ -1,0 +1,17 @@
+extension ImageRequest {
+    /// Whether the bytes need no network: a `file:` or `data:` URL.
+    var isLocal: Bool {
+        let scheme = self.url.scheme?.lowercased()
+        return scheme == "file" || scheme == "data"
+    }
+
+    /// The URL for messages: without credentials, and cut where it is long.
+    var displayURL: String {
+        var text = self.url.absoluteString
+        if let user = self.url.user() {
+            let password = self.url.password().map { ":\($0)" } ?? ""
+            text = text.replacing("\(user)\(password)@", with: "", maxReplacements: 1)
+        }
+        return text.count > 200 ? "\(text.prefix(200))..." : text
+    }
+}

@@ -1,0 +1,90 @@
+public import FoundationEssentials
+public import TintypeCaching
+public import TintypeDownloading
+public import TintypeTransforms
+
+/// What to load and what to make of it.
+///
+/// A small value: copying is free, and the keys that caches use are derived once, when a
+/// request is made or changed. Build it once where a picture is asked for often.
+public struct ImageRequest: Sendable, Hashable {
+    private struct Fields: Sendable, Hashable {
+        var url: URL
+        var headers: HTTPHeaders
+        var thumbnail: Resize?
+        var options: LoadOptions
+    }
+
+    private final class Storage: Sendable {
+        let fields: Fields
+        let sourceKey: CacheKey
+        let key: CacheKey
+
+        init(_ fields: Fields) {
+            self.fields = fields
+            self.sourceKey = RequestKeys.source(url: fields.url, headers: fields.headers)
+            self.key = RequestKeys.picture(
+                source: self.sourceKey,
+                thumbnail: fields.thumbnail,
+                options: fields.options
+            )
+        }
+    }
+
+    private var storage: Storage
+
+    /// Describes a load.
+    ///
+    /// - Parameters:
+    ///   - url: An `http:`, `https:`, `file:` or `data:` URL.
+    ///   - headers: Header fields to send besides the loader's own; they are a part of the key.
+    ///   - thumbnail: The size to bring the picture to; `nil` keeps it full size.
+    ///   - options: How the load uses the caches.
+    public init(url: URL, headers: HTTPHeaders = [:], thumbnail: Resize? = nil, options: LoadOptions = []) {
+        self.storage = Storage(Fields(url: url, headers: headers, thumbnail: thumbnail, options: options))
+    }
+
+    /// Where the picture is.
+    public var url: URL {
+        get { self.storage.fields.url }
+        set { self.set(\.url, newValue) }
+    }
+
+    /// Header fields to send besides the loader's own.
+    public var headers: HTTPHeaders {
+        get { self.storage.fields.headers }
+        set { self.set(\.headers, newValue) }
+    }
+
+    /// The size to bring the picture to, or `nil` for full size.
+    public var thumbnail: Resize? {
+        get { self.storage.fields.thumbnail }
+        set { self.set(\.thumbnail, newValue) }
+    }
+
+    /// How the load uses the caches and what it tolerates.
+    public var options: LoadOptions {
+        get { self.storage.fields.options }
+        set { self.set(\.options, newValue) }
+    }
+
+    /// Names the encoded bytes: URL and headers.
+    public var sourceKey: CacheKey { self.storage.sourceKey }
+
+    /// Names the picture: the source and everything that is made of it.
+    public var key: CacheKey { self.storage.key }
+
+    public static func == (left: ImageRequest, right: ImageRequest) -> Bool {
+        left.storage === right.storage || left.storage.fields == right.storage.fields
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.storage.fields)
+    }
+
+    private mutating func set<Value>(_ path: WritableKeyPath<Fields, Value>, _ value: Value) {
+        var fields = self.storage.fields
+        fields[keyPath: path] = value
+        self.storage = Storage(fields)
+    }
+}

@@ -1,0 +1,62 @@
+public import FoundationEssentials
+public import TintypeCaching
+public import TintypeImage
+
+/// Where a picture or its bytes came from.
+public enum LoadSource: String, Sendable, Hashable {
+    /// The memory tier: already decoded.
+    case memory
+    /// The disk tier.
+    case disk
+    /// The origin, over the network.
+    case network
+    /// A `file:` or `data:` URL.
+    case file
+}
+
+/// A loaded picture and what is known about it.
+public struct ImageResponse: Sendable {
+    /// The picture, upright, at the size that was asked for.
+    public let image: Image
+    /// Where it came from.
+    public let source: LoadSource
+    /// What is known of the encoded bytes: format, size, validators, dates.
+    public let metadata: EntryMetadata
+    /// The encoded bytes, where the request has ``LoadOptions/keepData``.
+    public let data: Data?
+    /// Why the bytes are not on disk, where the request waited for the store.
+    public let storeError: LoadError?
+
+    init(
+        image: Image,
+        source: LoadSource,
+        metadata: EntryMetadata,
+        data: Data? = nil,
+        storeError: LoadError? = nil
+    ) {
+        self.image = image
+        self.source = source
+        self.metadata = metadata
+        self.data = data
+        self.storeError = storeError
+    }
+}
+
+/// Loaded bytes and what is known about them.
+public struct DataResponse: Sendable {
+    /// The encoded bytes, as the origin sent them.
+    public let data: Data
+    /// Where they came from.
+    public let source: LoadSource
+    /// What is known of them.
+    public let metadata: EntryMetadata
+    /// Why the bytes are not on disk, where the request waited for the store.
+    public let storeError: LoadError?
+
+    init(data: Data, source: LoadSource, metadata: EntryMetadata, storeError: LoadError? = nil) {
+        self.data = data
+        self.source = source
+        self.metadata = metadata
+        self.storeError = storeError
+    }
+}

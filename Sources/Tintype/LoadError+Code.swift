@@ -1,0 +1,102 @@
+extension LoadError {
+    /// The kinds of failure; more may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The raw value is the stable name; codes of the parts below keep their names here.
+        enum Value: String, Sendable, CaseIterable {
+            // Of the load itself.
+            case notInCache, unexpected
+            // Of downloads.
+            case invalidURL, invalidHeader, unsupportedScheme, hostNotFound, cannotConnect, tlsFailed, timedOut
+            case connectionLost, badStatus, tooManyRedirects, unsafeRedirect, invalidResponse, bodyTooLarge
+            case bodyCutShort, emptyBody, fileNotFound, fileUnreadable
+            // Of coding and transforms.
+            case notAnImage, unsupportedFormat, unsupportedFeature, corrupt, truncated, tooManyPixels, sideTooLong
+            case tooManyBytes, invalidOptions, encodingFailed, outOfMemory, invalidSize, failed
+            // Of the disk tier.
+            case diskFull, cacheNotWritable, cacheFailed
+        }
+
+        let value: Value
+
+        init(_ value: Value) {
+            self.value = value
+        }
+
+        /// The stable name, which the command prints.
+        public var description: String { self.value.rawValue }
+
+        /// The request said to look only in the caches, and the picture is not there.
+        public static let notInCache = Code(.notInCache)
+        /// Something failed that has no code of its own.
+        public static let unexpected = Code(.unexpected)
+
+        /// The URL can't be requested.
+        public static let invalidURL = Code(.invalidURL)
+        /// A header field can't be sent.
+        public static let invalidHeader = Code(.invalidHeader)
+        /// The URL's scheme is not one of `http`, `https`, `file` and `data`.
+        public static let unsupportedScheme = Code(.unsupportedScheme)
+        /// The host's name has no address.
+        public static let hostNotFound = Code(.hostNotFound)
+        /// Nothing answers at the host's address.
+        public static let cannotConnect = Code(.cannotConnect)
+        /// The connection could not be secured.
+        public static let tlsFailed = Code(.tlsFailed)
+        /// The origin sent nothing for too long.
+        public static let timedOut = Code(.timedOut)
+        /// The connection broke.
+        public static let connectionLost = Code(.connectionLost)
+        /// The origin answered with a status that is not success.
+        public static let badStatus = Code(.badStatus)
+        /// The origin redirected too often.
+        public static let tooManyRedirects = Code(.tooManyRedirects)
+        /// The origin redirected to where the loader does not go.
+        public static let unsafeRedirect = Code(.unsafeRedirect)
+        /// The origin's answer is not valid HTTP.
+        public static let invalidResponse = Code(.invalidResponse)
+        /// The body is larger than the limit.
+        public static let bodyTooLarge = Code(.bodyTooLarge)
+        /// The body ended before its declared length.
+        public static let bodyCutShort = Code(.bodyCutShort)
+        /// The origin answered with no bytes.
+        public static let emptyBody = Code(.emptyBody)
+        /// There is no such file.
+        public static let fileNotFound = Code(.fileNotFound)
+        /// The file can't be read.
+        public static let fileUnreadable = Code(.fileUnreadable)
+
+        /// The bytes are no picture of any known format.
+        public static let notAnImage = Code(.notAnImage)
+        /// The format is known, but no registered coder reads or writes it.
+        public static let unsupportedFormat = Code(.unsupportedFormat)
+        /// The coder does not know the variant of the format.
+        public static let unsupportedFeature = Code(.unsupportedFeature)
+        /// The bytes break the rules of their format.
+        public static let corrupt = Code(.corrupt)
+        /// The end of the picture is missing.
+        public static let truncated = Code(.truncated)
+        /// The picture has more pixels than the limits allow.
+        public static let tooManyPixels = Code(.tooManyPixels)
+        /// A side of the picture is longer than the limits allow.
+        public static let sideTooLong = Code(.sideTooLong)
+        /// The picture has more encoded bytes than the limits allow.
+        public static let tooManyBytes = Code(.tooManyBytes)
+        /// An option makes no sense for this picture.
+        public static let invalidOptions = Code(.invalidOptions)
+        /// The picture could not be encoded.
+        public static let encodingFailed = Code(.encodingFailed)
+        /// The system refused memory.
+        public static let outOfMemory = Code(.outOfMemory)
+        /// A size under 1 pixel was asked for.
+        public static let invalidSize = Code(.invalidSize)
+        /// A transform failed.
+        public static let failed = Code(.failed)
+
+        /// The disk of the cache is full.
+        public static let diskFull = Code(.diskFull)
+        /// The folder of the cache can't be written.
+        public static let cacheNotWritable = Code(.cacheNotWritable)
+        /// The disk tier could not store the bytes for another reason.
+        public static let cacheFailed = Code(.cacheFailed)
+    }
+}

@@ -1,0 +1,12 @@
+public import TintypeDownloading
+public import TintypeImage
+
+/// What happens during a load, in order; the last event is ``finished(_:)``.
+public enum LoadEvent: Sendable {
+    /// More bytes have arrived.
+    case progress(TransferProgress)
+    /// An unfinished picture that is worth showing.
+    case preview(Image)
+    /// The picture is there. Nothing follows.
+    case finished(ImageResponse)
+}

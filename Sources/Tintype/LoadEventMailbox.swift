@@ -1,0 +1,67 @@
+import TintypeConcurrency
+import TintypeDownloading
+
+/// What a reader of load events has not seen yet: the newest progress and the end.
+final class LoadEventMailbox: Sendable {
+    private typealias Reader = CheckedContinuation<LoadEvent?, any Error>
+
+    private struct State {
+        var progress: TransferProgress?
+        var lastReported: Int64 = -1
+        var end: Result<ImageResponse, any Error>?
+        var isOver = false
+        var reader: Reader?
+
+        /// The next event for a reader, or `nil` when there is none yet.
+        mutating func take() -> Result<LoadEvent?, any Error>? {
+            if let progress = self.progress.take() { return .success(.progress(progress)) }
+            if let end = self.end.take() { return end.map { .finished($0) } }
+            return self.isOver ? .success(nil) : nil
+        }
+    }
+
+    private let state = Locked(State())
+
+    /// Offers progress; older progress than what was offered before is dropped.
+    func report(_ progress: TransferProgress) {
+        let reader = self.state.withLock { state -> Reader? in
+            guard !state.isOver, progress.receivedBytes > state.lastReported else { return nil }
+            state.lastReported = progress.receivedBytes
+            guard let reader = state.reader.take() else {
+                state.progress = progress
+                return nil
+            }
+            return reader
+        }
+        reader?.resume(returning: .progress(progress))
+    }
+
+    /// Ends the events; the first end counts. Unread progress is still delivered before it.
+    func finish(with end: Result<ImageResponse, any Error>) {
+        let reader = self.state.withLock { state -> Reader? in
+            guard !state.isOver else { return nil }
+            state.isOver = true
+            guard let reader = state.reader.take() else {
+                state.end = end
+                return nil
+            }
+            return reader
+        }
+        reader?.resume(with: end.map { .finished($0) })
+    }
+
+    /// The next event; `nil` after the end. One reader at a time.
+    func next(isolation actor: isolated (any Actor)?) async throws -> LoadEvent? {
+        try await withCheckedThrowingContinuation(isolation: actor) { (reader: Reader) in
+            let event = self.state.withLock { state -> Result<LoadEvent?, any Error>? in
+                guard let event = state.take() else {
+                    precondition(state.reader == nil, "an iterator of load events is read by two tasks at once")
+                    state.reader = reader
+                    return nil
+                }
+                return event
+            }
+            if let event { reader.resume(with: event) }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+public import TintypeDownloading
+
+/// The events of one load, as an asynchronous sequence.
+///
+/// The load starts with the first call of `next()`. It ends when the sequence does, when the
+/// task that reads it is cancelled, or when its iterator goes away, as after a `break`. A slow
+/// reader never delays the load: progress that was not read is replaced by newer progress.
+/// Every iteration ends with exactly one ``LoadEvent/finished(_:)`` or one error.
+public struct LoadEvents: AsyncSequence, Sendable {
+    public typealias Element = LoadEvent
+    public typealias Failure = any Error
+
+    typealias Load = @Sendable (_ report: @escaping @Sendable (TransferProgress) -> Void) async throws -> ImageResponse
+
+    private let load: Load
+
+    init(load: @escaping Load) {
+        self.load = load
+    }
+
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(LoadEventSource(load: self.load))
+    }
+
+    /// Reads the events of one load.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private let source: LoadEventSource
+
+        init(_ source: LoadEventSource) {
+            self.source = source
+        }
+
+        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws -> LoadEvent? {
+            try await self.source.next(isolation: actor)
+        }
+
+        public mutating func next() async throws -> LoadEvent? {
+            try await self.source.next(isolation: #isolation)
+        }
+    }
+}
+
+/// Owns the task of one load and ends it when the iterator goes away.
+final class LoadEventSource: Sendable {
+    private let load: LoadEvents.Load
+    private let mailbox = LoadEventMailbox()
+    private let task = Locked<Task<Void, Never>?>(nil)
+
+    init(load: @escaping LoadEvents.Load) {
+        self.load = load
+    }
+
+    deinit {
+        self.task.withLock { $0.take() }?.cancel()
+    }
+
+    func next(isolation actor: isolated (any Actor)?) async throws -> LoadEvent? {
+        self.startIfNeeded()
+        return try await withTaskCancellationHandler(
+            operation: { try await self.mailbox.next(isolation: actor) },
+            onCancel: {
+                self.task.withLock { $0 }?.cancel()
+                self.mailbox.finish(with: .failure(CancellationError()))
+            },
+            isolation: actor
+        )
+    }
+
+    private func startIfNeeded() {
+        // Creating a task calls nothing that takes the lock.
+        self.task.withLock { task in
+            guard task == nil else { return }
+            task = Task(name: "load events") { [load = self.load, mailbox = self.mailbox] in
+                do {
+                    mailbox.finish(with: .success(try await load { mailbox.report($0) }))
+                } catch {
+                    mailbox.finish(with: .failure(error))
+                }
+            }
+        }
+    }
+}

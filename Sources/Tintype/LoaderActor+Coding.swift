@@ -1,0 +1,37 @@
+public import FoundationEssentials
+public import TintypeCoding
+public import TintypeImage
+
+extension LoaderActor {
+    /// What the start of the file says about its picture; no pixels are decoded.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func header(for request: ImageRequest) async throws -> ImageHeader {
+        let data = try await self.data(for: request)
+        do {
+            return try await self.decoding.header(of: data)
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+
+    /// The bytes of a picture, encoded on a lane.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func encode(
+        _ image: Image,
+        as format: ImageFormat,
+        options: EncodeOptions = EncodeOptions()
+    ) async throws -> Data {
+        do {
+            return try await self.decoding.encode(image, as: format, options: options)
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+
+    /// Whether a coder is registered that writes `format`.
+    public nonisolated func canEncode(_ format: ImageFormat) -> Bool {
+        (try? self.decoding.registry.coder(encoding: format)) != nil
+    }
+}

@@ -1,0 +1,195 @@
+public import FoundationEssentials
+public import TintypeCaching
+import TintypeCoding
+import TintypeConcurrency
+import TintypeDownloading
+public import TintypeImage
+
+/// Loads pictures: from memory, from disk, or from their origin, once however many ask.
+///
+/// A loader is shared: make one for the process. Loads of the same picture that overlap are
+/// one load. Cancelling the task that awaits a load takes only that caller out; when the last
+/// one leaves, the load ends, down to its connection.
+///
+/// A picture in memory is returned without suspending and without a hop. Everything else is
+/// coordinated here, in short steps: bytes, pixels, files and sockets are touched on the
+/// executors of their own parts.
+public actor LoaderActor {
+    /// The two tiers of the cache.
+    public nonisolated let cache: CacheActor
+    /// The downloads.
+    public nonisolated let downloads: DownloadActor
+
+    private nonisolated let memory: MemoryCache
+    private nonisolated let sources: SourcePipeline
+    nonisolated let decoding: DecodePipeline
+    private nonisolated let imageLoads = Coalescer<FlightKey, ImageResponse, TransferProgress>()
+    private nonisolated let dataLoads = Coalescer<FlightKey, DataResponse, TransferProgress>()
+
+    /// Loads that differ in an option must not share a flight.
+    private struct FlightKey: Hashable, Sendable {
+        let key: CacheKey
+        let options: LoadOptions
+    }
+
+    /// Creates a loader. Threads start with the first work that needs them.
+    public init(configuration: Configuration = Configuration()) {
+        let memory = MemoryCache(configuration.memory)
+        let disk = configuration.disk.map { DiskCache($0) }
+        let downloads = DownloadActor(configuration: configuration.downloads)
+        self.memory = memory
+        self.cache = CacheActor(memory: memory, disk: disk)
+        self.downloads = downloads
+        self.sources = SourcePipeline(
+            cache: self.cache,
+            downloads: downloads,
+            maximumBodySize: configuration.limits.maximumEncodedBytes
+        )
+        self.decoding = DecodePipeline(
+            registry: configuration.coders,
+            lanes: DecodeLanes(count: configuration.laneCount),
+            gate: WeightedGate(capacity: configuration.decodingMemory),
+            limits: configuration.limits
+        )
+    }
+
+    // MARK: Loading
+
+    /// The picture at `url`, upright, at full size.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func image(for url: URL) async throws -> Image {
+        try await self.image(for: ImageRequest(url: url))
+    }
+
+    /// The picture that `request` describes.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func image(for request: ImageRequest) async throws -> Image {
+        if request.readsMemory, let image = self.memory.image(for: request.key) { return image }
+        return try await self.load(request, observer: nil).image
+    }
+
+    /// The picture that `request` describes, and where it came from.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func response(for request: ImageRequest) async throws -> ImageResponse {
+        if let response = self.memoryResponse(for: request) { return response }
+        return try await self.load(request, observer: nil)
+    }
+
+    /// The encoded bytes that `request` names; never decoded.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func data(for request: ImageRequest) async throws -> Data {
+        try await self.dataResponse(for: request).data
+    }
+
+    /// The encoded bytes that `request` names, and where they came from.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func dataResponse(for request: ImageRequest) async throws -> DataResponse {
+        do {
+            return try await self.loadData(request) { _ in }
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+
+    /// The events of loading `request`: progress, then the picture.
+    public nonisolated func events(for request: ImageRequest) -> LoadEvents {
+        LoadEvents { report in
+            if let response = self.memoryResponse(for: request) { return response }
+            return try await self.load(request, observer: report)
+        }
+    }
+
+    // MARK: Coordination
+
+    /// Ends every load; each caller gets a `CancellationError`.
+    public func cancelAll() {
+        self.imageLoads.cancelAll()
+        self.dataLoads.cancelAll()
+    }
+
+    /// The number of loads in flight.
+    public var loadCount: Int { self.imageLoads.count }
+
+    private nonisolated func memoryResponse(for request: ImageRequest) -> ImageResponse? {
+        guard request.readsMemory, let entry = self.memory.entry(for: request.key) else { return nil }
+        return ImageResponse(image: entry.image, source: .memory, metadata: entry.metadata ?? EntryMetadata())
+    }
+
+    private func load(
+        _ request: ImageRequest,
+        observer: (@Sendable (TransferProgress) -> Void)?
+    ) async throws -> ImageResponse {
+        let key = FlightKey(key: request.key, options: request.options)
+        do {
+            return try await self.imageLoads.value(for: key, observer: observer) { report in
+                try await self.run(request, report: report)
+            }
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+
+    /// One load, step by step; runs once for all callers that wait for it.
+    private nonisolated func run(
+        _ request: ImageRequest,
+        report: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws -> ImageResponse {
+        // The picture may have come between the caller's look and this load's start.
+        if let response = self.memoryResponse(for: request) { return response }
+        let bytes = try await self.loadData(request, report: report)
+        do {
+            return try await self.makeImage(from: bytes, for: request)
+        } catch let error as CodingError where error.isAboutContent {
+            // What is no picture must not stay in the cache; what was on disk may have been
+            // damaged there, so the origin is asked once more.
+            await self.sources.discard(request)
+            guard bytes.source == .disk, !request.options.contains(.cacheOnly) else { throw error }
+            let fresh = try await self.loadData(request, report: report)
+            return try await self.makeImage(from: fresh, for: request)
+        }
+    }
+
+    private nonisolated func loadData(
+        _ request: ImageRequest,
+        report: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws -> DataResponse {
+        let key = FlightKey(key: request.sourceKey, options: request.options)
+        return try await self.dataLoads.value(for: key, observer: report) { [sources = self.sources] report in
+            try await sources.data(for: request, report: report)
+        }
+    }
+
+    private nonisolated func makeImage(from bytes: DataResponse, for request: ImageRequest) async throws -> ImageResponse {
+        let image = try await self.decoding.image(from: bytes.data, for: request)
+        try Task.checkCancellation()
+        if !request.options.contains(.skipMemory) {
+            self.memory.insert(image, metadata: bytes.metadata, for: request.key)
+        }
+        return ImageResponse(
+            image: image,
+            source: bytes.source,
+            metadata: bytes.metadata,
+            data: request.options.contains(.keepData) ? bytes.data : nil,
+            storeError: bytes.storeError
+        )
+    }
+}
+
+extension ImageRequest {
+    /// Whether the memory tier may answer.
+    fileprivate var readsMemory: Bool {
+        self.options.isDisjoint(with: [.refresh, .skipMemory, .keepData])
+    }
+}
+
+extension CodingError {
+    /// Whether the bytes themselves are at fault, rather than a limit or an option.
+    fileprivate var isAboutContent: Bool {
+        [.notAnImage, .corrupt, .truncated].contains(self.code)
+    }
+}

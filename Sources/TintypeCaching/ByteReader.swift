@@ -1,0 +1,42 @@
+/// Reads little-endian values from untrusted bytes; never past their end.
+///
+/// The bytes must outlive the reader: it is made and used inside one `withUnsafeBytes`.
+struct ByteReader {
+    private let bytes: UnsafeRawBufferPointer
+    private var position = 0
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    /// The bytes that have not been read.
+    var remainingCount: Int { self.bytes.count - self.position }
+    /// Whether everything was read.
+    var isAtEnd: Bool { self.remainingCount == 0 }
+
+    mutating func readByte() -> UInt8? {
+        self.readBytes(1)?.first
+    }
+
+    mutating func readUInt32() -> UInt32? {
+        guard let field = self.readBytes(MemoryLayout<UInt32>.size) else { return nil }
+        return UInt32(littleEndian: field.loadUnaligned(as: UInt32.self))
+    }
+
+    mutating func readUInt64() -> UInt64? {
+        guard let field = self.readBytes(MemoryLayout<UInt64>.size) else { return nil }
+        return UInt64(littleEndian: field.loadUnaligned(as: UInt64.self))
+    }
+
+    /// Reads `count` bytes of valid UTF-8.
+    mutating func readString(_ count: Int) -> String? {
+        guard let field = self.readBytes(count) else { return nil }
+        return String(validating: field, as: UTF8.self)
+    }
+
+    mutating func readBytes(_ count: Int) -> UnsafeRawBufferPointer? {
+        guard count >= 0, count <= self.remainingCount else { return nil }
+        defer { self.position += count }
+        return UnsafeRawBufferPointer(rebasing: self.bytes[self.position..<self.position + count])
+    }
+}

@@ -1,0 +1,115 @@
+public import FoundationEssentials
+public import TintypeImage
+
+/// The cache: decoded pictures in memory, encoded bytes on disk.
+///
+/// It asks the tiers in their order and never touches bytes itself, so that its steps are short.
+/// For a hit in memory no one needs to wait for the actor: ask ``memory`` directly.
+///
+/// A load never fails because of its cache: a disk that can't be read is a miss, and a store in
+/// the background keeps its error for the statistics.
+public actor CacheActor {
+    /// The memory tier; may be used from anywhere.
+    public nonisolated let memory: MemoryCache
+    /// The disk tier, or `nil` for a cache that lives in memory only; may be used from anywhere.
+    public nonisolated let disk: DiskCache?
+
+    private var lastReadError: CacheError?
+
+    /// Joins two tiers.
+    public init(memory: MemoryCache = MemoryCache(), disk: DiskCache?) {
+        self.memory = memory
+        self.disk = disk
+    }
+
+    // MARK: Looking up
+
+    /// Looks for `key` in memory, then on disk.
+    ///
+    /// - Throws: `CancellationError` only. A disk tier that fails to read is a miss.
+    public func lookUp(_ key: CacheKey, in tiers: CacheTiers = .all) async throws -> CacheHit? {
+        if tiers.contains(.memory), let entry = self.memory.entry(for: key) { return .memory(entry) }
+        guard tiers.contains(.disk), let disk = self.disk else { return nil }
+        do {
+            return try await disk.entry(for: key).map { .disk($0) }
+        } catch let error as CacheError {
+            self.lastReadError = error
+            return nil
+        }
+    }
+
+    /// Whether `key` is in one of the tiers.
+    ///
+    /// Is no use of the entry.
+    public func contains(_ key: CacheKey, in tiers: CacheTiers = .all) async -> Bool {
+        if tiers.contains(.memory), self.memory.contains(key) { return true }
+        guard tiers.contains(.disk), let disk = self.disk else { return false }
+        return await disk.contains(key)
+    }
+
+    // MARK: Storing
+
+    /// Keeps a picture in memory and its bytes on disk, the latter in the background.
+    ///
+    /// What is `nil` is not stored in its tier.
+    ///
+    /// - Returns: What became of the picture, or `nil` when there was none to keep.
+    @discardableResult
+    public func store(
+        _ image: Image?,
+        data: Data?,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        in tiers: CacheTiers = .all
+    ) -> InsertOutcome? {
+        if tiers.contains(.disk), let data { self.disk?.enqueueStore(data, metadata: metadata, for: key) }
+        guard tiers.contains(.memory), let image else { return nil }
+        return self.memory.insert(image, metadata: metadata, for: key)
+    }
+
+    /// Keeps a picture in memory and its bytes on disk, and waits for the disk.
+    ///
+    /// - Returns: What became of the picture, or `nil` when there was none to keep.
+    /// - Throws: ``CacheError`` of the disk tier; the picture is in memory then all the same.
+    @discardableResult
+    public func storeAndWait(
+        _ image: Image?,
+        data: Data?,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        in tiers: CacheTiers = .all
+    ) async throws -> InsertOutcome? {
+        let outcome = self.store(image, data: nil, metadata: metadata, for: key, in: tiers)
+        if tiers.contains(.disk), let data { try await self.disk?.store(data, metadata: metadata, for: key) }
+        return outcome
+    }
+
+    // MARK: Removing
+
+    /// Removes the entry of `key`, and says whether there was one.
+    ///
+    /// - Throws: ``CacheError`` when the file of the entry can't be removed.
+    @discardableResult
+    public func remove(_ key: CacheKey, from tiers: CacheTiers = .all) async throws -> Bool {
+        var isRemoved = false
+        if tiers.contains(.memory) { isRemoved = self.memory.remove(key) }
+        if tiers.contains(.disk), let disk = self.disk, try await disk.remove(key) { isRemoved = true }
+        return isRemoved
+    }
+
+    /// Removes all entries.
+    ///
+    /// - Throws: ``CacheError`` when files can't be removed.
+    public func removeAll(from tiers: CacheTiers = .all) async throws {
+        if tiers.contains(.memory) { self.memory.removeAll() }
+        if tiers.contains(.disk) { try await self.disk?.removeAll() }
+    }
+
+    // MARK: Figures
+
+    /// What both tiers hold and how they were used.
+    public func statistics() async -> CacheStatistics {
+        let disk = await self.disk?.statistics()
+        return CacheStatistics(memory: self.memory.statistics, disk: disk, lastReadError: self.lastReadError)
+    }
+}

@@ -1,0 +1,89 @@
+import FoundationEssentials
+import TintypeConcurrency
+
+/// One of the threads that read and write the entries of a disk tier.
+///
+/// A key is always served by the same lane, so that the operations on it keep their order
+/// without a lock.
+actor DiskLane {
+    private let executor: ThreadExecutor
+    private let store: EntryStore
+    private let reportError: @Sendable (CacheError) -> Void
+    /// Stores in the background.
+    ///
+    /// Those of a key go before any other operation on it.
+    nonisolated let pending: PendingStores
+
+    init(
+        name: String,
+        store: EntryStore,
+        pendingByteLimit: Int,
+        reportError: @escaping @Sendable (CacheError) -> Void
+    ) {
+        self.executor = ThreadExecutor(name: name)
+        self.store = store
+        self.pending = PendingStores(byteLimit: pendingByteLimit)
+        self.reportError = reportError
+    }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        self.executor.asUnownedSerialExecutor()
+    }
+
+    func entry(for key: CacheKey) throws -> DiskEntry? {
+        // The caller may have left while this waited for its turn.
+        try Task.checkCancellation()
+        self.writePending(key)
+        return try self.store.read(key)
+    }
+
+    func contains(_ key: CacheKey) -> Bool {
+        self.pending.contains(key) || self.store.contains(key)
+    }
+
+    func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) throws {
+        self.writePending(key)
+        try self.store.write(data, metadata: metadata, for: key)
+    }
+
+    func remove(_ key: CacheKey) throws -> Bool {
+        let isDropped = self.pending.take(key) != nil
+        let isRemoved = try self.store.remove(key)
+        return isRemoved || isDropped
+    }
+
+    /// Writes all that waits, and lets reads go between two stores.
+    func writeAllPending() async {
+        while true {
+            while let item = self.pending.takeNext() {
+                self.write(item)
+                await Task.yield()
+            }
+            if self.pending.endWriting() { return }
+        }
+    }
+
+    /// Writes what has begun to wait before the call.
+    func flush() {
+        while let item = self.pending.takeNext() { self.write(item) }
+    }
+
+    /// Ends the thread.
+    ///
+    /// Nothing may be asked of the lane from then on.
+    nonisolated func shutdown() {
+        self.executor.shutdown()
+    }
+
+    private func writePending(_ key: CacheKey) {
+        if let item = self.pending.take(key) { self.write(item) }
+    }
+
+    private func write(_ item: PendingStores.Item) {
+        do throws(CacheError) {
+            try self.store.write(item.data, metadata: item.metadata, for: item.key)
+        } catch {
+            self.reportError(error)
+        }
+    }
+}

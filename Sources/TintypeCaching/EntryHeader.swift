@@ -1,0 +1,98 @@
+import CXXHash
+
+/// The first bytes of an entry file.
+///
+/// A file is the header, the text of the key, the metadata and the body, with nothing between
+/// or after them. Numbers are little-endian.
+///
+///     offset  size
+///          0     8  magic
+///          8     4  version
+///         12     4  zero
+///         16     8  checksum of everything from offset 24 to the end
+///         24     4  bytes of the key
+///         28     4  bytes of the metadata
+///         32     8  bytes of the body
+///         40     8  when this body was stored (seconds since 1970)
+///         48     8  when a body was first stored under the key
+///         56     8  when the entry's own life ends, or infinity
+struct EntryHeader {
+    static let byteCount = 64
+    private static let magic: [UInt8] = [0x89, 0x54, 0x49, 0x4E, 0x54, 0x59, 0x50, 0x45]
+    private static let version: UInt32 = 1
+    private static let checksumEnd = 24
+
+    let keyByteCount: Int
+    let metadataByteCount: Int
+    let bodyByteCount: Int
+    let storedAt: Double
+    let createdAt: Double
+    let expiresAt: Double
+    private let checksum: UInt64
+
+    /// Reads the header of a file of `fileByteCount` bytes; `nil` when no writer of this version
+    /// can have made it.
+    init?(_ bytes: UnsafeRawBufferPointer, fileByteCount: Int) {
+        var reader = ByteReader(bytes)
+        guard let magic = reader.readBytes(Self.magic.count), magic.elementsEqual(Self.magic),
+            reader.readUInt32() == Self.version, reader.readUInt32() == 0,
+            let checksum = reader.readUInt64(), let keyByteCount = reader.readUInt32(),
+            let metadataByteCount = reader.readUInt32(), let bodyByteCount = reader.readUInt64(),
+            let storedAt = reader.readUInt64(), let createdAt = reader.readUInt64(),
+            let expiresAt = reader.readUInt64()
+        else { return nil }
+        let headByteCount = Self.byteCount + Int(keyByteCount) + Int(metadataByteCount)
+        guard headByteCount <= fileByteCount, bodyByteCount == UInt64(fileByteCount - headByteCount) else { return nil }
+        self.checksum = checksum
+        self.keyByteCount = Int(keyByteCount)
+        self.metadataByteCount = Int(metadataByteCount)
+        self.bodyByteCount = fileByteCount - headByteCount
+        self.storedAt = Double(bitPattern: storedAt)
+        self.createdAt = Double(bitPattern: createdAt)
+        self.expiresAt = Double(bitPattern: expiresAt)
+    }
+
+    /// Where the body starts.
+    var bodyOffset: Int { Self.byteCount + self.keyByteCount + self.metadataByteCount }
+
+    /// Whether the whole `file` is as it was written.
+    func matches(_ file: UnsafeRawBufferPointer) -> Bool {
+        let head = UnsafeRawBufferPointer(rebasing: file[Self.checksumEnd..<self.bodyOffset])
+        let body = UnsafeRawBufferPointer(rebasing: file[self.bodyOffset...])
+        return Self.checksum(of: head, body) == self.checksum
+    }
+
+    /// Everything of a file that comes before `body`.
+    static func head(
+        key: CacheKey,
+        metadata: [UInt8],
+        body: UnsafeRawBufferPointer,
+        storedAt: Double,
+        createdAt: Double,
+        expiresAt: Double
+    ) -> [UInt8] {
+        var covered = ByteWriter()
+        covered.append(UInt32(clamping: key.text.utf8.count))
+        covered.append(UInt32(clamping: metadata.count))
+        covered.append(UInt64(body.count))
+        covered.append(storedAt.bitPattern)
+        covered.append(createdAt.bitPattern)
+        covered.append(expiresAt.bitPattern)
+        covered.append(key.text.utf8)
+        covered.append(metadata)
+
+        var head = ByteWriter()
+        head.append(Self.magic)
+        head.append(Self.version)
+        head.append(UInt32(0))
+        head.append(covered.bytes.withUnsafeBytes { Self.checksum(of: $0, body) })
+        head.append(covered.bytes)
+        return head.bytes
+    }
+
+    /// XXH3 of the body, seeded with XXH3 of what comes before it, so that the two need not lie
+    /// in one block.
+    private static func checksum(of head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) -> UInt64 {
+        XXH3_64bits_withSeed(body.baseAddress, body.count, XXH3_64bits(head.baseAddress, head.count))
+    }
+}

@@ -1,0 +1,121 @@
+import FoundationEssentials
+
+/// The stored form: a version byte, then fields in the order of their tags. A field is a tag
+/// (1 byte), a length (4 bytes) and that many bytes; numbers are little-endian. A reader
+/// skips the tags that it does not know, so that fields can be added without a new version.
+extension EntryMetadata {
+    private static let version: UInt8 = 1
+
+    private enum Tag: UInt8 {
+        case formatName = 1
+        case sourceURL
+        case mediaType
+        case etag
+        case lastModified
+        case responseDate
+        case byteCount
+        case expiry
+        case extra
+    }
+
+    /// The metadata as it is stored: equal metadata give equal bytes.
+    func encoded() -> [UInt8] {
+        var writer = ByteWriter()
+        writer.append(Self.version)
+        Self.append(self.formatName, as: .formatName, to: &writer)
+        Self.append(self.sourceURL, as: .sourceURL, to: &writer)
+        Self.append(self.mediaType, as: .mediaType, to: &writer)
+        Self.append(self.etag, as: .etag, to: &writer)
+        Self.append(self.lastModified, as: .lastModified, to: &writer)
+        Self.append(self.responseDate, as: .responseDate, to: &writer)
+        if let byteCount = self.byteCount {
+            Self.append(UInt64(bitPattern: Int64(byteCount)), as: .byteCount, to: &writer)
+        }
+        Self.append(self.expiry, as: .expiry, to: &writer)
+        for (name, value) in self.extra.sorted(by: { $0.key < $1.key }) {
+            writer.append(Tag.extra.rawValue)
+            writer.append(UInt32(clamping: 4 + name.utf8.count + value.utf8.count))
+            writer.append(UInt32(clamping: name.utf8.count))
+            writer.append(name.utf8)
+            writer.append(value.utf8)
+        }
+        return writer.bytes
+    }
+
+    /// Reads what ``encoded()`` wrote, or returns `nil` for anything that it can't have written.
+    init?(encoded bytes: UnsafeRawBufferPointer) {
+        self.init()
+        var reader = ByteReader(bytes)
+        guard reader.readByte() == Self.version else { return nil }
+        while !reader.isAtEnd {
+            guard let tag = reader.readByte(), let length = reader.readUInt32(),
+                let field = reader.readBytes(Int(length)), self.read(field, tag: tag)
+            else { return nil }
+        }
+    }
+
+    private mutating func read(_ field: UnsafeRawBufferPointer, tag: UInt8) -> Bool {
+        // A tag of a later writer.
+        guard let tag = Tag(rawValue: tag) else { return true }
+        switch tag {
+        case .formatName: return Self.read(field, into: &self.formatName)
+        case .sourceURL: return Self.read(field, into: &self.sourceURL)
+        case .mediaType: return Self.read(field, into: &self.mediaType)
+        case .etag: return Self.read(field, into: &self.etag)
+        case .lastModified: return Self.read(field, into: &self.lastModified)
+        case .responseDate: return Self.read(field, into: &self.responseDate)
+        case .expiry: return Self.read(field, into: &self.expiry)
+        case .extra: return self.readExtra(field)
+        case .byteCount:
+            var reader = ByteReader(field)
+            guard let value = reader.readUInt64(), reader.isAtEnd else { return false }
+            self.byteCount = Int(Int64(bitPattern: value))
+            return true
+        }
+    }
+
+    private mutating func readExtra(_ field: UnsafeRawBufferPointer) -> Bool {
+        var reader = ByteReader(field)
+        guard let length = reader.readUInt32(), let name = reader.readString(Int(length)),
+            let value = reader.readString(reader.remainingCount)
+        else { return false }
+        self.extra[name] = value
+        return true
+    }
+
+    // MARK: Fields
+
+    private static func append(_ text: String?, as tag: Tag, to writer: inout ByteWriter) {
+        guard let text else { return }
+        writer.append(tag.rawValue)
+        writer.append(UInt32(clamping: text.utf8.count))
+        writer.append(text.utf8)
+    }
+
+    private static func append(_ date: Date?, as tag: Tag, to writer: inout ByteWriter) {
+        // A date that is not a number can't be compared with any other.
+        guard let date, date.timeIntervalSinceReferenceDate.isFinite else { return }
+        self.append(date.timeIntervalSinceReferenceDate.bitPattern, as: tag, to: &writer)
+    }
+
+    private static func append(_ value: UInt64, as tag: Tag, to writer: inout ByteWriter) {
+        writer.append(tag.rawValue)
+        writer.append(UInt32(MemoryLayout<UInt64>.size))
+        writer.append(value)
+    }
+
+    private static func read(_ field: UnsafeRawBufferPointer, into text: inout String?) -> Bool {
+        var reader = ByteReader(field)
+        text = reader.readString(field.count)
+        return text != nil
+    }
+
+    private static func read(_ field: UnsafeRawBufferPointer, into date: inout Date?) -> Bool {
+        var reader = ByteReader(field)
+        guard let bits = reader.readUInt64(), reader.isAtEnd else { return false }
+        let interval = Double(bitPattern: bits)
+        guard interval.isFinite else { return false }
+        date = Date(timeIntervalSinceReferenceDate: interval)
+        return true
+    }
+}

@@ -1,0 +1,49 @@
+public import FoundationEssentials
+
+/// What is known about an entry beside its bytes or pixels; it rides along in both tiers.
+public struct EntryMetadata: Sendable, Hashable {
+    /// The name of the encoded format, such as `jpeg`.
+    public var formatName: String?
+    /// The URL that the bytes came from.
+    public var sourceURL: String?
+    /// The media type that the origin declared.
+    public var mediaType: String?
+    /// The `ETag` of the response, with its quotes, to ask "has it changed?".
+    public var etag: String?
+    /// The `Last-Modified` of the response, as it was written.
+    public var lastModified: String?
+    /// When the response was made or received.
+    public var responseDate: Date?
+    /// The size of the encoded picture in bytes.
+    public var byteCount: Int?
+    /// From when on the entry is a miss in both tiers, whatever the age limit says.
+    ///
+    /// This is the end of the entry's life. It is not the freshness of the response: a stale
+    /// picture must stay in the cache to be revalidated.
+    public var expiry: Date?
+    /// Whatever else the owner of the cache wants to keep with the entry.
+    public var extra: [String: String]
+
+    /// Creates metadata; what is not given is not known.
+    public init(
+        formatName: String? = nil,
+        sourceURL: String? = nil,
+        mediaType: String? = nil,
+        etag: String? = nil,
+        lastModified: String? = nil,
+        responseDate: Date? = nil,
+        byteCount: Int? = nil,
+        expiry: Date? = nil,
+        extra: [String: String] = [:]
+    ) {
+        self.formatName = formatName
+        self.sourceURL = sourceURL
+        self.mediaType = mediaType
+        self.etag = etag
+        self.lastModified = lastModified
+        self.responseDate = responseDate
+        self.byteCount = byteCount
+        self.expiry = expiry
+        self.extra = extra
+    }
+}

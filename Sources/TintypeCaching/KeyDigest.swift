@@ -1,0 +1,73 @@
+import CCrypto
+
+/// The SHA-256 of a key's text: what a file is called, and what the disk index is keyed by.
+struct KeyDigest: Sendable, Hashable {
+    /// The bytes of a digest.
+    static let byteCount = 32
+    /// The hexadecimal digits of a file name.
+    static let nameLength = 64
+
+    private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+
+    /// Hashes the text of `key`.
+    init(_ key: CacheKey) {
+        var text = key.text
+        text.withUTF8 { input in
+            withUnsafeMutableBytes(of: &self.words) { output in
+                _ = SHA256(input.baseAddress, input.count, output.bindMemory(to: UInt8.self).baseAddress)
+            }
+        }
+    }
+
+    /// Reads a file name, or returns `nil` when it is not 64 lower-case hexadecimal digits.
+    init?(fileName: UnsafeBufferPointer<UInt8>) {
+        guard fileName.count == Self.nameLength else { return nil }
+        let isValid = withUnsafeMutableBytes(of: &self.words) { output in
+            for position in 0..<Self.byteCount {
+                guard let high = Self.value(of: fileName[2 * position]),
+                    let low = Self.value(of: fileName[2 * position + 1])
+                else { return false }
+                output[position] = high << 4 | low
+            }
+            return true
+        }
+        guard isValid else { return nil }
+    }
+
+    /// The digest as 64 lower-case hexadecimal digits.
+    var fileName: String {
+        String(unsafeUninitializedCapacity: Self.nameLength) { output in
+            withUnsafeBytes(of: self.words) { bytes in
+                for (position, byte) in bytes.enumerated() {
+                    output[2 * position] = Self.digit(of: byte >> 4)
+                    output[2 * position + 1] = Self.digit(of: byte & 15)
+                }
+            }
+            return Self.nameLength
+        }
+    }
+
+    /// The first byte, which chooses the shard folder.
+    var shard: UInt8 { withUnsafeBytes(of: self.words) { $0[0] } }
+
+    static func == (left: KeyDigest, right: KeyDigest) -> Bool {
+        left.words == right.words
+    }
+
+    func hash(into hasher: inout Hasher) {
+        // Any part of a SHA-256 is as good as the whole for a table.
+        hasher.combine(self.words.0)
+    }
+
+    private static func digit(of value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+
+    private static func value(of digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Glibc
+
+/// A value behind a POSIX mutex, with a condition to wait for.
+///
+/// For the disk tier only: its threads are its own and may block. On the cooperative pool
+/// use `Locked`.
+///
+/// Sendable although unchecked: the value is only reached while the mutex is held.
+final class Monitor<Value>: @unchecked Sendable {
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var value: Value
+
+    init(_ value: sending Value) {
+        self.value = value
+        pthread_mutex_init(self.mutex, nil)
+        pthread_cond_init(self.condition, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(self.condition)
+        pthread_mutex_destroy(self.mutex)
+        self.condition.deallocate()
+        self.mutex.deallocate()
+    }
+
+    /// Runs `body` with the value while holding the lock.
+    func withLock<Result, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        pthread_mutex_lock(self.mutex)
+        defer { pthread_mutex_unlock(self.mutex) }
+        return try body(&self.value)
+    }
+
+    /// Runs `body` like ``withLock(_:)``, again after each ``notify()``, until it returns a value.
+    func wait<Result>(for body: (inout Value) -> Result?) -> Result {
+        pthread_mutex_lock(self.mutex)
+        defer { pthread_mutex_unlock(self.mutex) }
+        while true {
+            if let result = body(&self.value) { return result }
+            pthread_cond_wait(self.condition, self.mutex)
+        }
+    }
+
+    /// Wakes those who wait, because the value has changed.
+    func notify() {
+        pthread_cond_broadcast(self.condition)
+    }
+}

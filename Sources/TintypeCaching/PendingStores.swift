@@ -1,0 +1,105 @@
+import FoundationEssentials
+import TintypeConcurrency
+
+/// The stores of one lane that wait to be written in the background, in their order.
+///
+/// A later store of a key takes the place of an earlier one that has not been written.
+final class PendingStores: Sendable {
+    struct Item: Sendable {
+        let key: CacheKey
+        let data: Data
+        let metadata: EntryMetadata
+    }
+
+    /// What the one who adds must do.
+    enum Addition {
+        /// Somebody is writing already, and will come to it.
+        case queued
+        /// Nobody is writing: start.
+        case queuedFirst
+        /// The bytes that wait have reached the limit; this many do.
+        case refused(Int)
+    }
+
+    private struct State {
+        var items: [CacheKey: Item] = [:]
+        /// Keys in the order of their stores; some have been taken out of turn.
+        var queue: [CacheKey] = []
+        var head = 0
+        var byteCount = 0
+        var isWriting = false
+    }
+
+    private let state = Locked(State())
+    private let byteLimit: Int
+
+    init(byteLimit: Int) {
+        self.byteLimit = byteLimit
+    }
+
+    /// Adds a store.
+    ///
+    /// One alone is taken whatever its size.
+    func add(_ item: Item) -> Addition {
+        self.state.withLock { state in
+            let replaced = state.items[item.key]?.data.count ?? 0
+            let byteCount = state.byteCount - replaced + item.data.count
+            guard byteCount <= self.byteLimit || state.items.isEmpty else { return .refused(state.byteCount) }
+            if state.items.updateValue(item, forKey: item.key) == nil { state.queue.append(item.key) }
+            state.byteCount = byteCount
+            defer { state.isWriting = true }
+            return state.isWriting ? .queued : .queuedFirst
+        }
+    }
+
+    /// Takes out the store of `key`, out of turn.
+    func take(_ key: CacheKey) -> Item? {
+        self.state.withLock { state in
+            guard let item = state.items.removeValue(forKey: key) else { return nil }
+            state.byteCount -= item.data.count
+            return item
+        }
+    }
+
+    /// Takes out the next store; `nil` when there is none.
+    func takeNext() -> Item? {
+        self.state.withLock { state in
+            while state.head < state.queue.count {
+                let key = state.queue[state.head]
+                state.head += 1
+                guard let item = state.items.removeValue(forKey: key) else { continue }
+                state.byteCount -= item.data.count
+                return item
+            }
+            state.queue.removeAll(keepingCapacity: true)
+            state.head = 0
+            return nil
+        }
+    }
+
+    /// Ends the writing when nothing waits, and says whether it did.
+    func endWriting() -> Bool {
+        self.state.withLock { state in
+            guard state.items.isEmpty else { return false }
+            state.isWriting = false
+            return true
+        }
+    }
+
+    /// Whether a store of `key` waits.
+    func contains(_ key: CacheKey) -> Bool {
+        self.state.withLock { $0.items[key] != nil }
+    }
+
+    /// Drops all stores.
+    func removeAll() {
+        let dropped = self.state.withLock { state in
+            defer {
+                state.items = [:]
+                state.byteCount = 0
+            }
+            return state.items
+        }
+        _ = dropped
+    }
+}

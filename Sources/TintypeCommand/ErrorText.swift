@@ -1,0 +1,25 @@
+import Tintype
+
+/// An error as the command reports it: in one line, with its stable code.
+struct ErrorText {
+    /// The stable name, such as `tooManyPixels`.
+    let code: String
+    /// What happened and what to do, on one line.
+    let line: String
+
+    init(_ error: any Error) {
+        let (code, message): (String, String) =
+            switch error {
+            case let error as LoadError: (error.code.description, error.message)
+            case let error as CodingError: (error.code.description, error.message)
+            case let error as DownloadError: (error.code.description, error.message)
+            case let error as CacheError: (error.code.description, error.message)
+            case let error as OutputError: ("outputFailed", error.message)
+            case is CancellationError: ("cancelled", "The load was cancelled.")
+            default: ("unexpected", "\(error)")
+            }
+        self.code = code
+        // A server's words may hold line breaks and control codes.
+        self.line = String(message.map { $0.isNewline || ($0.asciiValue ?? 32) < 32 ? " " : $0 })
+    }
+}

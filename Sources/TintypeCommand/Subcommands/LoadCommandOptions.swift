@@ -1,0 +1,56 @@
+import FoundationEssentials
+import Tintype
+
+/// What the options of `tintype load` ask for.
+struct LoadCommandOptions: Sendable {
+    let output: String?
+    let writesToDirectory: Bool
+    let format: ImageFormat?
+    let quality: Int?
+    let resize: Resize?
+    let configuration: LoaderActor.Configuration
+    let loadOptions: LoadOptions
+
+    init(_ arguments: ParsedArguments, inputCount: Int) throws(UsageError) {
+        self.output = arguments.value("-o")
+        let isDirectory = self.output.map { $0.hasSuffix("/") || OutputFile.isDirectory($0) } ?? false
+        guard self.output == nil || isDirectory || inputCount == 1 else {
+            throw UsageError("-o must name a folder for several pictures; end it with /")
+        }
+        self.writesToDirectory = isDirectory
+        self.format = try arguments.choice("--format", of: ["jpeg", "png", "webp", "gif"]).flatMap { ImageFormat(name: $0) }
+        self.quality = try arguments.number("--quality", in: 1...100)
+        self.resize = try Self.resize(arguments)
+        self.configuration = Self.configuration(arguments)
+        guard !(arguments.has("--refresh") && arguments.has("--cache-only")) else {
+            throw UsageError("--refresh and --cache-only contradict each other")
+        }
+        var options: LoadOptions = [.waitForStore]
+        if arguments.has("--refresh") { options.insert(.refresh) }
+        if arguments.has("--cache-only") { options.insert(.cacheOnly) }
+        if self.output != nil { options.insert(.keepData) }
+        self.loadOptions = options
+    }
+
+    /// The loader's configuration with the cache folder of `--cache-dir`.
+    static func configuration(_ arguments: ParsedArguments) -> LoaderActor.Configuration {
+        var configuration = LoaderActor.Configuration()
+        if let directory = arguments.value("--cache-dir") {
+            configuration.disk?.directory = URL(filePath: directory, directoryHint: .isDirectory)
+        }
+        return configuration
+    }
+
+    private static func resize(_ arguments: ParsedArguments) throws(UsageError) -> Resize? {
+        let mode = try arguments.choice("--mode", of: Resize.Mode.allCases.map(\.rawValue))
+        guard let text = arguments.value("--resize") else {
+            guard mode == nil else { throw UsageError("--mode needs --resize") }
+            return nil
+        }
+        let sides = text.split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
+        guard sides.count == 2, let width = sides[0], let height = sides[1], width > 0, height > 0 else {
+            throw UsageError("--resize takes a size such as 400x300, and not \(text)")
+        }
+        return Resize(width: width, height: height, mode: mode.flatMap { Resize.Mode(rawValue: $0) } ?? .fit)
+    }
+}

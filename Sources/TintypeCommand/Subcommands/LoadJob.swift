@@ -1,0 +1,103 @@
+import FoundationEssentials
+import Tintype
+
+/// What came of one input of `tintype load`.
+struct LoadResult: Sendable {
+    let input: Input
+    let outcome: Result<LoadedPicture, any Error>
+    /// Why the picture is not cached, where that failed.
+    var warning: String?
+}
+
+/// A picture that was loaded, as it is reported.
+struct LoadedPicture: Encodable, Sendable {
+    let url: String
+    let source: String
+    let format: String?
+    let width: Int
+    let height: Int
+    let bytes: Int
+    let milliseconds: Double
+
+    /// The report for people.
+    var line: String {
+        let time = "\(Readable.tenths(self.milliseconds)) ms"
+        return "\(self.url): \(self.format ?? "picture") \(self.width)x\(self.height), "
+            + "\(Readable.bytes(Int64(self.bytes))), from \(self.source) in \(time)"
+    }
+}
+
+/// Loads one input, shows its progress and writes its file.
+struct LoadJob: Sendable {
+    let loader: LoaderActor
+    let options: LoadCommandOptions
+    let board: ProgressBoard
+
+    /// - Throws: Only `CancellationError`; other errors are the result.
+    func run(_ input: Input, index: Int) async throws -> LoadResult {
+        self.board.start(index, label: input.text)
+        defer { self.board.end(index) }
+        do {
+            let clock = ContinuousClock()
+            let start = clock.now
+            let response = try await self.load(input, index: index)
+            let time = start.duration(to: clock.now)
+            if let output = self.options.output { try await self.write(response, of: input, to: output) }
+            let loaded = LoadedPicture(
+                url: input.text,
+                source: response.source.rawValue,
+                format: response.metadata.formatName,
+                width: response.image.width,
+                height: response.image.height,
+                bytes: response.metadata.byteCount ?? 0,
+                milliseconds: (time / .milliseconds(1) * 1_000).rounded() / 1_000
+            )
+            return LoadResult(input: input, outcome: .success(loaded), warning: response.storeError.map { ErrorText($0).line })
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            return LoadResult(input: input, outcome: .failure(error))
+        }
+    }
+
+    private func load(_ input: Input, index: Int) async throws -> ImageResponse {
+        let request = ImageRequest(url: input.url, thumbnail: self.options.resize, options: self.options.loadOptions)
+        for try await event in self.loader.events(for: request) {
+            switch event {
+            case .progress(let progress): self.board.update(index, progress)
+            case .preview: break
+            case .finished(let response): return response
+            }
+        }
+        throw CancellationError()
+    }
+
+    private func write(_ response: ImageResponse, of input: Input, to output: String) async throws {
+        let loaded = response.metadata.formatName.flatMap { ImageFormat(name: $0) }
+        let format = self.format(loaded: loaded, image: response.image, output: output)
+        let path = self.path(for: input, format: format, output: output)
+        let isUnchanged = format == loaded && self.options.resize == nil && self.options.quality == nil
+        if isUnchanged, let data = response.data { return try OutputFile.write(data, to: path) }
+        let options = EncodeOptions(quality: self.options.quality ?? EncodeOptions().quality)
+        let data = try await self.loader.encode(response.image, as: format, options: options)
+        try OutputFile.write(data, to: path)
+    }
+
+    /// As asked for, else as the file's name says, else as loaded, else by what the pixels need.
+    private func format(loaded: ImageFormat?, image: Image, output: String) -> ImageFormat {
+        if let format = self.options.format { return format }
+        if !self.options.writesToDirectory {
+            let name = URL(filePath: output).pathExtension
+            if let format = ImageFormat(name: name) { return format }
+        }
+        if let loaded, self.loader.canEncode(loaded) { return loaded }
+        return image.hasAlpha ? .png : .jpeg
+    }
+
+    private func path(for input: Input, format: ImageFormat, output: String) -> String {
+        guard self.options.writesToDirectory else { return output }
+        return URL(filePath: output, directoryHint: .isDirectory)
+            .appending(path: "\(input.stem).\(format.fileExtension)")
+            .path(percentEncoded: false)
+    }
+}

@@ -1,0 +1,69 @@
+import Glibc
+import Tintype
+
+/// The command: picks a subcommand, runs it until it ends or `Ctrl-C` comes, sets the exit code.
+@main
+struct TintypeCommand {
+    /// What the process tells its caller.
+    enum Exit {
+        static let success: CInt = 0
+        static let failure: CInt = 1
+        static let usage: CInt = 2
+        /// As shells do: 128 and the number of the signal.
+        static let interrupted: CInt = 128 + SIGINT
+    }
+
+    private static let subcommands: [any Subcommand.Type] = [
+        LoadCommand.self, InfoCommand.self, DecodeCommand.self, CacheCommand.self, PrefetchCommand.self,
+    ]
+
+    static func main() async {
+        let interrupt = Interrupt()
+        let work = Task(name: "command") { await self.run(Array(CommandLine.arguments.dropFirst())) }
+        interrupt.onSignal { work.cancel() }
+        let code = await work.value
+        exit(interrupt.hasFired ? Exit.interrupted : code)
+    }
+
+    private static func run(_ arguments: [String]) async -> CInt {
+        do {
+            guard let name = arguments.first else {
+                throw UsageError("a subcommand is missing; tintype --help lists them")
+            }
+            if name == "--help" || name == "-h" || name == "help" {
+                Output.standard.line(self.help)
+                return Exit.success
+            }
+            guard let subcommand = self.subcommands.first(where: { $0.name == name }) else {
+                throw UsageError("there is no subcommand \(name); tintype --help lists them")
+            }
+            if arguments.contains("--help") || arguments.contains("-h") {
+                Output.standard.line(subcommand.help)
+                return Exit.success
+            }
+            let parsed = try ParsedArguments(arguments.dropFirst(), flags: subcommand.flags, values: subcommand.values)
+            return try await subcommand.init(parsed).run() ? Exit.success : Exit.failure
+        } catch let error as UsageError {
+            Output.error.line("tintype: \(error.message)")
+            return Exit.usage
+        } catch is CancellationError {
+            return Exit.interrupted
+        } catch {
+            Output.error.line("tintype: \(ErrorText(error).line)")
+            return Exit.failure
+        }
+    }
+
+    private static var help: String {
+        """
+        tintype loads pictures: from memory, from disk, or from their origin.
+
+        Usage: tintype SUBCOMMAND ...
+
+        \(self.subcommands.map { "  \($0.name)".padded(to: 12) + $0.summary }.joined(separator: "\n"))
+
+        tintype SUBCOMMAND --help says more.
+        Exit codes: 0 all is well, 1 an input failed, 2 wrong usage, 130 interrupted.
+        """
+    }
+}

@@ -1,0 +1,136 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import TintypeCaching
+
+@Suite(.timeLimit(.minutes(1))) struct DiskCacheTests {
+    private let folder: ScratchFolder
+    private let key = CacheKey("https://example.org/a.jpg")
+
+    init() throws {
+        self.folder = try ScratchFolder()
+    }
+
+    private func makeCache(sizeLimit: Int = 1 << 30) -> DiskCache {
+        DiskCache(.init(directory: self.folder.url, sizeLimit: sizeLimit))
+    }
+
+    @Test(arguments: [0, 1, 14, 15, 1_000, 300_000])
+    func storedBytesComeBack(count: Int) async throws {
+        let clock = TestClock()
+        let cache = DiskCache(.init(directory: self.folder.url, now: { clock.now }))
+        #expect(try await cache.entry(for: self.key) == nil)
+        let data = makeData(count)
+        try await cache.store(data, metadata: .sample, for: self.key)
+        let entry = try #require(try await cache.entry(for: self.key))
+        #expect(entry.data == data)
+        #expect(entry.data.startIndex == 0)
+        #expect(entry.metadata == .sample)
+        #expect(entry.storedAt == clock.now)
+        #expect(await cache.contains(self.key))
+        #expect(await !cache.contains(CacheKey("other")))
+    }
+
+    @Test func entryOutlivesTheCacheAndItsFile() async throws {
+        let data = makeData(100_000)
+        let entry = try await {
+            let cache = self.makeCache()
+            try await cache.store(data, metadata: .init(), for: self.key)
+            let entry = try await cache.entry(for: self.key)
+            try await cache.remove(self.key)
+            return entry
+        }()
+        #expect(entry?.data == data)
+    }
+
+    @Test func anotherCacheOverTheFolderFindsTheEntry() async throws {
+        try await self.makeCache().store(makeData(10), metadata: .sample, for: self.key)
+        let entry = try await self.makeCache().entry(for: self.key)
+        #expect(entry?.data == makeData(10))
+    }
+
+    @Test func fileIsCalledByTheDigestAndForThisUserOnly() async throws {
+        let cache = self.makeCache()
+        try await cache.store(makeData(10), metadata: .sample, for: self.key)
+        let digest = self.key.digest
+        let path = "\(self.folder.path)/\(digest.prefix(2))/\(digest)"
+        #expect(self.folder.files() == [path])
+        var status = stat()
+        #expect(stat(path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        #expect(stat("\(self.folder.path)/\(digest.prefix(2))", &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o700)
+    }
+
+    @Test func largeReplacedBySmallLeavesTheSmallSize() async throws {
+        let cache = self.makeCache()
+        try await cache.store(makeData(100_000), metadata: .init(), for: self.key)
+        try await cache.store(makeData(10), metadata: .init(), for: self.key)
+        let statistics = await cache.statistics()
+        #expect(statistics.entryCount == 1)
+        #expect(statistics.byteCount == self.folder.byteCount())
+        #expect(statistics.byteCount < 1_000)
+    }
+
+    @Test func removalForgets() async throws {
+        let cache = self.makeCache()
+        try await cache.store(makeData(10), metadata: .init(), for: self.key)
+        #expect(try await cache.remove(self.key))
+        #expect(try await !cache.remove(self.key))
+        #expect(try await cache.entry(for: self.key) == nil)
+        let statistics = await cache.statistics()
+        #expect(statistics.entryCount == 0)
+        #expect(statistics.byteCount == 0)
+        #expect(statistics.misses == 1)
+    }
+
+    @Test func clearingRemovesEntriesAndNothingElse() async throws {
+        let cache = self.makeCache()
+        for number in 0..<20 {
+            try await cache.store(makeData(10), metadata: .init(), for: CacheKey("\(number)"))
+        }
+        let foreign = self.folder.path + "/notes.txt"
+        #expect(FileManager.default.createFile(atPath: foreign, contents: Data("mine".utf8)))
+        try await cache.removeAll()
+        #expect(self.folder.files() == [foreign])
+        #expect(await cache.statistics().entryCount == 0)
+        try await cache.store(makeData(10), metadata: .init(), for: self.key)
+        #expect(try await cache.entry(for: self.key) != nil)
+    }
+
+    @Test func statisticsOfAnOldFolderCountWhatIsThere() async throws {
+        let first = self.makeCache()
+        for number in 0..<50 {
+            try await first.store(makeData(100), metadata: .init(), for: CacheKey("\(number)"))
+        }
+        let statistics = await self.makeCache().statistics()
+        #expect(statistics.entryCount == 50)
+        #expect(statistics.byteCount == self.folder.byteCount())
+        #expect(statistics.directory == self.folder.path)
+    }
+
+    @Test func cancelledCallerReadsNothing() async throws {
+        let cache = self.makeCache()
+        try await cache.store(makeData(10), metadata: .init(), for: self.key)
+        let gate = AsyncStream<Void>.makeStream()
+        let task = Task { () -> DiskEntry? in
+            for await _ in gate.stream { break }
+            return try await cache.entry(for: self.key)
+        }
+        task.cancel()
+        gate.continuation.finish()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test func defaultFolderFollowsTheEnvironment() {
+        let home = URL(filePath: "/home/user", directoryHint: .isDirectory)
+        let path = { (cacheHome: String?) in
+            DiskCache.Configuration.defaultDirectory(cacheHome: cacheHome, home: home).path(percentEncoded: false)
+        }
+        #expect(path("/var/cache/x") == "/var/cache/x/tintype")
+        #expect(path(nil) == "/home/user/.cache/tintype")
+        #expect(path("") == "/home/user/.cache/tintype")
+        #expect(path("relative") == "/home/user/.cache/tintype")
+    }
+}

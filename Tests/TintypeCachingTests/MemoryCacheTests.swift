@@ -1,0 +1,199 @@
+import FoundationEssentials
+import Testing
+import TintypeImage
+
+@testable import TintypeCaching
+
+@Suite struct MemoryCacheTests {
+    private let keys = (0..<8).map { CacheKey("key \($0)") }
+
+    @Test func storedPictureIsTheSameInstance() throws {
+        let cache = MemoryCache()
+        let image = try makeImage()
+        #expect(cache.insert(image, metadata: .sample, for: self.keys[0]) == .stored)
+        #expect(cache.image(for: CacheKey("key 0"))?.pixels === image.pixels)
+        let entry = try #require(cache.entry(for: self.keys[0]))
+        #expect(entry.image.pixels === image.pixels)
+        #expect(entry.metadata == .sample)
+        #expect(cache.image(for: self.keys[1]) == nil)
+        #expect(cache.entry(for: self.keys[1]) == nil)
+    }
+
+    @Test func costIsThePixelsTheProfileAndAnOverhead() throws {
+        let layout = try PixelLayout(format: .rgba8, width: 640, height: 480)
+        let profile = ColorProfile(data: Data(count: 1_000))
+        let image = Image(pixels: try PixelBuffer(layout, filling: { _ in }), colorProfile: profile)
+        let cost = MemoryEntry.cost(of: image)
+        #expect(cost >= 1_228_800 + 1_000)
+        #expect(cost <= 1_228_800 + 2_000)
+    }
+
+    @Test func costLimitDropsTheLeastRecentlyUsedAtOnce() throws {
+        let cache = MemoryCache(.init(costLimit: try unitCost() * 5 / 2))
+        for key in self.keys[0..<3] { cache.insert(try makeImage(), for: key) }
+        #expect(self.present(in: cache) == [1, 2])
+        #expect(cache.statistics.evictions == 1)
+    }
+
+    @Test func readingMakesAnEntryTheNewest() throws {
+        let cache = MemoryCache(.init(costLimit: try unitCost() * 5 / 2))
+        for key in self.keys[0..<2] { cache.insert(try makeImage(), for: key) }
+        _ = cache.image(for: self.keys[0])
+        cache.insert(try makeImage(), for: self.keys[2])
+        #expect(self.present(in: cache) == [0, 2])
+        _ = cache.entry(for: self.keys[0])
+        cache.insert(try makeImage(), for: self.keys[3])
+        #expect(self.present(in: cache) == [0, 3])
+    }
+
+    @Test func askingWhetherItContainsIsNoUse() throws {
+        let cache = MemoryCache(.init(countLimit: 2))
+        for key in self.keys[0..<2] { cache.insert(try makeImage(), for: key) }
+        #expect(cache.contains(self.keys[0]))
+        cache.insert(try makeImage(), for: self.keys[2])
+        #expect(self.present(in: cache) == [1, 2])
+        #expect(cache.statistics.hits == 0)
+    }
+
+    @Test func countLimitOfOneKeepsTheLast() throws {
+        let cache = MemoryCache(.init(countLimit: 1))
+        for key in self.keys[0..<2] { #expect(cache.insert(try makeImage(), for: key) == .stored) }
+        #expect(self.present(in: cache) == [1])
+    }
+
+    @Test func countLimitOfZeroRefuses() throws {
+        let cache = MemoryCache(.init(countLimit: 0))
+        #expect(cache.insert(try makeImage(), for: self.keys[0]) == .refused(.countLimitIsZero))
+        #expect(cache.statistics.count == 0)
+    }
+
+    @Test func oversizePictureIsRefusedWithTheReasonAndDropsTheStaleOne() throws {
+        let limit = try unitCost() * 2
+        let cache = MemoryCache(.init(costLimit: limit))
+        for key in self.keys[0..<2] { cache.insert(try makeImage(), for: key) }
+        let large = try makeImage(width: 10_000)
+        let outcome = cache.insert(large, for: self.keys[0])
+        #expect(outcome == .refused(.costOverLimit(cost: MemoryEntry.cost(of: large), limit: limit)))
+        #expect(self.present(in: cache) == [1])
+        guard case .refused(let refusal) = outcome else { return }
+        #expect(refusal.description.contains("\(limit)"))
+    }
+
+    @Test func overwriteCountsTheNewCostOnly() throws {
+        let cache = MemoryCache()
+        cache.insert(try makeImage(width: 1_600), for: self.keys[0])
+        cache.insert(try makeImage(), for: self.keys[0])
+        #expect(cache.statistics.cost == (try unitCost()))
+        #expect(cache.statistics.count == 1)
+    }
+
+    @Test func loweringALimitTrimsAtOnce() throws {
+        let cache = MemoryCache()
+        for key in self.keys { cache.insert(try makeImage(), for: key) }
+        cache.costLimit = try unitCost() * 5
+        #expect(self.present(in: cache) == [3, 4, 5, 6, 7])
+        cache.countLimit = 3
+        #expect(self.present(in: cache) == [5, 6, 7])
+        cache.trim(toCost: try unitCost())
+        #expect(self.present(in: cache) == [7])
+        #expect(cache.costLimit == (try unitCost()) * 5)
+        #expect(cache.countLimit == 3)
+    }
+
+    @Test func removalForgets() throws {
+        let cache = MemoryCache()
+        for key in self.keys[0..<3] { cache.insert(try makeImage(), for: key) }
+        #expect(cache.remove(self.keys[1]))
+        #expect(!cache.remove(self.keys[1]))
+        #expect(self.present(in: cache) == [0, 2])
+        cache.removeAll()
+        #expect(self.present(in: cache) == [])
+        #expect(cache.statistics.cost == 0)
+        cache.insert(try makeImage(), for: self.keys[4])
+        #expect(self.present(in: cache) == [4])
+    }
+
+    @Test func lookUpsAreCounted() throws {
+        let cache = MemoryCache()
+        cache.insert(try makeImage(), for: self.keys[0])
+        _ = cache.image(for: self.keys[0])
+        _ = cache.entry(for: self.keys[0])
+        _ = cache.image(for: self.keys[1])
+        #expect(cache.statistics.hits == 2)
+        #expect(cache.statistics.misses == 1)
+    }
+
+    @Test func entryWithItsOwnExpiryIsAMissFromThenOn() throws {
+        let clock = TestClock()
+        let cache = MemoryCache(.init(now: { clock.now }))
+        cache.insert(try makeImage(), metadata: .init(expiry: clock.now.addingTimeInterval(10)), for: self.keys[0])
+        cache.insert(try makeImage(), metadata: .init(expiry: clock.now.addingTimeInterval(10)), for: self.keys[1])
+        clock.advance(by: 9)
+        #expect(cache.image(for: self.keys[0]) != nil)
+        #expect(cache.contains(self.keys[0]))
+        clock.advance(by: 1)
+        #expect(!cache.contains(self.keys[0]))
+        #expect(cache.image(for: self.keys[0]) == nil)
+        #expect(cache.entry(for: self.keys[1]) == nil)
+        #expect(cache.statistics.count == 0)
+        #expect(cache.statistics.hits == 1)
+        #expect(cache.statistics.misses == 2)
+    }
+
+    @Test func defaultLimitIsAShareOfTheMemory() {
+        let limit = MemoryCache.Configuration().costLimit
+        #expect(limit > 0)
+        #expect(limit <= 768_000_000)
+    }
+
+    @Test func droppedPicturesAreFreed() throws {
+        let cache = MemoryCache(.init(countLimit: 1))
+        weak var pixels: PixelBuffer?
+        do {
+            let image = try makeImage()
+            pixels = image.pixels
+            cache.insert(image, for: self.keys[0])
+        }
+        #expect(pixels != nil)
+        cache.insert(try makeImage(), for: self.keys[1])
+        #expect(pixels == nil)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func manyTasksLeaveExactSums() async throws {
+        let unit = try unitCost()
+        let cache = MemoryCache(.init(costLimit: unit * 100))
+        let image = try makeImage()
+        let keys = (0..<200).map { CacheKey("key \($0)") }
+        await withTaskGroup(of: Int.self) { group in
+            for task in 0..<16 {
+                group.addTask {
+                    var lookUps = 0
+                    for step in 0..<5_000 {
+                        let key = keys[(step * 7 + task * 13) % keys.count]
+                        switch (step + task) % 8 {
+                        case 0, 1: cache.insert(image, for: key)
+                        case 2: cache.remove(key)
+                        case 3 where step % 1_000 == 3: cache.trim(toCost: unit * 10)
+                        default:
+                            _ = cache.image(for: key)
+                            lookUps += 1
+                        }
+                    }
+                    return lookUps
+                }
+            }
+            let lookUps = await group.reduce(0, +)
+            let statistics = cache.statistics
+            #expect(statistics.hits + statistics.misses == lookUps)
+        }
+        let statistics = cache.statistics
+        #expect(statistics.count == keys.filter { cache.contains($0) }.count)
+        #expect(statistics.cost == statistics.count * unit)
+        #expect(statistics.count <= 100)
+    }
+
+    private func present(in cache: MemoryCache) -> [Int] {
+        self.keys.indices.filter { cache.contains(self.keys[$0]) }
+    }
+}

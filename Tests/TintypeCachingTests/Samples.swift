@@ -1,0 +1,42 @@
+import FoundationEssentials
+import TintypeImage
+
+@testable import TintypeCaching
+
+/// A picture of one row: `width` times 4 bytes, in multiples of 64.
+func makeImage(width: Int = 16) throws -> Image {
+    let layout = try PixelLayout(format: .rgba8, width: width, height: 1)
+    return Image(pixels: try PixelBuffer(layout, filling: { _ in }))
+}
+
+/// What one picture of ``makeImage(width:)`` with 64 bytes of pixels costs.
+func unitCost() throws -> Int {
+    MemoryEntry.cost(of: try makeImage())
+}
+
+/// Bytes that differ from seed to seed.
+func makeData(_ count: Int, seed: UInt64 = 1) -> Data {
+    var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+    return Data(
+        (0..<count).map { _ in
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            return UInt8(truncatingIfNeeded: state)
+        }
+    )
+}
+
+extension EntryMetadata {
+    static let sample = EntryMetadata(
+        formatName: "jpeg",
+        sourceURL: "https://example.org/a photo.jpg",
+        mediaType: "image/jpeg",
+        etag: "\"abc\"",
+        lastModified: "Wed, 21 Oct 2015 07:28:00 GMT",
+        responseDate: Date(timeIntervalSinceReferenceDate: 700_000_000.123456789),
+        byteCount: 51_200,
+        expiry: nil,
+        extra: ["b": "2", "a": "größe", "": ""]
+    )
+}

@@ -1,0 +1,50 @@
+import FoundationEssentials
+import Glibc
+
+/// A folder of a test's own, removed with its last reference.
+final class ScratchFolder: Sendable {
+    let path: String
+
+    init() throws {
+        var template = Array("/tmp/tintype-cache-XXXXXX".utf8CString)
+        let isMade = template.withUnsafeMutableBufferPointer { $0.baseAddress.flatMap { mkdtemp($0) } != nil }
+        guard isMade else { throw ScratchFolderError() }
+        self.path = template.withUnsafeBufferPointer { buffer in buffer.baseAddress.map { String(cString: $0) } ?? "" }
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: self.path)
+    }
+
+    var url: URL { URL(filePath: self.path, directoryHint: .isDirectory) }
+
+    /// The paths of all regular files under the folder, sorted.
+    func files() -> [String] {
+        Self.files(under: self.path)
+    }
+
+    /// The entry files, without those in `tmp`.
+    func entryFiles() -> [String] {
+        self.files().filter { !$0.contains("/tmp/") }
+    }
+
+    /// The sum of the sizes of all files.
+    func byteCount() -> Int {
+        self.files().reduce(0) { $0 + Self.byteCount(of: $1) }
+    }
+
+    static func files(under path: String) -> [String] {
+        let names = (try? FileManager.default.subpathsOfDirectory(atPath: path)) ?? []
+        return names.map { path + "/" + $0 }.filter { name in
+            var status = stat()
+            return lstat(name, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        }.sorted()
+    }
+
+    static func byteCount(of path: String) -> Int {
+        var status = stat()
+        return lstat(path, &status) == 0 ? Int(status.st_size) : 0
+    }
+}
+
+struct ScratchFolderError: Error {}

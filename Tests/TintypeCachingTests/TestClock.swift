@@ -1,0 +1,17 @@
+import FoundationEssentials
+import TintypeConcurrency
+
+/// A clock that stands still until a test moves it.
+final class TestClock: Sendable {
+    private let date: Locked<Date>
+
+    init(_ date: Date = Date(timeIntervalSince1970: 1_700_000_000)) {
+        self.date = Locked(date)
+    }
+
+    var now: Date { self.date.withLock { $0 } }
+
+    func advance(by seconds: Double) {
+        self.date.withLock { $0 = $0.addingTimeInterval(seconds) }
+    }
+}
