@@ -89,8 +89,8 @@ let package = Package(
         .executableTarget(
             name: "TintypeBenchmarks",
             dependencies: [
-                "Tintype", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading", "TintypeImage",
-                "TintypeTransforms", "CAllocationCounter",
+                "Tintype", "TintypeCaching", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading",
+                "TintypeImage", "TintypeTransforms", "CAllocationCounter",
             ],
             path: "Benchmarks/TintypeBenchmarks"
         ),

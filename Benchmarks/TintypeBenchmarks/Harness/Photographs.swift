@@ -56,7 +56,8 @@ struct Photographs: Sendable {
     func enormous(_ session: Session) async throws -> String {
         let path = self.folders.results.appendingPathComponent("photograph-12500x8000.jpg").path
         return try await self.made(path, session) {
-            let original = try await self.path("photos/Canon_EOS_450D.jpg", width: 4272, height: 2848, session)
+            // Full of detail, so that the file has the usual weight: about 20 MB.
+            let original = try await self.path("photos/Canon_PowerShot_A85.jpg", width: 1704, height: 2272, session)
             return PythonWorker.Request(do: "make-large", path: path, original: original, width: 12_500, height: 8_000)
         }
     }

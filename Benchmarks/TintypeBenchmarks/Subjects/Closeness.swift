@@ -18,7 +18,7 @@ struct Closeness {
     /// A row for each peer.
     func rows(named name: String, _ what: String) async throws -> [Row] {
         let metric = Metric.plain(what, "SSIM", lowerIsBetter: false)
-        let ours = await self.result { try TintypeThumbnails.write(self.job, self.original, to: $0) }
+        let ours = await self.result { try await TintypeThumbnails.write(self.job, self.original, to: $0) }
         var rows: [Row] = []
         for (peer, job) in [(Thumbnails.rival, "vips-thumbnail"), ("Pillow", "pillow-thumbnail")] {
             let theirs = await self.result { try await self.write(job, to: $0) }

@@ -7,7 +7,7 @@ enum MemoryHits {
         Benchmark(name: "memory-hit", summary: "image(for: request), request built once, against NSCache look-ups") {
             session in
             var contest = Contest()
-            await contest.enterOurs { try await TintypeMemoryHits.requestHits() }
+            await contest.enterOurs { try await TintypeMemoryHits.requestHits(session) }
             await contest.enter("NSCache NSURL") { CacheLookups.byURL(entryCount: entryCount) }
             await contest.enter("NSCache NSString") { CacheLookups.byString(entryCount: entryCount) }
             try await contest.measure(session.plan)
@@ -17,14 +17,14 @@ enum MemoryHits {
         },
         Benchmark(name: "memory-hit-url", summary: "image(for: url): the request is made on the way") { session in
             var contest = Contest()
-            await contest.enterOurs { try await TintypeMemoryHits.urlHits() }
+            await contest.enterOurs { try await TintypeMemoryHits.urlHits(session) }
             await contest.enter("NSCache NSURL") { CacheLookups.byURL(entryCount: entryCount) }
             try await contest.measure(session.plan)
             return contest.rows(named: "memory-hit-url", .wall(.nanoseconds))
         },
-        Benchmark(name: "memory-hit-allocations", summary: "heap allocations of one memory hit, counted") { _ in
+        Benchmark(name: "memory-hit-allocations", summary: "heap allocations of one memory hit, counted") { session in
             let hits = 100_000
-            let ours = try await TintypeMemoryHits.allocations(hits: hits)
+            let ours = try await TintypeMemoryHits.allocations(hits: hits, session)
             let theirs = CacheLookups.allocations(hits: hits, entryCount: entryCount)
             let metric = Metric.plain("heap", "per hit", lowerIsBetter: true)
             return [
@@ -41,7 +41,7 @@ enum MemoryHits {
         Benchmark(name: "memory-hit-suspensions", summary: "times that one memory hit leaves its thread, counted") {
             _ in
             let hits = 100_000
-            let jobs = try await TintypeMemoryHits.suspensions(hits: hits)
+            let jobs = try await TintypeMemoryHits.suspensions(hits: hits, session)
             return [
                 Row(
                     name: "memory-hit-suspensions",

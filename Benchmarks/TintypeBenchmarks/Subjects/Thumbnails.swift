@@ -57,7 +57,7 @@ enum Thumbnails {
     private static func times(_ job: Job, _ session: Session) async throws -> [Row] {
         let path = try await job.picture.path(session)
         var contest = Contest()
-        await contest.enterOurs { try TintypeThumbnails.contestant(job, path) }
+        await contest.enterOurs { TintypeThumbnails.contestant(job, path) }
         for (peer, name) in [(Self.rival, "vips-thumbnail"), ("Pillow", "pillow-thumbnail")] {
             await contest.enter(peer) {
                 try await session.python().contestant(job: name, path: path, options: job.options) { width, height in
