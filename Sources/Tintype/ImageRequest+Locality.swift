@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 extension ImageRequest {
     /// Whether the bytes need no network: a `file:` or `data:` URL.
     var isLocal: Bool {

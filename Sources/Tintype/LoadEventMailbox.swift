@@ -36,7 +36,9 @@ final class LoadEventMailbox: Sendable {
         reader?.resume(returning: .progress(progress))
     }
 
-    /// Ends the events; the first end counts. Unread progress is still delivered before it.
+    /// Ends the events; the first end counts.
+    ///
+    /// Unread progress is still delivered before it.
     func finish(with end: Result<ImageResponse, any Error>) {
         let reader = self.state.withLock { state -> Reader? in
             guard !state.isOver else { return nil }
@@ -50,7 +52,9 @@ final class LoadEventMailbox: Sendable {
         reader?.resume(with: end.map { .finished($0) })
     }
 
-    /// The next event; `nil` after the end. One reader at a time.
+    /// The next event; `nil` after the end.
+    ///
+    /// One reader at a time.
     func next(isolation actor: isolated (any Actor)?) async throws -> LoadEvent? {
         try await withCheckedThrowingContinuation(isolation: actor) { (reader: Reader) in
             let event = self.state.withLock { state -> Result<LoadEvent?, any Error>? in

@@ -1,4 +1,5 @@
-public import TintypeDownloading
+import TintypeConcurrency
+import TintypeDownloading
 
 /// The events of one load, as an asynchronous sequence.
 ///

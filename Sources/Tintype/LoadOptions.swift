@@ -18,7 +18,9 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     public static let waitForStore = LoadOptions(rawValue: 1 << 4)
     /// Takes a picture whose end is missing as far as it goes, instead of an error.
     public static let allowTruncated = LoadOptions(rawValue: 1 << 5)
-    /// Accepts TLS certificates that can't be verified. For tests of one's own servers.
+    /// Accepts TLS certificates that can't be verified.
+    ///
+    /// For tests of one's own servers.
     public static let allowInvalidCertificates = LoadOptions(rawValue: 1 << 6)
     /// Hands out the encoded bytes with the picture, as ``ImageResponse/data``.
     public static let keepData = LoadOptions(rawValue: 1 << 7)

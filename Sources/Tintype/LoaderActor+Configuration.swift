@@ -4,7 +4,9 @@ public import TintypeCoding
 public import TintypeDownloading
 
 extension LoaderActor {
-    /// How a loader works. Every default is meant for servers that load from the open web.
+    /// How a loader works.
+    ///
+    /// Every default is meant for servers that load from the open web.
     public struct Configuration: Sendable {
         /// The memory tier; default 15 % of the memory that the process may use, at most 768 MB.
         public var memory: MemoryCache.Configuration
@@ -18,8 +20,10 @@ extension LoaderActor {
         public var coders: CoderRegistry
         /// The pictures that are worked on at once; default one for each core.
         public var laneCount: Int
-        /// The bytes of pixels that all decodes may hold together; default a quarter of the
-        /// memory that the process may use. A picture that needs more is decoded alone.
+        /// The bytes of pixels that all decodes may hold together; default a quarter of the memory that the
+        /// process may use.
+        ///
+        /// A picture that needs more is decoded alone.
         public var decodingMemory: Int
 
         /// A configuration with the defaults; change what needs changing.

@@ -32,7 +32,9 @@ public actor LoaderActor {
         let options: LoadOptions
     }
 
-    /// Creates a loader. Threads start with the first work that needs them.
+    /// Creates a loader.
+    ///
+    /// Threads start with the first work that needs them.
     public init(configuration: Configuration = Configuration()) {
         let memory = MemoryCache(configuration.memory)
         let disk = configuration.disk.map { DiskCache($0) }
@@ -164,7 +166,10 @@ public actor LoaderActor {
         }
     }
 
-    private nonisolated func makeImage(from bytes: DataResponse, for request: ImageRequest) async throws -> ImageResponse {
+    private nonisolated func makeImage(
+        from bytes: DataResponse,
+        for request: ImageRequest
+    ) async throws -> ImageResponse {
         let image = try await self.decoding.image(from: bytes.data, for: request)
         try Task.checkCancellation()
         if !request.options.contains(.skipMemory) {

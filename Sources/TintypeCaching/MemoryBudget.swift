@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 
 /// The memory that this process may use: the RAM, or the limit of a cgroup where that is lower.
-struct MemoryBudget: Sendable {
+package struct MemoryBudget: Sendable {
     /// Where the process finds the names of its cgroups.
     var membershipPath = "/proc/self/cgroup"
     /// Where the cgroup file systems are mounted.
@@ -10,8 +10,11 @@ struct MemoryBudget: Sendable {
     /// The RAM of the machine in bytes.
     var physicalByteCount = sysconf(CInt(_SC_PHYS_PAGES)) * sysconf(CInt(_SC_PAGESIZE))
 
+    /// Reads the limits of this machine.
+    package init() {}
+
     /// The memory in bytes.
-    var byteCount: Int {
+    package var byteCount: Int {
         var lowest = self.physicalByteCount
         for line in Self.lines(of: self.membershipPath) {
             // One line a hierarchy: number, controllers, path. Version 2 has number 0 and no controllers.

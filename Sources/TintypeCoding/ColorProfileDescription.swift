@@ -8,7 +8,9 @@ extension ImageHeader {
     public var colorProfileDescription: String? {
         guard let profile = self.colorProfile else { return nil }
         return profile.withUnsafeBytes { bytes in
-            guard let handle = cmsOpenProfileFromMem(bytes.baseAddress, UInt32(clamping: bytes.count)) else { return nil }
+            guard let handle = cmsOpenProfileFromMem(bytes.baseAddress, UInt32(clamping: bytes.count)) else {
+                return nil
+            }
             defer { cmsCloseProfile(handle) }
             let count = cmsGetProfileInfoASCII(handle, cmsInfoDescription, "en", "US", nil, 0)
             guard count > 1 else { return nil }

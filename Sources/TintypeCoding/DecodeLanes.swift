@@ -10,7 +10,9 @@ public final class DecodeLanes: Sendable {
     /// The pieces of work that each lane has, running or waiting.
     private let loads: Locked<[Int]>
 
-    /// Creates `count` lanes, at least one. Their threads start with their first work.
+    /// Creates `count` lanes, at least one.
+    ///
+    /// Their threads start with their first work.
     public init(count: Int) {
         let count = max(1, count)
         self.lanes = (0..<count).map { DecodeLane(index: $0) }

@@ -2,11 +2,14 @@
 public struct DecodeOptions: Sendable, Hashable {
     /// What the picture may cost.
     public var limits: DecodingLimits
-    /// The stored size that the caller can do with: a coder that can decode to a smaller size
-    /// cheaply gives any size that is at least this large on both sides. `nil` is full size.
+    /// The stored size that the caller can do with: a coder that can decode to a smaller size cheaply gives any
+    /// size that is at least this large on both sides.
+    ///
+    /// `nil` is full size.
     public var sufficientSize: PixelSize?
-    /// Whether a picture whose end is missing is decoded as far as it goes. What is missing is
-    /// black, or transparent where the picture has alpha.
+    /// Whether a picture whose end is missing is decoded as far as it goes.
+    ///
+    /// What is missing is black, or transparent where the picture has alpha.
     public var allowsTruncated: Bool
     /// Which frame of an animation is decoded, as composited on its canvas; default 0.
     public var frame: Int

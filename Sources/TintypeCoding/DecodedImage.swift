@@ -4,8 +4,10 @@ public import TintypeImage
 public struct DecodedImage: Sendable {
     /// The pixels as stored, with the orientation that makes them upright.
     public let image: Image
-    /// How many columns of the picture hold content: below its width by less than one pixel
-    /// where a scaled decode rounded up. A resize that knows it shifts nothing.
+    /// How many columns of the picture hold content: below its width by less than one pixel where a scaled decode
+    /// rounded up.
+    ///
+    /// A resize that knows it shifts nothing.
     public let coveredWidth: Double
     /// How many rows of the picture hold content.
     public let coveredHeight: Double

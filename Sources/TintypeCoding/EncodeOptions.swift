@@ -1,6 +1,8 @@
 /// How a picture becomes bytes.
 public struct EncodeOptions: Sendable, Hashable {
-    /// The quality of lossy formats, 1 to 100; default 80. Lossless formats ignore it.
+    /// The quality of lossy formats, 1 to 100; default 80.
+    ///
+    /// Lossless formats ignore it.
     public var quality: Int
     /// What transparent pixels are laid over in formats without alpha; default white.
     public var background: Color

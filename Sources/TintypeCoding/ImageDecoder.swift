@@ -15,6 +15,7 @@ public struct ImageDecoder: Sendable {
     ///   - registry: The coders to ask.
     ///   - coder: A coder to use instead of asking the registry.
     ///   - limits: What the picture may cost.
+    /// - Throws: `CodingError`.
     public init(
         _ data: Data,
         registry: CoderRegistry,
@@ -48,7 +49,8 @@ public struct ImageDecoder: Sendable {
         guard self.header.animation.durations.indices.contains(options.frame) || options.frame == 0 else {
             throw CodingError(
                 code: .invalidOptions,
-                message: "There is no frame \(options.frame): the picture has \(self.header.animation.frameCount), from 0 on.",
+                message:
+                    "There is no frame \(options.frame): the picture has \(self.header.animation.frameCount), from 0 on.",
                 format: self.header.format
             )
         }

@@ -9,11 +9,16 @@ struct OutputError: Error {
 
 /// Writes results to files: whole, or not at all.
 enum OutputFile {
+    /// Writes `data` to `path` atomically; missing folders are made.
     static func write(_ data: Data, to path: String) throws(OutputError) {
         do {
+            let folder = URL(filePath: path).deletingLastPathComponent()
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             try data.write(to: URL(filePath: path), options: .atomic)
         } catch {
-            throw OutputError(message: "\(path) can't be written (\(Self.reason(error))); check the folder and its space.")
+            throw OutputError(
+                message: "\(path) can't be written (\(Self.reason(error))); check the folder and its space."
+            )
         }
     }
 
@@ -26,6 +31,7 @@ enum OutputFile {
         guard let error = error as? CocoaError else { return "\(error)" }
         return switch error.code {
         case .fileNoSuchFile, .fileReadNoSuchFile: "its folder does not exist"
+        case .fileWriteFileExists: "its folder is a file"
         case .fileWriteNoPermission: "permission denied"
         case .fileWriteOutOfSpace: "the disk is full"
         case .fileWriteVolumeReadOnly: "the disk is read-only"

@@ -13,9 +13,9 @@ struct TintypeCommand {
         static let interrupted: CInt = 128 + SIGINT
     }
 
-    private static let subcommands: [any Subcommand.Type] = [
-        LoadCommand.self, InfoCommand.self, DecodeCommand.self, CacheCommand.self, PrefetchCommand.self,
-    ]
+    private static var subcommands: [any Subcommand.Type] {
+        [LoadCommand.self, InfoCommand.self, DecodeCommand.self, CacheCommand.self, PrefetchCommand.self]
+    }
 
     static func main() async {
         let interrupt = Interrupt()

@@ -1,7 +1,9 @@
 extension DownloadActor {
     /// The limits and habits of a downloader.
     public struct Configuration: Sendable, Hashable {
-        /// The connections that are open to one host at once. HTTP/2 sends many transfers over each.
+        /// The connections that are open to one host at once.
+        ///
+        /// HTTP/2 sends many transfers over each.
         public var maximumConnectionsPerHost = 6
         /// The transfers in progress at once; more of them wait, first come, first served.
         public var maximumTransfers = 64

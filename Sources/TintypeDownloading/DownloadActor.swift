@@ -16,7 +16,9 @@ public actor DownloadActor {
     /// The loop that every method of the actor runs on.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { self.loop.asUnownedSerialExecutor() }
 
-    /// Creates a downloader. It opens no connection and starts no thread yet.
+    /// Creates a downloader.
+    ///
+    /// It opens no connection and starts no thread yet.
     public init(configuration: Configuration = Configuration()) {
         self.init(configuration: configuration, loopDidEnd: nil)
     }

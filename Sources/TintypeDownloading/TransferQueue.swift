@@ -38,7 +38,9 @@ struct TransferQueue {
         self.origins[name] = origin
     }
 
-    /// The transfer to start now, or `nil`. Those that are not wanted any more are skipped.
+    /// The transfer to start now, or `nil`.
+    ///
+    /// Those that are not wanted any more are skipped.
     mutating func next(isWanted: (UInt64) -> Bool) -> UInt64? {
         while self.activeCount < self.maximumActive, let (id, origin) = self.admitted.popFirst() {
             if isWanted(id) {

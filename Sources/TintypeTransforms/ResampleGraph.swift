@@ -34,7 +34,10 @@ struct ResampleGraph: ~Copyable {
         zimg_filter_graph_get_tmp_size(self.graph, &scratchSize)
         let input = PlaneRing(rows: inputRows, of: self.source, planes: source.channelCount)
         let output = PlaneRing(rows: outputRows, of: self.target, planes: target.channelCount)
-        let scratch = UnsafeMutableRawPointer.allocate(byteCount: max(64, scratchSize), alignment: PixelLayout.alignment)
+        let scratch = UnsafeMutableRawPointer.allocate(
+            byteCount: max(64, scratchSize),
+            alignment: PixelLayout.alignment
+        )
         defer { scratch.deallocate() }
         let unpacking = RowTransfer(rows: source, ring: input)
         let packing = RowTransfer(rows: target, ring: output)
@@ -75,7 +78,10 @@ struct ResampleGraph: ~Copyable {
         zimg_get_last_error(&message, message.count)
         zimg_clear_last_error()
         let reason = String(decoding: message.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return TransformError(code: .failed, message: "The picture can't be resampled (\(reason)); choose another size.")
+        return TransformError(
+            code: .failed,
+            message: "The picture can't be resampled (\(reason)); choose another size."
+        )
     }
 }
 

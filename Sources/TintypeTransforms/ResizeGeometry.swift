@@ -20,7 +20,8 @@ public struct ResizeGeometry: Sendable, Hashable {
         guard resize.width > 0, resize.height > 0, width > 0, height > 0 else {
             throw TransformError(
                 code: .invalidSize,
-                message: "A picture can't be resized to \(resize.width)x\(resize.height); give sides of at least 1 pixel."
+                message:
+                    "A picture can't be resized to \(resize.width)x\(resize.height); give sides of at least 1 pixel."
             )
         }
         let source = (width: Double(width), height: Double(height))

@@ -22,7 +22,8 @@ final class JPEGCompressor {
         guard max(pixels.width, pixels.height) <= Self.maximumSide else {
             throw CodingError(
                 code: .encodingFailed,
-                message: "A JPEG has at most \(Self.maximumSide) pixels a side; make the picture smaller or choose PNG.",
+                message:
+                    "A JPEG has at most \(Self.maximumSide) pixels a side; make the picture smaller or choose PNG.",
                 format: .jpeg
             )
         }
@@ -53,8 +54,12 @@ final class JPEGCompressor {
                 format: .jpeg
             )
         }
-        return Data(bytesNoCopy: bytes, count: Int(count), deallocator: .custom { pointer, _ in
-            tjFree(pointer.assumingMemoryBound(to: UInt8.self))
-        })
+        return Data(
+            bytesNoCopy: bytes,
+            count: Int(count),
+            deallocator: .custom { pointer, _ in
+                tjFree(pointer.assumingMemoryBound(to: UInt8.self))
+            }
+        )
     }
 }

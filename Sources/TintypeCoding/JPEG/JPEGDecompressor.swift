@@ -24,14 +24,17 @@ final class JPEGDecompressor {
             height: (jpeg.height + divisor - 1) / divisor
         )
         return try data.withUnsafeBytes { source in
-            try PixelBuffer(layout, fillingUnsafely: { pixels in
-                if jpeg.componentCount == 4 {
-                    try self.decompressCMYK(source, to: pixels, layout: layout, jpeg, allowsTruncated)
-                } else {
-                    let format = jpeg.componentCount == 1 ? TJPF_GRAY : TJPF_RGB
-                    try self.decompress(source, to: pixels, layout: layout, as: format, jpeg, allowsTruncated)
+            try PixelBuffer(
+                layout,
+                fillingUnsafely: { pixels in
+                    if jpeg.componentCount == 4 {
+                        try self.decompressCMYK(source, to: pixels, layout: layout, jpeg, allowsTruncated)
+                    } else {
+                        let format = jpeg.componentCount == 1 ? TJPF_GRAY : TJPF_RGB
+                        try self.decompress(source, to: pixels, layout: layout, as: format, jpeg, allowsTruncated)
+                    }
                 }
-            })
+            )
         }
     }
 
@@ -69,7 +72,9 @@ final class JPEGDecompressor {
         }
     }
 
-    /// Whether an end marker follows the first scan. It can't stand inside entropy-coded data.
+    /// Whether an end marker follows the first scan.
+    ///
+    /// It can't stand inside entropy-coded data.
     private static func hasEnd(_ source: UnsafeRawBufferPointer, after offset: Int) -> Bool {
         var index = source.count - 1
         while index > offset {
@@ -90,7 +95,15 @@ final class JPEGDecompressor {
         let bytesPerRow = layout.width * 4
         let inks = UnsafeMutableRawBufferPointer.allocate(byteCount: bytesPerRow * layout.height, alignment: 64)
         defer { inks.deallocate() }
-        try self.decompress(source, to: inks, layout: layout, as: TJPF_CMYK, bytesPerRow: bytesPerRow, jpeg, allowsTruncated)
+        try self.decompress(
+            source,
+            to: inks,
+            layout: layout,
+            as: TJPF_CMYK,
+            bytesPerRow: bytesPerRow,
+            jpeg,
+            allowsTruncated
+        )
         let inversion: UInt8 = jpeg.hasAdobeMarker ? 0 : 255
         for row in 0..<layout.height {
             try Task.checkCancellation()

@@ -118,7 +118,8 @@ struct JPEGHeader {
     private static func unsupported(_ what: String) -> CodingError {
         CodingError(
             code: .unsupportedFeature,
-            message: "The JPEG uses \(what), which is not supported; convert it to an 8-bit baseline or progressive JPEG.",
+            message:
+                "The JPEG uses \(what), which is not supported; convert it to an 8-bit baseline or progressive JPEG.",
             format: .jpeg
         )
     }

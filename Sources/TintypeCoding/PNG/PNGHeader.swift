@@ -34,7 +34,9 @@ struct PNGHeader {
             if data.has("acTL", at: offset + 4) {
                 loopCount = data.uint32(at: body + 4)
             } else if data.has("fcTL", at: offset + 4), loopCount != nil {
-                guard let numerator = data.uint16(at: body + 20), let denominator = data.uint16(at: body + 22) else { break }
+                guard let numerator = data.uint16(at: body + 20), let denominator = data.uint16(at: body + 22) else {
+                    break
+                }
                 timing.appendFrame(milliseconds: numerator * 1_000 / (denominator == 0 ? 100 : denominator))
             } else if data.has("tRNS", at: offset + 4) {
                 self.hasTransparency = true

@@ -17,8 +17,9 @@ struct Input: Sendable {
         }
     }
 
-    /// Whether the text begins with a URL scheme (RFC 3986, section 3.1). A path that holds a
-    /// colon can be written with `./` before it.
+    /// Whether the text begins with a URL scheme (RFC 3986, section 3.1).
+    ///
+    /// A path that holds a colon can be written with `./` before it.
     private static func hasScheme(_ text: String) -> Bool {
         guard let colon = text.firstIndex(of: ":"), let first = text.utf8.first else { return false }
         let scheme = text[..<colon]

@@ -86,7 +86,9 @@ private struct PictureInfo: Encodable {
     var line: String {
         let size = self.header.uprightSize
         var parts = ["\(self.header.format.name) \(size.width)x\(size.height)", "\(self.header.bitDepth) bits"]
-        if self.header.orientation != .up { parts.append("stored with orientation \(self.header.orientation.rawValue)") }
+        if self.header.orientation != .up {
+            parts.append("stored with orientation \(self.header.orientation.rawValue)")
+        }
         if self.header.hasAlpha { parts.append("alpha") }
         let animation = self.header.animation
         if !animation.durations.isEmpty {

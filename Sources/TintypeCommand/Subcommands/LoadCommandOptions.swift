@@ -18,7 +18,9 @@ struct LoadCommandOptions: Sendable {
             throw UsageError("-o must name a folder for several pictures; end it with /")
         }
         self.writesToDirectory = isDirectory
-        self.format = try arguments.choice("--format", of: ["jpeg", "png", "webp", "gif"]).flatMap { ImageFormat(name: $0) }
+        self.format = try arguments.choice("--format", of: ["jpeg", "png", "webp", "gif"]).flatMap {
+            ImageFormat(name: $0)
+        }
         self.quality = try arguments.number("--quality", in: 1...100)
         self.resize = try Self.resize(arguments)
         self.configuration = Self.configuration(arguments)

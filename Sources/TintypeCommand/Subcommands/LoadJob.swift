@@ -52,7 +52,11 @@ struct LoadJob: Sendable {
                 bytes: response.metadata.byteCount ?? 0,
                 milliseconds: (time / .milliseconds(1) * 1_000).rounded() / 1_000
             )
-            return LoadResult(input: input, outcome: .success(loaded), warning: response.storeError.map { ErrorText($0).line })
+            return LoadResult(
+                input: input,
+                outcome: .success(loaded),
+                warning: response.storeError.map { ErrorText($0).line }
+            )
         } catch let error as CancellationError {
             throw error
         } catch {

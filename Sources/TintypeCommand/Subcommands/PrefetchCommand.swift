@@ -35,7 +35,10 @@ struct PrefetchCommand: Subcommand {
         let inputs = try self.readList()
         let clock = ContinuousClock()
         let start = clock.now
-        let prefetcher = Prefetcher(loader: LoaderActor(configuration: self.configuration), concurrency: self.concurrency)
+        let prefetcher = Prefetcher(
+            loader: LoaderActor(configuration: self.configuration),
+            concurrency: self.concurrency
+        )
         let names = Dictionary(inputs.map { ($0.url, $0.text) }, uniquingKeysWith: { first, _ in first })
         var failures = 0
         for await result in prefetcher.prefetch(inputs.map { ImageRequest(url: $0.url) }) {

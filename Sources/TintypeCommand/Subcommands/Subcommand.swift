@@ -1,5 +1,5 @@
 /// One thing that the command does.
-protocol Subcommand {
+protocol Subcommand: Sendable {
     /// What it is called by.
     static var name: String { get }
     /// One line for the list of subcommands.

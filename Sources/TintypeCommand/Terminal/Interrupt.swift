@@ -13,7 +13,9 @@ final class Interrupt: Sendable {
 
     private let state = Locked(State())
 
-    /// Starts to wait. Must be called before other threads start: they inherit the mask.
+    /// Starts to wait.
+    ///
+    /// Must be called before other threads start: they inherit the mask.
     init() {
         var signals = sigset_t()
         sigemptyset(&signals)

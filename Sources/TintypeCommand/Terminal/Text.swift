@@ -23,7 +23,8 @@ enum Readable {
             value /= 1_000
             unit += 1
         }
-        return unit == 0 || value >= 99.95 ? "\(Int(value.rounded())) \(units[unit])" : "\(self.tenths(value)) \(units[unit])"
+        return unit == 0 || value >= 99.95
+            ? "\(Int(value.rounded())) \(units[unit])" : "\(self.tenths(value)) \(units[unit])"
     }
 
     /// A number with one digit after the point.

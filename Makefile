@@ -1,0 +1,56 @@
+# Tintype: the targets that people and continuous integration use.
+# `make demo` and `make test` work on a fresh Debian 12 with the Swift toolchain.
+
+SWIFT ?= swift
+SWIFT_SOURCES = Package.swift Sources Tests Benchmarks
+
+.PHONY: help demo test lint format build bench sanitize sanitize-thread sanitize-address clean
+
+help:
+	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
+	@echo 'make test      run all tests'
+	@echo 'make lint      check format and house rules'
+	@echo 'make format    format all Swift files'
+	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
+	@echo 'make sanitize  run all tests under the thread and the address sanitizer'
+	@echo 'make clean     remove what was built'
+
+demo:
+	@.ci/setup build
+	@echo 'Building for release; the first time takes some minutes.'
+	@$(SWIFT) build -c release --product tintype
+	@$(SWIFT) build -c release --product TintypeDemo
+	@"$$($(SWIFT) build -c release --show-bin-path)/TintypeDemo"
+
+test:
+	@.ci/setup test
+	$(SWIFT) test --disable-xctest --explicit-target-dependency-import-check error
+
+build:
+	@.ci/setup build
+	$(SWIFT) build -c release
+
+lint:
+	@.ci/lint
+
+format:
+	$(SWIFT) format --in-place --parallel --recursive $(SWIFT_SOURCES)
+
+bench:
+	@.ci/setup bench
+	$(SWIFT) build -c release --product TintypeBenchmarks
+	"$$($(SWIFT) build -c release --show-bin-path)/TintypeBenchmarks" $(BENCH)
+
+sanitize: sanitize-thread sanitize-address
+
+# `SANITIZE_THREAD` swaps the lock for one that the sanitizer sees.
+sanitize-thread:
+	@.ci/setup test
+	SANITIZE_THREAD=1 $(SWIFT) test --disable-xctest --sanitize=thread --scratch-path .build-thread
+
+sanitize-address:
+	@.ci/setup test
+	$(SWIFT) test --disable-xctest --sanitize=address --scratch-path .build-address
+
+clean:
+	rm -rf .build .build-thread .build-address Benchmarks/.venv Benchmarks/results
