@@ -21,7 +21,8 @@ enum LargePictures {
             return contest.rows(named: Self.name, .peak) { $0 == Self.rival ? [.under(64)] : [] }
                 + contest.rows(named: Self.name, .wall(.milliseconds))
         },
-        Benchmark(name: name + "-http", summary: "the same over HTTP, the body in memory and stored on disk") { session in
+        Benchmark(name: name + "-http", summary: "the same over HTTP, the body in memory and stored on disk") {
+            session in
             let path = try await session.photographs.enormous(session)
             var contest = Contest()
             await contest.enterOurs { try await TintypeLargePicture.overHTTP(path, session) }

@@ -39,7 +39,7 @@ enum MemoryHits {
             ]
         },
         Benchmark(name: "memory-hit-suspensions", summary: "times that one memory hit leaves its thread, counted") {
-            _ in
+            session in
             let hits = 100_000
             let jobs = try await TintypeMemoryHits.suspensions(hits: hits, session)
             return [

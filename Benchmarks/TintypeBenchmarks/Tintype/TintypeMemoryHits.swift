@@ -89,10 +89,10 @@ enum TintypeMemoryHits {
         }
     }
 
-    /// A small gray picture as PNG.
+    /// A small black picture as PNG.
     private static func picture() throws -> Data {
         let layout = try PixelLayout(format: .rgb8, width: self.side, height: self.side)
-        let image = try Image(pixels: PixelBuffer(layout) { _ in })
+        let image = try Image(pixels: PixelBuffer(layout, filling: { _ in }))
         return try CoderRegistry().coder(encoding: .png).encode(image, as: .png, options: EncodeOptions())
     }
 }
