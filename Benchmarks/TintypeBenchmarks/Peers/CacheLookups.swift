@@ -12,40 +12,48 @@ enum CacheLookups {
         }
     }
 
-    /// A filled cache and the key that is looked up.
+    /// A filled cache and its keys, one of which is looked up in each sample.
     ///
     /// Sendable although unchecked: `NSCache` is documented to be safe from several threads, and
-    /// the key is never changed.
+    /// the keys are never changed.
     private final class Filled<Key: NSObject>: @unchecked Sendable {
         let cache = NSCache<Key, Picture>()
-        let key: Key
+        let keys: [Key]
 
-        init(_ keys: [Key]) {
+        /// Fills the cache under `keys`; look-ups are by `lookUpKeys`, which are equal to them.
+        init(_ keys: [Key], lookUpKeys: [Key]) {
             for key in keys { self.cache.setObject(Picture(width: 32), forKey: key) }
-            self.key = keys[keys.count / 2]
+            self.keys = lookUpKeys
         }
 
-        /// Looks up `count` times and returns the widths of all pictures together.
+        /// Looks one key up `count` times and returns the widths of all pictures together.
         func hit(_ count: Int) -> Int {
+            // Where a key lies in the table is chance: each sample draws another.
+            guard let key = self.keys.randomElement() else { return 0 }
             var widths = 0
-            for _ in 0..<count { widths &+= self.cache.object(forKey: self.key)?.width ?? 0 }
+            for _ in 0..<count { widths &+= self.cache.object(forKey: key)?.width ?? 0 }
             return widths
         }
     }
 
     /// Keys are `NSURL`s: the nearest to what an image loader's key is.
-    static func byURL(entryCount: Int) -> Contestant {
-        self.contestant(Filled(self.urls(entryCount)))
+    ///
+    /// With `equalKeys` they are other objects than those that the cache was filled with.
+    static func byURL(entryCount: Int, equalKeys: Bool) -> Contestant {
+        let keys = self.urls(entryCount)
+        return self.contestant(Filled(keys, lookUpKeys: equalKeys ? self.urls(entryCount) : keys))
     }
 
     /// Keys are `NSString`s.
-    static func byString(entryCount: Int) -> Contestant {
-        self.contestant(Filled(self.addresses(entryCount).map { NSString(string: $0) }))
+    static func byString(entryCount: Int, equalKeys: Bool) -> Contestant {
+        let keys = self.strings(entryCount)
+        return self.contestant(Filled(keys, lookUpKeys: equalKeys ? self.strings(entryCount) : keys))
     }
 
     /// The heap allocations of `hits` look-ups.
     static func allocations(hits: Int, entryCount: Int) -> UInt64 {
-        let filled = Filled(self.urls(entryCount))
+        let keys = self.urls(entryCount)
+        let filled = Filled(keys, lookUpKeys: keys)
         _ = filled.hit(1000)
         allocation_counter_start()
         _ = filled.hit(hits)
@@ -63,6 +71,10 @@ enum CacheLookups {
 
     private static func urls(_ count: Int) -> [NSURL] {
         self.addresses(count).compactMap { NSURL(string: $0) }
+    }
+
+    private static func strings(_ count: Int) -> [NSString] {
+        self.addresses(count).map { NSString(string: $0) }
     }
 
     private static func addresses(_ count: Int) -> [String] {

@@ -1,26 +1,19 @@
 /// Looking up a picture that is in memory.
 enum MemoryHits {
-    /// How many pictures lie in each cache; one of them is asked for again and again.
+    /// How many pictures lie in each cache; each sample asks for one of them again and again.
     static let entryCount = 100
 
     static let benchmarks = [
-        Benchmark(name: "memory-hit", summary: "image(for: request), request built once, against NSCache look-ups") {
+        Benchmark(name: "memory-hit", summary: "image(for: request) with the request that loaded the picture") {
             session in
-            var contest = Contest()
-            await contest.enterOurs { try await TintypeMemoryHits.requestHits(session) }
-            await contest.enter("NSCache NSURL") { CacheLookups.byURL(entryCount: entryCount) }
-            await contest.enter("NSCache NSString") { CacheLookups.byString(entryCount: entryCount) }
-            try await contest.measure(session.plan)
-            return contest.rows(named: "memory-hit", .wall(.nanoseconds)) { peer in
-                peer == "NSCache NSURL" ? [.atMost(150), .times(3)] : [.times(3)]
-            }
+            try await times("memory-hit", .same, session, isBarred: true)
+        },
+        Benchmark(name: "memory-hit-equal", summary: "image(for: request) with an equal request, built once") {
+            session in
+            try await times("memory-hit-equal", .equal, session, isBarred: true)
         },
         Benchmark(name: "memory-hit-url", summary: "image(for: url): the request is made on the way") { session in
-            var contest = Contest()
-            await contest.enterOurs { try await TintypeMemoryHits.urlHits(session) }
-            await contest.enter("NSCache NSURL") { CacheLookups.byURL(entryCount: entryCount) }
-            try await contest.measure(session.plan)
-            return contest.rows(named: "memory-hit-url", .wall(.nanoseconds))
+            try await times("memory-hit-url", .url, session, isBarred: false)
         },
         Benchmark(name: "memory-hit-allocations", summary: "heap allocations of one memory hit, counted") { session in
             let hits = 100_000
@@ -52,4 +45,25 @@ enum MemoryHits {
             ]
         },
     ]
+
+    private static func times(
+        _ name: String,
+        _ way: TintypeMemoryHits.Way,
+        _ session: Session,
+        isBarred: Bool
+    ) async throws -> [Row] {
+        var contest = Contest()
+        await contest.enterOurs { try await TintypeMemoryHits.contestant(way, session) }
+        await contest.enter("NSCache NSURL") {
+            CacheLookups.byURL(entryCount: self.entryCount, equalKeys: way != .same)
+        }
+        await contest.enter("NSCache NSString") {
+            CacheLookups.byString(entryCount: self.entryCount, equalKeys: way != .same)
+        }
+        try await contest.measure(session.plan.fine)
+        return contest.rows(named: name, .wall(.nanoseconds)) { peer in
+            guard isBarred else { return [] }
+            return peer == "NSCache NSURL" ? [.atMost(150), .times(3)] : [.times(3)]
+        } + contest.rows(named: name, .cpu(.nanoseconds))
+    }
 }

@@ -2,30 +2,49 @@ import CAllocationCounter
 import Foundation
 import Tintype
 
-/// Tintype's side of memory hits: a loader that has pictures in memory, one of them asked for
-/// again and again.
+/// Tintype's side of memory hits: a loader that has pictures in memory, one of which is asked
+/// for again and again in each sample.
 enum TintypeMemoryHits {
     /// The width of the pictures.
     private static let side = 32
 
-    /// Asks by a request that was built once.
-    static func requestHits(_ session: Session) async throws -> Contestant {
-        let filled = try await Filled(session)
-        return self.contestant { try await filled.hitRequest($0) }
+    /// What the picture is asked for with.
+    enum Way: Sendable {
+        /// The very request that loaded it.
+        case same
+        /// Another request for the same, built once.
+        case equal
+        /// The URL.
+        case url
     }
 
-    /// Asks by URL.
-    static func urlHits(_ session: Session) async throws -> Contestant {
+    /// Asks in one of three ways.
+    static func contestant(_ way: Way, _ session: Session) async throws -> Contestant {
         let filled = try await Filled(session)
-        return self.contestant { try await filled.hitURL($0) }
+        return Contestant { count in
+            var widths = 0
+            let request = try filled.anyRequest()
+            let equal = ImageRequest(url: request.url)
+            let measurement = try await Measurement.of(operations: count) {
+                widths =
+                    switch way {
+                    case .same: try await filled.hit(request, count)
+                    case .equal: try await filled.hit(equal, count)
+                    case .url: try await filled.hit(request.url, count)
+                    }
+            }
+            try Check.equal("the number of hits", widths, self.side * count)
+            return measurement
+        }
     }
 
     /// The heap allocations of `hits` hits by request.
     static func allocations(hits: Int, _ session: Session) async throws -> UInt64 {
         let filled = try await Filled(session)
-        _ = try await filled.hitRequest(1000)
+        let request = try filled.anyRequest()
+        _ = try await filled.hit(request, 1000)
         allocation_counter_start()
-        let widths = try await filled.hitRequest(hits)
+        let widths = try await filled.hit(request, hits)
         let count = allocation_counter_stop()
         try Check.equal("the number of hits", widths, self.side * hits)
         return count
@@ -34,29 +53,20 @@ enum TintypeMemoryHits {
     /// How often the task was queued anew during `hits` hits by request.
     static func suspensions(hits: Int, _ session: Session) async throws -> Int {
         let filled = try await Filled(session)
+        let request = try filled.anyRequest()
         let executor = CountingExecutor()
         defer { executor.stop() }
         return try await withTaskExecutorPreference(executor) {
             let before = executor.count
-            _ = try await filled.hitRequest(hits)
+            _ = try await filled.hit(request, hits)
             return executor.count - before
         }
     }
 
-    private static func contestant(_ hit: @escaping @Sendable (_ count: Int) async throws -> Int) -> Contestant {
-        Contestant { count in
-            var widths = 0
-            let measurement = try await Measurement.of(operations: count) { widths = try await hit(count) }
-            try Check.equal("the number of hits", widths, self.side * count)
-            return measurement
-        }
-    }
-
-    /// A loader that loaded its pictures over HTTP, and the request for one of them.
+    /// A loader that loaded its pictures over HTTP, and the requests for them.
     private struct Filled: Sendable {
         let loader = TintypeLoader.withoutDisk()
-        let url: URL
-        let request: ImageRequest
+        let requests: [ImageRequest]
 
         /// Loads as many pictures as the peers' caches have entries.
         init(_ session: Session) async throws {
@@ -65,27 +75,34 @@ enum TintypeMemoryHits {
             let urls = try (0..<MemoryHits.entryCount).compactMap {
                 URL(string: try origin.serve("picture-\($0).png", png))
             }
-            self.url = urls[urls.count / 2]
-            self.request = ImageRequest(url: self.url)
-            for url in urls { _ = try await self.loader.image(for: url) }
-            let source = try await self.loader.response(for: self.request).source
-            try Check.equal("the picture's source", "\(source)", "memory")
+            self.requests = urls.map { ImageRequest(url: $0) }
+            for request in self.requests {
+                _ = try await self.loader.image(for: request)
+                let source = try await self.loader.response(for: request).source
+                try Check.equal("the picture's source", "\(source)", "memory")
+            }
         }
 
         /// Asks `count` times by request and returns the widths of all pictures together.
-        func hitRequest(_ count: Int) async throws -> Int {
-            let (loader, request) = (self.loader, self.request)
+        func hit(_ request: ImageRequest, _ count: Int) async throws -> Int {
+            let loader = self.loader
             var widths = 0
             for _ in 0..<count { widths &+= try await loader.image(for: request).width }
             return widths
         }
 
         /// Asks `count` times by URL.
-        func hitURL(_ count: Int) async throws -> Int {
-            let (loader, url) = (self.loader, self.url)
+        func hit(_ url: URL, _ count: Int) async throws -> Int {
+            let loader = self.loader
             var widths = 0
             for _ in 0..<count { widths &+= try await loader.image(for: url).width }
             return widths
+        }
+
+        /// Where a key lies in the table is chance: each sample draws another.
+        func anyRequest() throws -> ImageRequest {
+            guard let request = self.requests.randomElement() else { throw Unavailable("there are no requests") }
+            return request
         }
     }
 
