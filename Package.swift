@@ -89,8 +89,8 @@ let package = Package(
         .executableTarget(
             name: "TintypeBenchmarks",
             dependencies: [
-                "Tintype", "TintypeCaching", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading",
-                "TintypeImage", "TintypeTransforms", "CAllocationCounter",
+                "Tintype", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading", "TintypeImage",
+                "CAllocationCounter",
             ],
             path: "Benchmarks/TintypeBenchmarks"
         ),

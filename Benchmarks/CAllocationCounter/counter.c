@@ -2,17 +2,24 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+
+static atomic_bool is_counting;
+static atomic_uint_fast64_t allocations;
+
+#ifndef IS_SANITIZED
 
 // glibc exports its own functions under these names, so that replacements can reach them.
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *block, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
-
-static atomic_bool is_counting;
-static atomic_uint_fast64_t allocations;
 
 static inline void note_allocation(void) {
     if (atomic_load_explicit(&is_counting, memory_order_relaxed)) {
@@ -56,6 +63,16 @@ int posix_memalign(void **block, size_t alignment, size_t size) {
     }
     *block = made;
     return 0;
+}
+
+#endif
+
+bool allocation_counter_is_available(void) {
+#ifdef IS_SANITIZED
+    return false;
+#else
+    return true;
+#endif
 }
 
 void allocation_counter_start(void) {

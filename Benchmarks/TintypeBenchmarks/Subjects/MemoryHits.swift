@@ -1,3 +1,5 @@
+import CAllocationCounter
+
 /// Looking up a picture that is in memory.
 enum MemoryHits {
     /// How many pictures lie in each cache; each sample asks for one of them again and again.
@@ -16,6 +18,9 @@ enum MemoryHits {
             try await times("memory-hit-url", .url, session, isBarred: false)
         },
         Benchmark(name: "memory-hit-allocations", summary: "heap allocations of one memory hit, counted") { session in
+            guard allocation_counter_is_available() else {
+                throw Unavailable("sanitizers count allocations themselves")
+            }
             let hits = 100_000
             let ours = try await TintypeMemoryHits.allocations(hits: hits, session)
             let theirs = CacheLookups.allocations(hits: hits, entryCount: entryCount)
