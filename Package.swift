@@ -96,10 +96,17 @@ let package = Package(
         ),
 
         // Tests
-        .target(name: "TestSupport", dependencies: ["TintypeConcurrency", "CShims"], path: "Tests/TestSupport"),
+        .target(
+            name: "TestSupport",
+            dependencies: ["TintypeConcurrency", "TintypeImage", "CShims"],
+            path: "Tests/TestSupport"
+        ),
         .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage", "TestSupport"]),
         .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),
-        .testTarget(name: "TintypeCodingTests", dependencies: ["TintypeCoding", "TintypeImage", "TestSupport"]),
+        .testTarget(
+            name: "TintypeCodingTests",
+            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "CCrypto"]
+        ),
         .testTarget(
             name: "TintypeTransformsTests",
             dependencies: ["TintypeTransforms", "TintypeCoding", "TintypeImage", "TestSupport"]

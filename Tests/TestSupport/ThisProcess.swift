@@ -1,0 +1,34 @@
+import FoundationEssentials
+import Glibc
+
+/// What Linux says about the process that the test runs in.
+public enum ThisProcess {
+    /// The name of the calling thread.
+    public static var threadName: String {
+        (try? Self.text(of: "/proc/thread-self/comm")) ?? ""
+    }
+
+    /// The names of all threads.
+    public static var threadNames: [String] {
+        let ids = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+        return ids.compactMap { try? Self.text(of: "/proc/self/task/\($0)/comm") }
+    }
+
+    /// The number of open file descriptors.
+    public static var descriptorCount: Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
+    }
+
+    /// The bytes of memory that are resident.
+    public static var residentBytes: Int {
+        let pages = (try? Self.text(of: "/proc/self/statm"))?.split(separator: " ").dropFirst().first
+        return (pages.flatMap { Int($0) } ?? 0) * Int(getpagesize())
+    }
+
+    /// Whether the address or the thread sanitizer runs: both end the process where memory is refused.
+    public static let isSanitized = dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
+
+    private static func text(of path: String) throws -> String {
+        String(decoding: try Data(contentsOf: URL(filePath: path)).prefix { $0 != 0x0A }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,32 @@
+import TestSupport
+import TintypeConcurrency
+
+/// A task that waits to enter a weighted gate and stays inside until it is told to leave.
+struct Holder {
+    private let entered = Gate()
+    private let exit = Gate()
+    private let task: Task<Void, any Error>
+
+    init(_ gate: WeightedGate, weight: Int) {
+        self.task = Task { [entered, exit] in
+            try await gate.withWeight(weight) {
+                await entered.open()
+                await exit.wait()
+            }
+        }
+    }
+
+    func isInside() async {
+        await self.entered.wait()
+    }
+
+    func cancel() {
+        self.task.cancel()
+    }
+
+    /// Leaves the gate, once inside.
+    func leave() async throws {
+        await self.exit.open()
+        try await self.task.value
+    }
+}

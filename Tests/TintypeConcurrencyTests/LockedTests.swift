@@ -1,0 +1,47 @@
+import TestSupport
+import Testing
+import TintypeConcurrency
+
+@Suite(.timeLimit(.minutes(1))) struct LockedTests {
+    @Test func excludesOtherThreads() async {
+        let value = Locked(0)
+        await withTaskGroup { group in
+            for _ in 0..<8 {
+                group.addTask { @Sendable in
+                    for _ in 0..<2_000 { value.withLock { $0 += 1 } }
+                }
+            }
+        }
+        #expect(value.withLock { $0 } == 16_000)
+    }
+
+    @Test func isOpenAgainAfterAnError() {
+        let value = Locked(1)
+        #expect(throws: CancellationError.self) {
+            try value.withLock { value throws(CancellationError) in
+                value = 2
+                throw CancellationError()
+            }
+        }
+        #expect(value.withLock { $0 } == 2)
+    }
+
+    @Test func releasesItsValue() {
+        weak var released: Tally?
+        do {
+            let tally = Tally()
+            released = tally
+            let value = Locked(tally)
+            value.withLock { $0.add() }
+            #expect(tally.count == 1)
+        }
+        #expect(released == nil)
+    }
+
+    @Test func aJoinedThreadHasDoneItsWork() {
+        let tally = Tally()
+        let threads = (0..<10).map { _ in POSIXThread(name: "worker") { tally.add() } }
+        for thread in threads { thread.join() }
+        #expect(tally.count == 10)
+    }
+}

@@ -1,0 +1,50 @@
+import Glibc
+import TestSupport
+import TintypeConcurrency
+
+/// An actor on a thread of its own that notes what it was asked to do.
+actor Recorder {
+    nonisolated let executor: ThreadExecutor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+    private(set) var values: [Int] = []
+    private(set) var threadNames: Set<String> = []
+
+    init(name: String = "recorder") {
+        self.executor = ThreadExecutor(name: name)
+    }
+
+    func append(_ value: Int) {
+        self.preconditionIsolated()
+        self.values.append(value)
+        self.threadNames.insert(ThisProcess.threadName)
+    }
+
+    /// Runs `body` in a job.
+    func run<Result: Sendable>(_ body: @Sendable (isolated Recorder) -> Result) -> Result {
+        body(self)
+    }
+}
+
+/// A counter for which threads, not tasks, wait.
+///
+/// Sendable although unchecked: POSIX makes every operation safe from any thread.
+final class Semaphore: @unchecked Sendable {
+    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+    init() {
+        sem_init(self.semaphore, 0, 0)
+    }
+
+    deinit {
+        sem_destroy(self.semaphore)
+        self.semaphore.deallocate()
+    }
+
+    func signal() {
+        sem_post(self.semaphore)
+    }
+
+    func wait() {
+        while sem_wait(self.semaphore) != 0 {}
+    }
+}

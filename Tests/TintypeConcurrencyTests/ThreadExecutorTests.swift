@@ -1,0 +1,88 @@
+import TestSupport
+import Testing
+import TintypeConcurrency
+
+@Suite(.timeLimit(.minutes(1))) struct ThreadExecutorTests {
+    @Test(arguments: [1, 2, 100, 2_000])
+    func runsEveryJobOnceAndInOrder(count: Int) async {
+        let recorder = Recorder()
+        defer { recorder.executor.shutdown() }
+        // An immediate task runs up to its first suspension here, so jobs are enqueued in this order.
+        let tasks = (0..<count).map { index in Task.immediate { await recorder.append(index) } }
+        for task in tasks { await task.value }
+        #expect(await recorder.values == Array(0..<count))
+    }
+
+    @Test(arguments: [("short", "short"), ("a-name-that-is-too-long", "a-name-that-is-")])
+    func runsAllJobsOnOneNamedThread(name: String, shown: String) async {
+        let recorder = Recorder(name: name)
+        defer { recorder.executor.shutdown() }
+        for index in 0..<20 { await recorder.append(index) }
+        #expect(await recorder.threadNames == [shown])
+        #expect(ThisProcess.threadNames.filter { $0 == shown }.count == 1)
+    }
+
+    @Test func startsItsThreadWithTheFirstJob() async {
+        let recorder = Recorder(name: "lazy-thread")
+        defer { recorder.executor.shutdown() }
+        #expect(!ThisProcess.threadNames.contains("lazy-thread"))
+        await recorder.append(1)
+        #expect(ThisProcess.threadNames.contains("lazy-thread"))
+    }
+
+    @Test(arguments: [2, 8])
+    func keepsTheOrderOfEachProducer(producers: Int) async {
+        let recorder = Recorder()
+        defer { recorder.executor.shutdown() }
+        let perProducer = 500
+        await withTaskGroup { group in
+            for producer in 0..<producers {
+                group.addTask {
+                    for index in 0..<perProducer { await recorder.append(producer * perProducer + index) }
+                }
+            }
+        }
+        let values = await recorder.values
+        #expect(values.count == producers * perProducer)
+        for producer in 0..<producers {
+            let own = values.filter { $0 / perProducer == producer }
+            #expect(own == (0..<perProducer).map { producer * perProducer + $0 })
+        }
+    }
+
+    @Test func jobsOfManyThreadsAllRun() async {
+        let recorder = Recorder()
+        defer { recorder.executor.shutdown() }
+        let ran = Locked(0)
+        await withTaskGroup { group in
+            for _ in 0..<5_000 {
+                group.addTask { @Sendable in
+                    await recorder.run { _ in ran.withLock { $0 += 1 } }
+                }
+            }
+        }
+        #expect(ran.withLock { $0 } == 5_000)
+    }
+
+    @Test func severalActorsShareOneThread() async {
+        let first = Recorder(name: "shared-thread")
+        defer { first.executor.shutdown() }
+        let names = await withTaskGroup(of: String.self) { group in
+            for _ in 0..<10 { group.addTask { await Guest(executor: first.executor).threadName } }
+            return await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(names == ["shared-thread"])
+    }
+}
+
+/// An actor on someone else's executor.
+private actor Guest {
+    private let executor: ThreadExecutor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    init(executor: ThreadExecutor) {
+        self.executor = executor
+    }
+
+    var threadName: String { ThisProcess.threadName }
+}

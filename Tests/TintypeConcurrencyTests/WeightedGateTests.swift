@@ -1,0 +1,111 @@
+import TestSupport
+import Testing
+import TintypeConcurrency
+
+@Suite(.timeLimit(.minutes(1))) struct WeightedGateTests {
+    @Test(arguments: [1, 7, 100])
+    func neverLetsInMoreThanItsCapacity(capacity: Int) async throws {
+        let gate = WeightedGate(capacity: capacity)
+        let inside = Locked((now: 0, most: 0))
+        var generator = SeededGenerator(seed: 7)
+        let weights = (0..<500).map { _ in Int.random(in: 0...capacity + 3, using: &generator) }
+        try await withThrowingTaskGroup { group in
+            for weight in weights {
+                group.addTask { @Sendable in
+                    try await gate.withWeight(weight) {
+                        inside.withLock {
+                            $0.now += min(weight, capacity)
+                            $0.most = max($0.most, $0.now)
+                        }
+                        await Task.yield()
+                        inside.withLock { $0.now -= min(weight, capacity) }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(inside.withLock { $0.most } <= capacity)
+        #expect(inside.withLock { $0.now } == 0)
+        #expect(gate.usedWeight == 0)
+        #expect(gate.waiterCount == 0)
+    }
+
+    @Test func returnsWhatTheOperationReturns() async throws {
+        #expect(try await WeightedGate(capacity: 3).withWeight(2) { "in" } == "in")
+    }
+
+    @Test(arguments: [(-5, 0), (0, 0), (4, 4), (10, 10), (11, 10), (Int.max, 10)])
+    func weighsAtLeastNothingAndAtMostTheCapacity(weight: Int, used: Int) async throws {
+        let gate = WeightedGate(capacity: 10)
+        #expect(try await gate.withWeight(weight) { gate.usedWeight } == used)
+        #expect(gate.usedWeight == 0)
+    }
+
+    @Test func letsIntoAGateWithoutCapacityOneAtATime() async throws {
+        #expect(try await WeightedGate(capacity: 0).withWeight(5) { true })
+    }
+
+    @Test func letsInInTheOrderOfArrival() async throws {
+        let gate = WeightedGate(capacity: 10)
+        let order = Locked<[Int]>([])
+        let holder = Holder(gate, weight: 10)
+        await holder.isInside()
+        var tasks: [Task<Void, any Error>] = []
+        for index in 0..<20 {
+            tasks.append(
+                Task { @Sendable in
+                    try await gate.withWeight(10) { order.withLock { $0.append(index) } }
+                }
+            )
+            await until { gate.waiterCount == index + 1 }
+        }
+        try await holder.leave()
+        for task in tasks { try await task.value }
+        #expect(order.withLock { $0 } == Array(0..<20))
+    }
+
+    @Test func aHeavyOneIsNotOvertakenByLighterOnes() async throws {
+        let gate = WeightedGate(capacity: 10)
+        let holder = Holder(gate, weight: 6)
+        await holder.isInside()
+        let heavy = Holder(gate, weight: 10)
+        await until { gate.waiterCount == 1 }
+        // It would fit beside the first, but the heavy one was there before.
+        let light = Holder(gate, weight: 1)
+        await until { gate.waiterCount == 2 }
+        #expect(gate.usedWeight == 6)
+        try await holder.leave()
+        await heavy.isInside()
+        #expect(gate.usedWeight == 10)
+        #expect(gate.waiterCount == 1)
+        try await heavy.leave()
+        await light.isInside()
+        try await light.leave()
+    }
+
+    @Test func whatIsHeavierThanTheCapacityRunsAlone() async throws {
+        let gate = WeightedGate(capacity: 10)
+        let light = Holder(gate, weight: 1)
+        await light.isInside()
+        let huge = Holder(gate, weight: 1_000)
+        await until { gate.waiterCount == 1 }
+        try await light.leave()
+        await huge.isInside()
+        let next = Holder(gate, weight: 1)
+        await until { gate.waiterCount == 1 }
+        #expect(gate.usedWeight == 10)
+        try await huge.leave()
+        try await next.leave()
+        #expect(gate.usedWeight == 0)
+    }
+
+    @Test func anErrorGivesTheWeightBack() async {
+        let gate = WeightedGate(capacity: 2)
+        for _ in 0..<5 {
+            await #expect(throws: Failure.self) { try await gate.withWeight(2) { throw Failure() } }
+        }
+        #expect(gate.usedWeight == 0)
+    }
+}
+
+private struct Failure: Error {}

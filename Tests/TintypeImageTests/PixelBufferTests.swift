@@ -1,0 +1,98 @@
+import TestSupport
+import Testing
+import TintypeImage
+
+@Suite struct PixelBufferTests {
+    @Test(arguments: [(1, 1), (7, 3), (64, 64), (333, 5)]) func isZeroBeforeItIsFilled(width: Int, height: Int) throws {
+        // Dirty memory that the allocator may hand out again.
+        for _ in 0..<4 { _ = try PixelBuffer.make(.rgba8, width: width, height: height) { _, _, _ in 255 } }
+        let layout = try PixelLayout(format: .rgba8, width: width, height: height)
+        let buffer = try PixelBuffer(
+            layout,
+            filling: { bytes in
+                #expect(bytes.byteCount == layout.byteCount)
+                for offset in 0..<bytes.byteCount {
+                    guard bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self) != 0 else { continue }
+                    Issue.record("byte \(offset) is not zero")
+                    break
+                }
+            }
+        )
+        #expect(buffer.samples.allSatisfy { $0 == 0 })
+    }
+
+    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8]) func keepsWhatWasFilledIn(format: PixelFormat) throws {
+        let buffer = try PixelBuffer.make(format, width: 5, height: 3) { UInt8($0 * 40 + $1 * 10 + $2) }
+        #expect(buffer.format == format)
+        #expect(buffer.width == 5)
+        #expect(buffer.height == 3)
+        #expect(buffer.byteCount == 3 * 64)
+        for row in 0..<3 {
+            for column in 0..<5 {
+                for channel in 0..<format.channelCount {
+                    #expect(buffer.sample(column, row, channel) == column * 40 + row * 10 + channel)
+                }
+            }
+        }
+    }
+
+    @Test func lendsItsBytesAligned() throws {
+        for width in [1, 63, 200] {
+            let buffer = try PixelBuffer.noise(.gray8, width: width, height: 3)
+            buffer.withUnsafeBytes { bytes in
+                #expect(Int(bitPattern: bytes.baseAddress) % PixelLayout.alignment == 0)
+                #expect(bytes.count == buffer.byteCount)
+            }
+            buffer.withBytes { span in
+                #expect(span.byteCount == buffer.byteCount)
+                #expect(Int(span.unsafeLoad(fromByteOffset: 0, as: UInt8.self)) == buffer.sample(0, 0))
+            }
+        }
+    }
+
+    @Test func rethrowsTheErrorOfTheFill() throws {
+        let layout = try PixelLayout(format: .gray8, width: 4, height: 4)
+        #expect(throws: CancellationError.self) {
+            try PixelBuffer(layout, filling: { _ in throw CancellationError() })
+        }
+    }
+
+    /// In a process of its own, whose memory no other test uses.
+    @Test func freesTheMemoryOfAFillThatFails() async {
+        await #expect(processExitsWith: .success) {
+            let layout = try PixelLayout(format: .gray8, width: 1_024, height: 4_096)
+            let before = ThisProcess.residentBytes
+            for _ in 0..<64 {
+                _ = try? PixelBuffer(layout, filling: { _ in throw CancellationError() })
+            }
+            let grown = ThisProcess.residentBytes - before
+            precondition(grown < 16 * layout.byteCount, "64 failed fills kept \(grown) bytes")
+        }
+    }
+
+    @Test(.disabled(if: ThisProcess.isSanitized, "the sanitizers end the process where memory is refused"))
+    func memoryThatTheSystemRefusesIsAnError() throws {
+        let layout = try PixelLayout(format: .gray8, width: Int(Int32.max), height: Int(Int32.max))
+        let error = #expect(throws: ImageError.self) { try PixelBuffer(layout, filling: { _ in }) }
+        #expect(error?.code == .outOfMemory)
+        #expect(error?.message.contains("\(layout.byteCount)") == true)
+    }
+
+    @Test func aPictureKnowsItsPixels() throws {
+        let pixels = try PixelBuffer.noise(.rgba8, width: 6, height: 2)
+        let image = Image(pixels: pixels, orientation: .left, sourceFormat: .png)
+        #expect(image.width == 6)
+        #expect(image.height == 2)
+        #expect(image.hasAlpha)
+        let other = image.replacingPixels(try PixelBuffer.noise(.gray8, width: 1, height: 1), orientation: .up)
+        #expect(other.sourceFormat == .png)
+        #expect(other.orientation == .up)
+        #expect(other.width == 1)
+        #expect(!other.hasAlpha)
+    }
+
+    @Test func anErrorSaysItsCode() {
+        let error = ImageError(code: .invalidSize, message: "The picture is too small.")
+        #expect(error.description == "invalidSize: The picture is too small.")
+    }
+}

@@ -1,0 +1,48 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeImage
+
+@Suite struct SniffingTests {
+    @Test(arguments: Sniffing.pictures + Sniffing.brands + Sniffing.others)
+    func recognisesTheFormat(of body: Sniffing) {
+        #expect(ImageFormat(sniffing: body.bytes) == body.format)
+    }
+
+    @Test func everyFormatIsReached() {
+        let reached = Set((Sniffing.pictures + Sniffing.brands).compactMap(\.format))
+        #expect(Set(ImageFormat.all).subtracting(reached) == [])
+        #expect(Sniffing.pictures.count >= 45)
+    }
+
+    @Test(arguments: Sniffing.pictures) func aTinyPrefixIsNoPicture(of body: Sniffing) {
+        for count in 0..<2 {
+            #expect(ImageFormat(sniffing: body.bytes.prefix(count)) == nil)
+        }
+    }
+
+    @Test(arguments: Sniffing.pictures + Sniffing.brands + Sniffing.others)
+    func aPrefixIsItsFormatOrNothing(of body: Sniffing) {
+        for count in 0...body.bytes.count {
+            let format = ImageFormat(sniffing: body.bytes.prefix(count))
+            // A file that names a general brand first is a HEIF until the special one is there.
+            #expect(format == nil || format == body.format || format == .heif)
+        }
+    }
+
+    @Test func looksAtSlicesFromTheirStart() {
+        let bytes = [0, 0, 0] + Array("GIF89a".utf8)
+        #expect(ImageFormat(sniffing: bytes[3...]) == .gif)
+        #expect(ImageFormat(sniffing: Data(bytes)[3...]) == .gif)
+        #expect(ImageFormat(sniffing: Data(bytes)) == nil)
+    }
+
+    @Test func randomBytesAreNoPicture() {
+        var generator = SeededGenerator(seed: 42)
+        for _ in 0..<2_000 {
+            let count = Int.random(in: 0...64, using: &generator)
+            let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            #expect(ImageFormat(sniffing: bytes) == nil)
+        }
+    }
+}

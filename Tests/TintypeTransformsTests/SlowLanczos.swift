@@ -1,0 +1,73 @@
+import Glibc
+import TestSupport
+import TintypeImage
+import TintypeTransforms
+
+/// Resampling by the definition, in double precision, one gray plane: what the fast way must come close to.
+struct SlowLanczos {
+    private let lobes = 3.0
+    private let source: [[Double]]
+
+    init(_ pixels: PixelBuffer, channel: Int = 0) {
+        self.source = (0..<pixels.height).map { row in
+            (0..<pixels.width).map { Double(pixels.sample($0, row, channel)) }
+        }
+    }
+
+    /// The samples of the part and size that `geometry` names, row by row.
+    func resample(_ geometry: ResizeGeometry) -> [[Double]] {
+        let columns = self.weights(
+            from: geometry.left,
+            length: geometry.sourceWidth,
+            count: geometry.width,
+            of: self.source[0].count
+        )
+        let rows = self.weights(
+            from: geometry.top,
+            length: geometry.sourceHeight,
+            count: geometry.height,
+            of: self.source.count
+        )
+        let narrow = self.source.map { row in
+            columns.map { $0.reduce(0) { $0 + row[$1.index] * $1.weight } }
+        }
+        return rows.map { weights in
+            (0..<geometry.width).map { column in
+                weights.reduce(0) { $0 + narrow[$1.index][column] * $1.weight }
+            }
+        }
+    }
+
+    private func weights(
+        from start: Double,
+        length: Double,
+        count: Int,
+        of size: Int
+    ) -> [[(index: Int, weight: Double)]] {
+        let step = length / Double(count)
+        // The kernel is widened where the picture is made smaller.
+        let width = max(1, step)
+        return (0..<count).map { position in
+            let center = start + (Double(position) + 0.5) * step
+            let first = Int((center - self.lobes * width).rounded(.down))
+            let last = Int((center + self.lobes * width).rounded(.up))
+            let weights = (first...last).map { index in
+                (index: self.mirrored(index, size), weight: self.kernel((Double(index) + 0.5 - center) / width))
+            }
+            let sum = weights.reduce(0) { $0 + $1.weight }
+            return weights.map { ($0.index, $0.weight / sum) }
+        }
+    }
+
+    /// Beyond an edge the picture is mirrored.
+    private func mirrored(_ index: Int, _ size: Int) -> Int {
+        let folded = index < 0 ? -index - 1 : index >= size ? 2 * size - 1 - index : index
+        return min(max(folded, 0), size - 1)
+    }
+
+    private func kernel(_ x: Double) -> Double {
+        if x == 0 { return 1 }
+        guard abs(x) < self.lobes else { return 0 }
+        return sin(.pi * x) / (.pi * x) * sin(.pi * x / self.lobes) / (.pi * x / self.lobes)
+    }
+}
