@@ -30,6 +30,8 @@ enum TintypeBenchmarks {
             for benchmark in chosen { Console.show("\(benchmark.name): \(benchmark.summary)") }
             return
         }
+        // A worker that died is an error of its row, not the end of the harness.
+        signal(SIGPIPE, SIG_IGN)
         if !Machine.isOptimised { Console.note("this is a debug build: its figures mean nothing") }
         let session = try Session(plan: options.plan)
         let run = await Run.measure(chosen, in: session)

@@ -22,10 +22,15 @@ struct Machine: Sendable, Encodable {
             memoryMebibytes: Int(ProcessInfo.processInfo.physicalMemory / 1_048_576),
             kernel: kernel,
             system: ProcessInfo.processInfo.operatingSystemVersionString,
-            loadBefore: (try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8))?
-                .split(separator: " ").first.map(String.init) ?? "unknown",
+            loadBefore: self.load,
             isReleaseBuild: self.isOptimised
         )
+    }
+
+    /// The load average over one minute, as it is now.
+    static var load: String {
+        let averages = try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8)
+        return averages?.split(separator: " ").first.map(String.init) ?? "unknown"
     }
 
     /// Whether the compiler optimised this program.

@@ -4,21 +4,18 @@ import Foundation
 struct Photographs: Sendable {
     private let folders: Folders
     private let corpus: URL?
-    private let fixtures: URL
 
     init(folders: Folders) {
         self.folders = folders
         let checkout = folders.benchmarks.deletingLastPathComponent()
         let named = ProcessInfo.processInfo.environment["TINTYPE_CORPUS"].map { URL(fileURLWithPath: $0) }
-        let beside = checkout.deletingLastPathComponent().appendingPathComponent("shared/corpus")
-        self.corpus = [named, beside].compactMap { $0 }.first {
-            FileManager.default.fileExists(atPath: $0.appendingPathComponent("manifest.tsv").path)
-        }
-        self.fixtures = checkout.appendingPathComponent("Tests/TestSupport/Fixtures")
+        let corpus = named ?? checkout.deletingLastPathComponent().appendingPathComponent("shared/corpus")
+        let manifest = corpus.appendingPathComponent("manifest.tsv").path
+        self.corpus = FileManager.default.fileExists(atPath: manifest) ? corpus : nil
     }
 
     /// Where the pictures come from, for the report.
-    var origin: String { self.corpus?.path ?? "generated, and \(self.fixtures.path): there is no corpus" }
+    var origin: String { self.corpus?.path ?? "generated: there is no corpus" }
 
     /// The corpus' file `name`, or a generated stand-in of the same format and size.
     func path(_ name: String, width: Int, height: Int, _ session: Session) async throws -> String {

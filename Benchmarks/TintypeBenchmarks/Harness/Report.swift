@@ -4,6 +4,8 @@ import Foundation
 struct Report: Sendable, Encodable {
     let date: String
     let machine: Machine
+    /// The load average after the last row.
+    let loadAfter: String
     /// The versions of what took part.
     let versions: [String: String]
     let rounds: Int

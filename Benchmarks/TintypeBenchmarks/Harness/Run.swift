@@ -35,7 +35,10 @@ struct Run: Sendable {
     var conclusion: String {
         let short = self.rows.filter { $0.verdict == .short }
         let passed = self.rows.count { $0.verdict == .pass }
-        var lines = ["\n\(passed) rows reach their bar, \(short.count) fall short."]
+        var lines = [
+            "\n\(passed) rows reach their bar, \(short.count) fall short. "
+                + "Load average on \(self.machine.cores) cores: \(self.machine.loadBefore) before, \(Machine.load) after."
+        ]
         lines += short.map { row in
             let ratio = row.ratio.map { ", \(Figure.text($0.median)) times as good as \(row.peer ?? "-")" } ?? ""
             let ours = row.ours.map { Figure.text($0.median) } ?? "-"
@@ -53,6 +56,7 @@ struct Run: Sendable {
         Report(
             date: ISO8601DateFormatter().string(from: Date()),
             machine: self.machine,
+            loadAfter: Machine.load,
             versions: await Versions.all(session),
             rounds: session.plan.rounds,
             sampleSeconds: session.plan.sampleSeconds,
