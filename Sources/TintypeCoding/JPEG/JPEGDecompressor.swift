@@ -62,7 +62,7 @@ final class JPEGDecompressor {
         )
         guard code != 0 else { return }
         let reason = String(cString: tjGetErrorStr2(self.handle))
-        guard tjGetErrorCode(self.handle) == CInt(TJERR_WARNING.rawValue) else {
+        guard tjGetErrorCode(self.handle) == CInt(TJERR_WARNING.rawValue), Self.isWarning(reason) else {
             throw CodingError.corrupt(.jpeg, reason)
         }
         // The library went on after a warning. Damage inside a complete file is shown as it
@@ -70,6 +70,19 @@ final class JPEGDecompressor {
         if !allowsTruncated, !Self.hasEnd(source, after: jpeg.scanOffset) {
             throw CodingError.truncated(.jpeg)
         }
+    }
+
+    /// Whether `reason` is a warning of libjpeg.
+    ///
+    /// TurboJPEG calls a fatal error a warning when a warning came before it; only the text tells.
+    /// Source: the `JWRN` messages of jerror.h.
+    private static func isWarning(_ reason: String) -> Bool {
+        [
+            "Corrupt JPEG data", "Premature end of JPEG file", "Inconsistent progression sequence",
+            "Invalid SOS parameters", "Unknown Adobe color transform", "Warning:",
+            "Application transferred too many scanlines",
+        ]
+        .contains { reason.hasPrefix($0) }
     }
 
     /// Whether an end marker follows the first scan.

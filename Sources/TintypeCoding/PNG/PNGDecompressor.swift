@@ -40,6 +40,7 @@ struct PNGDecompressor: ~Copyable {
         let (format, code) = Self.output(for: png)
         let layout = try PixelLayout(format: format, width: header.pixelWidth, height: header.pixelHeight)
         let flags = SPNG_DECODE_PROGRESSIVE.rawValue | (png.hasAlpha ? SPNG_DECODE_TRNS.rawValue : 0)
+        self.maskTransparentColor(bitDepth: png.bitDepth)
         let start = spng_decode_image(self.context, nil, 0, CInt(code.rawValue), CInt(flags))
         guard start == 0 else { throw Self.error(start) }
         let buffer = try PixelBuffer(
@@ -50,6 +51,20 @@ struct PNGDecompressor: ~Copyable {
             }
         )
         return buffer
+    }
+
+    /// Clears the bits of the transparent colour that lie above the bit depth.
+    ///
+    /// The specification leaves them out; libspng compares them (libspng issue 48).
+    private borrowing func maskTransparentColor(bitDepth: Int) {
+        var color = spng_trns()
+        guard bitDepth < 16, spng_get_trns(self.context, &color) == 0 else { return }
+        let mask = UInt16(1) << bitDepth - 1
+        color.gray &= mask
+        color.red &= mask
+        color.green &= mask
+        color.blue &= mask
+        spng_set_trns(self.context, &color)
     }
 
     private static func decodeRows(
@@ -67,12 +82,23 @@ struct PNGDecompressor: ~Copyable {
                 let target = pixels.baseAddress.map { $0 + Int(row.row_num) * plane.bytesPerRow }
                 code = spng_decode_row(context, target, plane.usedBytesPerRow)
             }
-            if code == CInt(SPNG_EOI.rawValue) { return }
+            if code == CInt(SPNG_EOI.rawValue) {
+                if !allowsTruncated { try self.readEnd(context) }
+                return
+            }
             guard code == 0 else {
                 if allowsTruncated, self.isTruncation(code) { return }
                 throw self.error(code)
             }
         }
+    }
+
+    /// Reads on behind the pixels: their last checksum and the end chunk.
+    ///
+    /// Other chunks hold no pixels; what is wrong with them harms nothing.
+    private static func readEnd(_ context: OpaquePointer) throws {
+        let code = spng_decode_chunks(context)
+        if self.isTruncation(code) || code == CInt(SPNG_ECHUNK_CRC.rawValue) { throw self.error(code) }
     }
 
     private static func output(for png: PNGHeader) -> (PixelFormat, spng_format) {
