@@ -13,18 +13,22 @@ public struct DecodeOptions: Sendable, Hashable {
     public var allowsTruncated: Bool
     /// Which frame of an animation is decoded, as composited on its canvas; default 0.
     public var frame: Int
+    /// What becomes of an embedded colour profile; by default samples are converted to sRGB.
+    public var color: ColorHandling
 
     /// Options for a full-size, complete picture.
     public init(
         limits: DecodingLimits = DecodingLimits(),
         sufficientSize: PixelSize? = nil,
         allowsTruncated: Bool = false,
-        frame: Int = 0
+        frame: Int = 0,
+        color: ColorHandling = .convert(.relativeColorimetric)
     ) {
         self.limits = limits
         self.sufficientSize = sufficientSize
         self.allowsTruncated = allowsTruncated
         self.frame = frame
+        self.color = color
     }
 }
 

@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// How a picture becomes bytes.
 public struct EncodeOptions: Sendable, Hashable {
     /// The quality of lossy formats, 1 to 100; default 80.
@@ -6,6 +8,74 @@ public struct EncodeOptions: Sendable, Hashable {
     public var quality: Int
     /// What transparent pixels are laid over in formats without alpha; default white.
     public var background: Color
+
+    /// Whether a JPEG is written in scans from coarse to fine; default false.
+    public var isProgressive: Bool
+    /// How a JPEG stores colour; default by quality: 4:4:4 from 90 on, else 4:2:0.
+    public var chromaSubsampling: ChromaSubsampling
+    /// How a WebP is compressed; default lossy.
+    public var compression: Compression
+    /// The effort of PNG's compression, zlib's 0 to 9; default 6.
+    public var pngLevel: Int
+    /// The filters that PNG may choose from; default by content.
+    public var pngFilter: PNGFilter
+    /// The most bytes that the result may have; the quality of lossy formats is lowered until it fits.
+    ///
+    /// `nil` is no limit.
+    public var maximumByteCount: Int?
+    /// The blocks to write along; default none.
+    public var metadata: Metadata
+    /// Whether colours of a palette format are mixed by dithering; default true.
+    public var isDithered: Bool
+
+    /// How a JPEG stores colour.
+    public enum ChromaSubsampling: Sendable, Hashable {
+        /// By quality: 4:4:4 from 90 on, else 4:2:0.
+        case automatic
+        /// Full colour resolution.
+        case none
+        /// Half the colour columns.
+        case half
+        /// Half the colour columns and rows.
+        case quarter
+    }
+
+    /// How a WebP is compressed.
+    public enum Compression: Sendable, Hashable {
+        /// Lossy, by quality.
+        case lossy
+        /// Every pixel is kept; hidden colours too.
+        case lossless
+        /// Lossless after small changes: 0 changes most, 100 nothing.
+        case nearLossless(Int)
+    }
+
+    /// The filters that PNG may choose from for each row.
+    public enum PNGFilter: Sendable, Hashable {
+        /// All filters for photographs, none for few colours.
+        case automatic
+        /// No filter.
+        case none
+        /// All filters, chosen for each row.
+        case all
+    }
+
+    /// Blocks of metadata.
+    public struct Metadata: Sendable, Hashable {
+        /// An EXIF block: a TIFF structure without a prefix.
+        public var exif: Data?
+        /// An XMP packet.
+        public var xmp: Data?
+        /// An ICC profile; it must be that of the samples.
+        public var colorProfile: Data?
+
+        /// Collects blocks.
+        public init(exif: Data? = nil, xmp: Data? = nil, colorProfile: Data? = nil) {
+            self.exif = exif
+            self.xmp = xmp
+            self.colorProfile = colorProfile
+        }
+    }
 
     /// An opaque colour in sRGB.
     public struct Color: Sendable, Hashable {
@@ -27,9 +97,28 @@ public struct EncodeOptions: Sendable, Hashable {
         public static let white = Color(red: 255, green: 255, blue: 255)
     }
 
-    /// Options, by default for quality 80 over white.
-    public init(quality: Int = 80, background: Color = .white) {
+    /// Options, by default for quality 80 over white, without metadata.
+    public init(
+        quality: Int = 80,
+        background: Color = .white,
+        isProgressive: Bool = false,
+        chromaSubsampling: ChromaSubsampling = .automatic,
+        compression: Compression = .lossy,
+        pngLevel: Int = 6,
+        pngFilter: PNGFilter = .automatic,
+        maximumByteCount: Int? = nil,
+        metadata: Metadata = Metadata(),
+        isDithered: Bool = true
+    ) {
         self.quality = quality
         self.background = background
+        self.isProgressive = isProgressive
+        self.chromaSubsampling = chromaSubsampling
+        self.compression = compression
+        self.pngLevel = pngLevel
+        self.pngFilter = pngFilter
+        self.maximumByteCount = maximumByteCount
+        self.metadata = metadata
+        self.isDithered = isDithered
     }
 }

@@ -22,4 +22,60 @@ public protocol ImageCoder: Sendable {
 
     /// The bytes of `image` in `format`.
     func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data
+
+    // MARK: What a coder may leave out
+
+    /// The frames of an animation, or `nil` for a still picture.
+    ///
+    /// The limits were checked against `header` before.
+    func frameReader(for data: Data, header: ImageHeader, options: DecodeOptions) throws -> (any FrameReader)?
+
+    /// A decoder that is fed as bytes arrive, or `nil` when the coder has none for the format.
+    func makeIncrementalDecoder(for format: ImageFormat, options: DecodeOptions) throws -> (any IncrementalDecoder)?
+
+    /// Lends the stored rows of a still picture, decoded one by one, scaled down as far as the
+    /// sufficient size allows; `nil` when the picture can't be streamed (an interlaced one).
+    func withRows<Result>(
+        of data: Data,
+        header: ImageHeader,
+        options: DecodeOptions,
+        _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
+    ) throws -> Result?
+
+    /// The bytes of an animation in `format`.
+    ///
+    /// - Throws: `CodingError.Code.unsupportedFeature` when the format or the coder has no animations.
+    func encode(_ animation: AnimationContent, as format: ImageFormat, options: EncodeOptions) throws -> Data
+}
+
+extension ImageCoder {
+    public func frameReader(
+        for data: Data,
+        header: ImageHeader,
+        options: DecodeOptions
+    ) throws -> (any FrameReader)? { nil }
+
+    public func makeIncrementalDecoder(
+        for format: ImageFormat,
+        options: DecodeOptions
+    ) throws -> (any IncrementalDecoder)? { nil }
+
+    public func withRows<Result>(
+        of data: Data,
+        header: ImageHeader,
+        options: DecodeOptions,
+        _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
+    ) throws -> Result? { nil }
+
+    public func encode(
+        _ animation: AnimationContent,
+        as format: ImageFormat,
+        options: EncodeOptions
+    ) throws -> Data {
+        throw CodingError(
+            code: .unsupportedFeature,
+            message: "This coder writes no animations as \(format); choose GIF, WebP or PNG.",
+            format: format
+        )
+    }
 }
