@@ -84,6 +84,17 @@ let package = Package(
         // Floor 4
         .executableTarget(name: "TintypeCommand", dependencies: ["Tintype", "TintypeConcurrency"]),
 
+        // Benchmarks
+        .target(name: "CAllocationCounter", path: "Benchmarks/CAllocationCounter"),
+        .executableTarget(
+            name: "TintypeBenchmarks",
+            dependencies: [
+                "Tintype", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading", "TintypeImage",
+                "CAllocationCounter",
+            ],
+            path: "Benchmarks/TintypeBenchmarks"
+        ),
+
         // Tests
         .target(
             name: "TestSupport",
@@ -115,7 +126,8 @@ let package = Package(
 )
 
 // One policy for every Swift target, written once.
-for target in package.targets where target.type != .system && target.name != "CShims" {
+let cTargets = ["CShims", "CAllocationCounter"]
+for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [
             .enableUpcomingFeature("ExistentialAny"),

@@ -114,8 +114,11 @@ public actor LoaderActor {
         self.dataLoads.cancelAll()
     }
 
-    /// The number of loads in flight.
+    /// The number of loads of pictures in flight.
     public var loadCount: Int { self.imageLoads.count }
+
+    /// The number of callers that wait for those loads.
+    public var waiterCount: Int { self.imageLoads.waiterCount }
 
     private nonisolated func memoryResponse(for request: ImageRequest) -> ImageResponse? {
         guard request.readsMemory, let entry = self.memory.entry(for: request.key) else { return nil }

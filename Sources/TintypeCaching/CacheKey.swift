@@ -1,3 +1,6 @@
+import CXXHash
+import Glibc
+
 /// What an entry is found by, made once and then cheap to compare.
 ///
 /// A reference to an immutable object: copying costs a retain, hashing feeds one integer,
@@ -8,16 +11,31 @@
 /// merely canonically equivalent are two keys, as they are two URLs.)
 public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     private final class Storage: Sendable {
+        /// Drawn for each process: a client who chooses URLs can't choose those that collide.
+        private static let secret = (0..<192).map { _ in UInt8.random(in: .min ... .max) }
+
         let text: String
         let hash: UInt64
 
         init(_ text: String) {
             var text = text
-            // `Hasher` is seeded for each process: a client who chooses URLs can't choose collisions.
-            var hasher = Hasher()
-            text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+            self.hash = text.withUTF8 { text in
+                Self.secret.withUnsafeBytes { secret in
+                    XXH3_64bits_withSecret(text.baseAddress, text.count, secret.baseAddress, secret.count)
+                }
+            }
             self.text = text
-            self.hash = UInt64(bitPattern: Int64(hasher.finalize()))
+        }
+
+        /// Whether the texts have the same bytes.
+        func hasSameText(as other: Storage) -> Bool {
+            self.text.utf8.span.bytes.withUnsafeBytes { own in
+                other.text.utf8.span.bytes.withUnsafeBytes { other in
+                    guard own.count == other.count, let ownBase = own.baseAddress, let otherBase = other.baseAddress
+                    else { return own.count == other.count }
+                    return memcmp(ownBase, otherBase, own.count) == 0
+                }
+            }
         }
     }
 
@@ -43,8 +61,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
 
     public static func == (left: CacheKey, right: CacheKey) -> Bool {
         if left.storage === right.storage { return true }
-        return left.storage.hash == right.storage.hash
-            && left.storage.text.utf8.elementsEqual(right.storage.text.utf8)
+        return left.storage.hash == right.storage.hash && left.storage.hasSameText(as: right.storage)
     }
 
     public func hash(into hasher: inout Hasher) {

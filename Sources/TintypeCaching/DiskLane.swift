@@ -65,7 +65,11 @@ actor DiskLane {
 
     /// Writes what has begun to wait before the call.
     func flush() {
-        while let item = self.pending.takeNext() { self.write(item) }
+        // Not until none is left: others may go on adding.
+        for _ in 0..<self.pending.count {
+            guard let item = self.pending.takeNext() else { return }
+            self.write(item)
+        }
     }
 
     /// Ends the thread.

@@ -4,14 +4,22 @@ import Glibc
 /// The memory that this process may use: the RAM, or the limit of a cgroup where that is lower.
 package struct MemoryBudget: Sendable {
     /// Where the process finds the names of its cgroups.
-    var membershipPath = "/proc/self/cgroup"
+    private let membershipPath: String
     /// Where the cgroup file systems are mounted.
-    var mountPath = "/sys/fs/cgroup"
+    private let mountPath: String
     /// The RAM of the machine in bytes.
-    var physicalByteCount = sysconf(CInt(_SC_PHYS_PAGES)) * sysconf(CInt(_SC_PAGESIZE))
+    private let physicalByteCount: Int
 
-    /// Reads the limits of this machine.
-    package init() {}
+    /// Reads the limits of this machine, or of the files that a test made.
+    package init(
+        membershipPath: String = "/proc/self/cgroup",
+        mountPath: String = "/sys/fs/cgroup",
+        physicalByteCount: Int = sysconf(CInt(_SC_PHYS_PAGES)) * sysconf(CInt(_SC_PAGESIZE))
+    ) {
+        self.membershipPath = membershipPath
+        self.mountPath = mountPath
+        self.physicalByteCount = physicalByteCount
+    }
 
     /// The memory in bytes.
     package var byteCount: Int {

@@ -22,24 +22,17 @@ public final class MemoryCache: Sendable {
     ///
     /// Takes about as long as a look-up in a dictionary, and allocates nothing.
     public func image(for key: CacheKey) -> Image? {
-        let (image, expiresAt) = self.table.withLock { table -> (Image?, Double) in
-            guard let slot = table.use(key), let entry = table[slot] else { return (nil, .infinity) }
-            return (entry.image, entry.expiresAt)
-        }
+        guard let item = self.table.withLock({ $0.useItem(key) }) else { return nil }
         // The clock is asked only for the few entries that have an expiry of their own.
-        guard expiresAt < .infinity, self.isOver(expiresAt, for: key) else { return image }
+        guard item.expiresAt < .infinity, self.isOver(item.expiresAt, for: key) else { return item.image }
         return nil
     }
 
     /// The picture under `key` with its metadata, which counts as its use.
     public func entry(for key: CacheKey) -> MemoryEntry? {
-        let found = self.table.withLock { table -> MemoryTable.Entry? in
-            guard let slot = table.use(key) else { return nil }
-            return table[slot]
-        }
-        guard let found else { return nil }
-        guard found.expiresAt < .infinity, self.isOver(found.expiresAt, for: key) else {
-            return MemoryEntry(image: found.image, metadata: found.metadata)
+        guard let entry = self.table.withLock({ $0.useEntry(key) }) else { return nil }
+        guard entry.item.expiresAt < .infinity, self.isOver(entry.item.expiresAt, for: key) else {
+            return MemoryEntry(image: entry.item.image, metadata: entry.metadata)
         }
         return nil
     }
@@ -61,15 +54,14 @@ public final class MemoryCache: Sendable {
     /// alone is over the limit is refused, and an older one under the same key is dropped.
     @discardableResult
     public func insert(_ image: Image, metadata: EntryMetadata? = nil, for key: CacheKey) -> InsertOutcome {
-        let entry = MemoryTable.Entry(
-            key: key,
+        let item = MemoryTable.Item(
             image: image,
-            metadata: metadata,
             cost: MemoryEntry.cost(of: image),
             expiresAt: metadata?.expiry?.timeIntervalSinceReferenceDate ?? .infinity
         )
+        let entry = MemoryTable.Entry(item: item, metadata: metadata)
         // What left the table is released here, after the lock.
-        let (outcome, _) = self.table.withLock { $0.insert(entry) }
+        let (outcome, _) = self.table.withLock { $0.insert(entry, for: key) }
         return outcome
     }
 

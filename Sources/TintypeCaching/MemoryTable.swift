@@ -7,17 +7,23 @@ import TintypeImage
 /// Whatever leaves the table is handed back to the caller, who releases it after letting go of
 /// the lock: freeing a picture takes long.
 struct MemoryTable: Sendable {
-    struct Entry: Sendable {
-        let key: CacheKey
+    /// What is asked for at every hit, close together.
+    struct Item: Sendable {
         let image: Image
-        let metadata: EntryMetadata?
         let cost: Int
         /// Seconds since the reference date, or infinity.
         let expiresAt: Double
     }
 
-    private var positions: [CacheKey: Int] = [:]
-    private var slots: [Entry?] = []
+    /// All that is held under a key.
+    struct Entry: Sendable {
+        let item: Item
+        let metadata: EntryMetadata?
+    }
+
+    private var table = KeyTable()
+    private var items: [Item?] = []
+    private var metadata: [EntryMetadata?] = []
     private var freeSlots: [Int] = []
     private var policy = EvictionPolicy()
     private(set) var statistics = MemoryStatistics()
@@ -31,59 +37,62 @@ struct MemoryTable: Sendable {
 
     // MARK: Reading
 
-    /// The slot of `key`, counted as a hit and marked as used; or `nil`, counted as a miss.
-    mutating func use(_ key: CacheKey) -> Int? {
-        guard let slot = self.positions[key] else {
+    /// The item of `key`, counted as a hit and marked as used; or `nil`, counted as a miss.
+    mutating func useItem(_ key: CacheKey) -> Item? {
+        guard let slot = self.table.slot(of: key) else {
             self.statistics.misses &+= 1
             return nil
         }
         self.statistics.hits &+= 1
         self.policy.didUse(slot)
-        return slot
+        return self.items[slot]
     }
 
-    /// What is in `slot`.
-    subscript(slot: Int) -> Entry? {
-        _read { yield self.slots[slot] }
+    /// The whole entry of `key`, counted and marked like ``useItem(_:)``.
+    mutating func useEntry(_ key: CacheKey) -> Entry? {
+        guard let item = self.useItem(key), let slot = self.table.slot(of: key) else { return nil }
+        return Entry(item: item, metadata: self.metadata[slot])
     }
 
     /// When the entry of `key` ends, or `nil` when there is none.
     func expiry(of key: CacheKey) -> Double? {
-        guard let slot = self.positions[key] else { return nil }
-        return self.slots[slot]?.expiresAt
+        guard let slot = self.table.slot(of: key) else { return nil }
+        return self.items[slot]?.expiresAt
     }
 
     // MARK: Writing
 
     /// Puts `entry` in and hands back what had to leave for it.
-    mutating func insert(_ entry: Entry) -> (outcome: InsertOutcome, removed: [Entry]) {
-        if let refusal = self.refusal(of: entry) {
+    mutating func insert(_ entry: Entry, for key: CacheKey) -> (outcome: InsertOutcome, removed: [Entry]) {
+        if let refusal = self.refusal(of: entry.item) {
             // The older picture under this key is stale: better none than that.
-            return (.refused(refusal), self.remove(entry.key).map { [$0] } ?? [])
+            return (.refused(refusal), self.remove(key).map { [$0] } ?? [])
         }
         var removed: [Entry] = []
-        if let slot = self.positions[entry.key] {
-            if let old = self.slots[slot] {
+        if let slot = self.table.slot(of: key) {
+            if let old = self.items[slot] {
                 self.statistics.cost -= old.cost
-                removed.append(old)
+                removed.append(Entry(item: old, metadata: self.metadata[slot]))
             }
-            self.slots[slot] = entry
+            self.items[slot] = entry.item
+            self.metadata[slot] = entry.metadata
             self.policy.didUse(slot)
         } else {
-            let slot = self.freeSlots.popLast() ?? self.slots.count
-            if slot == self.slots.count { self.slots.append(entry) } else { self.slots[slot] = entry }
-            self.positions[entry.key] = slot
+            let slot = self.makeSlot()
+            self.items[slot] = entry.item
+            self.metadata[slot] = entry.metadata
+            self.table.insert(key, slot: slot)
             self.policy.didInsert(slot)
             self.statistics.count += 1
         }
-        self.statistics.cost += entry.cost
+        self.statistics.cost += entry.item.cost
         self.trim(toCost: self.costLimit, count: self.countLimit, into: &removed)
         return (.stored, removed)
     }
 
     /// Takes the entry of `key` out.
     mutating func remove(_ key: CacheKey) -> Entry? {
-        guard let slot = self.positions[key] else { return nil }
+        guard let slot = self.table.slot(of: key) else { return nil }
         return self.take(slot)
     }
 
@@ -92,7 +101,8 @@ struct MemoryTable: Sendable {
     mutating func removeExpired(_ key: CacheKey, by date: Double) -> Entry? {
         self.statistics.hits &-= 1
         self.statistics.misses &+= 1
-        guard let slot = self.positions[key], let entry = self.slots[slot], entry.expiresAt <= date else { return nil }
+        guard let slot = self.table.slot(of: key), let item = self.items[slot], item.expiresAt <= date
+        else { return nil }
         self.statistics.evictions += 1
         return self.take(slot)
     }
@@ -100,10 +110,11 @@ struct MemoryTable: Sendable {
     /// Takes everything out.
     ///
     /// Keeps the counters.
-    mutating func removeAll() -> [Entry?] {
-        let removed = self.slots
-        self.slots = []
-        self.positions = [:]
+    mutating func removeAll() -> (items: [Item?], metadata: [EntryMetadata?]) {
+        let removed = (self.items, self.metadata)
+        self.items = []
+        self.metadata = []
+        self.table = KeyTable()
         self.freeSlots = []
         self.policy.didRemoveAll()
         self.statistics.count = 0
@@ -129,10 +140,17 @@ struct MemoryTable: Sendable {
 
     // MARK: Parts
 
-    private func refusal(of entry: Entry) -> InsertOutcome.Refusal? {
+    private func refusal(of item: Item) -> InsertOutcome.Refusal? {
         if let countLimit = self.countLimit, countLimit <= 0 { return .countLimitIsZero }
-        guard entry.cost > self.costLimit else { return nil }
-        return .costOverLimit(cost: entry.cost, limit: self.costLimit)
+        guard item.cost > self.costLimit else { return nil }
+        return .costOverLimit(cost: item.cost, limit: self.costLimit)
+    }
+
+    private mutating func makeSlot() -> Int {
+        if let slot = self.freeSlots.popLast() { return slot }
+        self.items.append(nil)
+        self.metadata.append(nil)
+        return self.items.count - 1
     }
 
     private mutating func trim(toCost cost: Int, count: Int?, into removed: inout [Entry]) {
@@ -144,13 +162,15 @@ struct MemoryTable: Sendable {
     }
 
     private mutating func take(_ slot: Int) -> Entry? {
-        guard let entry = self.slots[slot] else { return nil }
-        self.slots[slot] = nil
+        guard let item = self.items[slot] else { return nil }
+        let entry = Entry(item: item, metadata: self.metadata[slot])
+        self.items[slot] = nil
+        self.metadata[slot] = nil
+        self.table.remove(slot)
         self.freeSlots.append(slot)
-        self.positions[entry.key] = nil
         self.policy.didRemove(slot)
         self.statistics.count -= 1
-        self.statistics.cost -= entry.cost
+        self.statistics.cost -= item.cost
         return entry
     }
 }

@@ -86,6 +86,9 @@ final class PendingStores: Sendable {
         }
     }
 
+    /// The stores that wait.
+    var count: Int { self.state.withLock { $0.items.count } }
+
     /// Whether a store of `key` waits.
     func contains(_ key: CacheKey) -> Bool {
         self.state.withLock { $0.items[key] != nil }

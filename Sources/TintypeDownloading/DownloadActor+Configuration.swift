@@ -3,7 +3,7 @@ extension DownloadActor {
     public struct Configuration: Sendable, Hashable {
         /// The connections that are open to one host at once.
         ///
-        /// HTTP/2 sends many transfers over each.
+        /// HTTP/2 sends many transfers over each of them.
         public var maximumConnectionsPerHost = 6
         /// The transfers in progress at once; more of them wait, first come, first served.
         public var maximumTransfers = 64

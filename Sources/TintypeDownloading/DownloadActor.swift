@@ -7,18 +7,16 @@ import TintypeConcurrency
 /// to libcurl is a job of the actor. The thread starts with the first transfer and ends when
 /// the actor goes away. Transfers keep the actor alive until they end.
 public actor DownloadActor {
-    private nonisolated let loop: CurlLoop
+    nonisolated let loop: CurlLoop
     private nonisolated let files = FileReader()
-    private nonisolated let flights = Coalescer<DownloadRequest, DownloadResponse, TransferProgress>()
+    private nonisolated let fileFlights = Coalescer<DownloadRequest, DownloadResponse, TransferProgress>()
     private nonisolated let configuration: Configuration
     private var lastID: UInt64 = 0
 
     /// The loop that every method of the actor runs on.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { self.loop.asUnownedSerialExecutor() }
 
-    /// Creates a downloader.
-    ///
-    /// It opens no connection and starts no thread yet.
+    /// Creates a downloader, which opens no connection and starts no thread yet.
     public init(configuration: Configuration = Configuration()) {
         self.init(configuration: configuration, loopDidEnd: nil)
     }
@@ -54,12 +52,10 @@ public actor DownloadActor {
         switch address.scheme {
         case .http, .https:
             try request.headers.checkSendable()
-            return try await self.flights.value(for: request, observer: observer) { [self] report in
-                try await self.transfer(request, from: address, report: report)
-            }
+            return try await self.transfer(request, from: address, observer: observer)
         case .file:
             let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
-            return try await self.flights.value(for: request, observer: observer) { [files] report in
+            return try await self.fileFlights.value(for: request, observer: observer) { [files] report in
                 try await files.response(at: address, url: request.url, limit: limit, report: report)
             }
         case .data:
@@ -73,8 +69,9 @@ public actor DownloadActor {
     }
 
     /// Cancels every download; each caller gets a `CancellationError`.
-    public nonisolated func cancelAll() {
-        self.flights.cancelAll()
+    public func cancelAll() {
+        self.fileFlights.cancelAll()
+        self.loop.engine.cancelAll()
     }
 
     /// What has been done so far, `file:` and `data:` URLs not counted.
@@ -85,37 +82,32 @@ public actor DownloadActor {
         return counters
     }
 
+    // Transfers are shared here rather than by a coalescer of tasks: the loop's thread sees all
+    // callers anyway, and a task for each transfer halved the requests per second.
     private func transfer(
         _ request: DownloadRequest,
         from address: ResourceAddress,
-        report: @escaping @Sendable (TransferProgress) -> Void
+        observer: (@Sendable (TransferProgress) -> Void)?
     ) async throws -> DownloadResponse {
         self.lastID += 1
         let id = self.lastID
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 // The handler may already have run: look again before starting.
-                if Task.isCancelled {
+                guard !Task.isCancelled else {
                     continuation.resume(throwing: CancellationError())
                     return
                 }
-                self.loop.engine.submit(
-                    Transfer(
-                        id: id,
-                        request: request,
-                        address: address,
-                        configuration: self.configuration,
-                        report: report,
-                        continuation: continuation
-                    )
-                )
+                let waiter = TransferWaiter(continuation: continuation, observer: observer)
+                self.loop.engine.join(request, from: address, id: id, waiter: waiter)
             }
         } onCancel: {
-            Task { await self.cancel(id) }
+            // The wait ends, and with it this task, as soon as the loop has heard of it.
+            Task { await self.leave(request, id: id) }
         }
     }
 
-    private func cancel(_ id: UInt64) {
-        self.loop.engine.cancel(id)
+    private func leave(_ request: DownloadRequest, id: UInt64) {
+        self.loop.engine.leave(request, id: id)
     }
 }

@@ -2,6 +2,8 @@
 public struct DownloadCounters: Sendable, Hashable {
     /// The transfers that were asked for; callers that shared one count once.
     public internal(set) var started = 0
+    /// The callers that joined a transfer in flight.
+    public internal(set) var shared = 0
     /// The transfers that gave a body.
     public internal(set) var succeeded = 0
     /// The transfers that ended with an error.

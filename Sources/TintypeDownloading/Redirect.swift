@@ -6,6 +6,8 @@ enum Redirect {
     ///
     /// Credentials in the URL stay on the same origin and are never taken to another.
     static func resolve(_ location: String, from address: ResourceAddress) -> String? {
+        // libcurl takes a scheme without slashes for the name of a file.
+        if self.hasForeignScheme(location) { return location }
         guard let base = curl_url() else { return nil }
         defer { curl_url_cleanup(base) }
         let flags = UInt32(CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE)
@@ -20,6 +22,13 @@ enum Redirect {
         curl_url_set(base, CURLUPART_USER, user, 0)
         curl_url_set(base, CURLUPART_PASSWORD, password, 0)
         return self.part(CURLUPART_URL, of: base)
+    }
+
+    private static func hasForeignScheme(_ location: String) -> Bool {
+        guard let colon = location.utf8.firstIndex(of: UInt8(ascii: ":")) else { return false }
+        let scheme = location[..<colon].lowercased()
+        let isScheme = scheme.utf8.first.map { UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 } ?? false
+        return isScheme && scheme != "http" && scheme != "https" && !scheme.utf8.contains { "/?#".utf8.contains($0) }
     }
 
     private static func part(_ part: CURLUPart, of url: OpaquePointer) -> String? {

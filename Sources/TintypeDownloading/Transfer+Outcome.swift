@@ -34,7 +34,7 @@ extension Transfer {
                 at: self.address
             )
         }
-        guard self.hasHead, let status, let url = URL(string: self.address.text) else {
+        guard self.hasHead, let status else {
             throw .invalidResponse("it sent no header", at: self.address)
         }
         guard self.receivedBytes > 0 else {
@@ -44,9 +44,15 @@ extension Transfer {
             body: self.takeBody(),
             status: status,
             headers: self.responseHeaders,
-            url: url,
+            url: self.finalURL,
             metrics: self.metrics
         )
+    }
+
+    private var finalURL: URL {
+        guard self.metrics.redirectCount > 0 else { return self.request.url }
+        // libcurl has written the target, and is stricter than `URL`.
+        return URL(string: self.address.text) ?? self.request.url
     }
 
     /// When the transfer is overdue if nothing arrives until then.

@@ -17,12 +17,14 @@ final class Transfer {
     private static let headerLimit = 256 << 10
 
     let id: UInt64
+    /// What was asked for; equal requests join the transfer.
+    let request: DownloadRequest
     let timeout: Duration
     let connectTimeout: Duration
     let allowsInvalidCertificates: Bool
     let maximumBodySize: Int
-    private let report: @Sendable (TransferProgress) -> Void
-    private var continuation: CheckedContinuation<DownloadResponse, any Error>?
+    private var waiters: [UInt64: TransferWaiter] = [:]
+    private var latestProgress: TransferProgress?
 
     /// Where the next byte comes from; redirects change it.
     private(set) var address: ResourceAddress
@@ -48,19 +50,16 @@ final class Transfer {
         id: UInt64,
         request: DownloadRequest,
         address: ResourceAddress,
-        configuration: DownloadActor.Configuration,
-        report: @escaping @Sendable (TransferProgress) -> Void,
-        continuation: CheckedContinuation<DownloadResponse, any Error>
+        configuration: DownloadActor.Configuration
     ) {
         self.id = id
+        self.request = request
         self.address = address
         self.requestHeaders = request.headers
         self.timeout = request.timeout ?? configuration.timeout
         self.connectTimeout = request.connectTimeout ?? configuration.connectTimeout
         self.allowsInvalidCertificates = request.allowsInvalidCertificates
         self.maximumBodySize = request.maximumBodySize ?? configuration.maximumBodySize
-        self.report = report
-        self.continuation = continuation
         self.body = BodyBuffer(limit: self.maximumBodySize)
     }
 
@@ -69,11 +68,33 @@ final class Transfer {
 
     var receivedBytes: Int { self.body.count }
 
+    // MARK: Who waits
+
+    var hasWaiters: Bool { !self.waiters.isEmpty }
+
+    func join(_ id: UInt64, _ waiter: TransferWaiter) {
+        self.waiters[id] = waiter
+        if let latestProgress { waiter.observer?(latestProgress) }
+    }
+
+    /// Takes a waiter out, if it is still there.
+    func leave(_ id: UInt64) -> TransferWaiter? {
+        self.waiters.removeValue(forKey: id)
+    }
+
     /// Resumes whoever waits, once; a second call does nothing.
     func finish(_ result: Result<DownloadResponse, any Error>) {
-        let continuation = self.continuation.take()
-        continuation?.resume(with: result)
+        let waiters = self.waiters
+        self.waiters = [:]
+        for waiter in waiters.values { waiter.continuation.resume(with: result) }
     }
+
+    private func report(_ progress: TransferProgress) {
+        self.latestProgress = progress
+        for waiter in self.waiters.values { waiter.observer?(progress) }
+    }
+
+    // MARK: On the way
 
     func willStart() {
         self.startTime = .now

@@ -19,6 +19,8 @@ final class TransferEngine: @unchecked Sendable {
     private var queue: TransferQueue
     /// Those that wait and those that run.
     private var transfers: [UInt64: Transfer] = [:]
+    /// The same ones, to find the one that a request can share.
+    private var transfersByRequest: [DownloadRequest: Transfer] = [:]
     /// Those that run, with what they hold.
     private var active: [UInt64: (handle: EasyHandle, headers: HeaderList)] = [:]
     private var idleHandles: [EasyHandle] = []
@@ -60,19 +62,41 @@ final class TransferEngine: @unchecked Sendable {
     /// The number of transfers that libcurl works on.
     var activeCount: Int { self.active.count }
 
-    func submit(_ transfer: Transfer) {
+    /// Lets a caller wait for the transfer of `request`, which is started if there is none.
+    func join(_ request: DownloadRequest, from address: ResourceAddress, id: UInt64, waiter: TransferWaiter) {
+        if let transfer = self.transfersByRequest[request] {
+            self.counters.shared += 1
+            transfer.join(id, waiter)
+            return
+        }
+        let transfer = Transfer(id: id, request: request, address: address, configuration: self.configuration)
+        transfer.join(id, waiter)
         self.counters.started += 1
-        self.transfers[transfer.id] = transfer
-        self.queue.submit(transfer.id, origin: transfer.address.origin)
+        self.transfers[id] = transfer
+        self.transfersByRequest[request] = transfer
+        self.queue.submit(id, origin: address.origin)
     }
 
-    /// Ends a transfer whose last waiter has left. libcurl closes its connection, unless
-    /// that carries others.
-    func cancel(_ id: UInt64) {
-        guard let transfer = self.transfers[id] else { return }
-        self.counters.cancelled += 1
-        self.detach(transfer)
-        self.end(transfer, .failure(CancellationError()))
+    /// Ends the wait of a caller that was cancelled; the last one out ends the transfer.
+    ///
+    /// libcurl closes the transfer's connection, unless that carries others.
+    func leave(_ request: DownloadRequest, id: UInt64) {
+        guard let transfer = self.transfersByRequest[request], let waiter = transfer.leave(id) else { return }
+        if !transfer.hasWaiters {
+            self.counters.cancelled += 1
+            self.detach(transfer)
+            self.forget(transfer)
+        }
+        waiter.continuation.resume(throwing: CancellationError())
+    }
+
+    /// Ends every transfer, as if each caller had been cancelled.
+    func cancelAll() {
+        for transfer in self.transfers.values {
+            self.counters.cancelled += 1
+            self.detach(transfer)
+            self.end(transfer, .failure(CancellationError()))
+        }
     }
 
     // MARK: The loop's calls
@@ -81,7 +105,10 @@ final class TransferEngine: @unchecked Sendable {
     func drive() {
         repeat {
             self.startReady()
-            guard !self.active.isEmpty else { return }
+            guard !self.active.isEmpty else {
+                self.nextDeadline = nil
+                return
+            }
             var running: CInt = 0
             curl_multi_perform(self.multi, &running)
         } while self.completeFinished()
@@ -177,9 +204,14 @@ final class TransferEngine: @unchecked Sendable {
     }
 
     private func end(_ transfer: Transfer, _ result: Result<DownloadResponse, any Error>) {
-        self.transfers[transfer.id] = nil
-        self.counters.receivedBytes += transfer.metrics.bytes
+        self.forget(transfer)
         transfer.finish(result)
+    }
+
+    private func forget(_ transfer: Transfer) {
+        self.transfers[transfer.id] = nil
+        self.transfersByRequest[transfer.request] = nil
+        self.counters.receivedBytes += transfer.metrics.bytes
     }
 
     // MARK: Time

@@ -123,6 +123,20 @@ import Testing
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
+    @Test(arguments: ["a b", "100%", "größe", "a%20b", "trailing/"])
+    func folderMayHaveAnyName(name: String) async throws {
+        let cache = DiskCache(.init(directory: URL(filePath: self.folder.path + "/" + name)))
+        try await cache.store(makeData(10), metadata: .init(), for: self.key)
+        let path = self.folder.path + "/" + (name == "trailing/" ? "trailing" : name)
+        #expect(await cache.statistics().directory == path)
+        #expect(self.folder.files() == ["\(path)/\(self.key.digest.prefix(2))/\(self.key.digest)"])
+    }
+
+    @Test func relativeFolderIsTakenFromTheWorkingDirectory() async throws {
+        let cache = DiskCache(.init(directory: URL(filePath: "some/folder")))
+        #expect(await cache.statistics().directory == FileManager.default.currentDirectoryPath + "/some/folder")
+    }
+
     @Test func defaultFolderFollowsTheEnvironment() {
         let home = URL(filePath: "/home/user", directoryHint: .isDirectory)
         let path = { (cacheHome: String?) in

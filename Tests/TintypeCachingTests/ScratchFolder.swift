@@ -25,7 +25,7 @@ final class ScratchFolder: Sendable {
 
     /// The entry files, without those in `tmp`.
     func entryFiles() -> [String] {
-        self.files().filter { !$0.contains("/tmp/") }
+        self.files().filter { !$0.hasPrefix(self.path + "/tmp/") }
     }
 
     /// The sum of the sizes of all files.

@@ -33,9 +33,10 @@ public struct PNGCoder: ImageCoder {
                 format: .png
             )
         }
+        let data = options.allowsTruncated ? PNGRepair.closingLastChunk(of: data) : data
         let png = try PNGHeader(data)
         let pixels = try data.withUnsafeBytes { bytes in
-            try PNGDecompressor(bytes, limits: options.limits)
+            try PNGDecompressor(bytes, limits: options.limits, ignoresChecksums: options.allowsTruncated)
                 .decompress(header: header, png: png, allowsTruncated: options.allowsTruncated)
         }
         return DecodedImage(Image(pixels: pixels, orientation: header.orientation, sourceFormat: .png))
@@ -48,7 +49,7 @@ public struct PNGCoder: ImageCoder {
     private static func colorProfile(of data: Data) throws(CodingError) -> Data? {
         let profile = data.withUnsafeBytes { bytes in
             Result<Data?, CodingError> { () throws(CodingError) in
-                try PNGDecompressor(bytes, limits: DecodingLimits()).colorProfile()
+                try PNGDecompressor(bytes, limits: DecodingLimits(), ignoresChecksums: false).colorProfile()
             }
         }
         return try profile.get()

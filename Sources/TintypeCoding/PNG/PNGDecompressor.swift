@@ -12,14 +12,15 @@ struct PNGDecompressor: ~Copyable {
 
     private let context: OpaquePointer
 
-    init(_ bytes: UnsafeRawBufferPointer, limits: DecodingLimits) throws(CodingError) {
+    init(_ bytes: UnsafeRawBufferPointer, limits: DecodingLimits, ignoresChecksums: Bool) throws(CodingError) {
         guard let context = spng_ctx_new(0) else { throw .outOfMemory(.png) }
         self.context = context
         let side = UInt32(clamping: min(limits.maximumSide, Int(Int32.max)))
         spng_set_image_limits(context, side, side)
         spng_set_chunk_limits(context, Self.maximumChunkSize, Self.maximumChunkCacheSize)
         // A wrong checksum in a chunk that holds no pixels costs that chunk, not the picture.
-        spng_set_crc_action(context, CInt(SPNG_CRC_ERROR.rawValue), CInt(SPNG_CRC_DISCARD.rawValue))
+        let critical = ignoresChecksums ? SPNG_CRC_USE : SPNG_CRC_ERROR
+        spng_set_crc_action(context, CInt(critical.rawValue), CInt(SPNG_CRC_DISCARD.rawValue))
         spng_set_png_buffer(context, bytes.baseAddress, bytes.count)
     }
 

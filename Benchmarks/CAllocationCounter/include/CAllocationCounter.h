@@ -1,0 +1,22 @@
+#ifndef CALLOCATIONCOUNTER_H
+#define CALLOCATIONCOUNTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Counts heap allocations of the whole process, all threads.
+//
+// The functions that allocate are replaced in whatever executable links this target; the
+// replacements count and hand on to glibc. While nothing is counted they cost one load.
+
+/// Whether allocations are counted: not in builds with a sanitizer, which replaces the same
+/// functions.
+bool allocation_counter_is_available(void);
+
+/// Sets the count to 0 and starts counting.
+void allocation_counter_start(void);
+
+/// Stops counting and returns how many allocations there were since the start.
+uint64_t allocation_counter_stop(void);
+
+#endif

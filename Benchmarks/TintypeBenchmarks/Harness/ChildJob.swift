@@ -1,0 +1,70 @@
+import Foundation
+
+/// One job in a fresh process, so that its peak of memory is its own.
+///
+/// The child prints one line of JSON: `idle` (resident bytes before the job), `peak` (the
+/// most since), `width` and `height` of the result.
+enum ChildJob {
+    /// What a child prints.
+    struct Answer: Codable, Sendable {
+        let idle: Int
+        let peak: Int
+        let width: Int
+        let height: Int
+    }
+
+    /// A side that runs `command` once for each sample.
+    static func contestant(_ command: [String], note: String?) -> Contestant {
+        Contestant(counts: 1...1, note: note) { _ in
+            let wall = Stopwatch(.monotonic)
+            let (exit, output) = try await ChildProcess.run(command)
+            let seconds = wall.seconds
+            try Check.equal("the child's exit status", exit.status, 0)
+            let answer = try JSONDecoder().decode(Answer.self, from: Data(output.utf8))
+            try Check.size(answer.width, answer.height, is: (400, 256))
+            return Measurement(
+                wallSeconds: seconds,
+                cpuSeconds: exit.cpuSeconds,
+                operations: 1,
+                peakBytes: Double(answer.peak - answer.idle)
+            )
+        }
+    }
+
+    /// The side that runs this program's own `job`.
+    static func ours(_ job: [String], note: String?) throws -> Contestant {
+        self.contestant(
+            [try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"), "--job"] + job,
+            note: note
+        )
+    }
+
+    /// Does the job as the child and prints what it took.
+    static func run(_ arguments: [String]) async throws {
+        switch arguments.first {
+        case "large-thumbnail" where arguments.count == 2: try await TintypeLargePicture.load(arguments[1])
+        default: throw Options.Misuse(description: "unknown job \(arguments.joined(separator: " "))")
+        }
+    }
+
+    /// Runs `work` from an idle process and prints its peak.
+    static func measure(_ work: () async throws -> (width: Int, height: Int)) async throws {
+        // 5: the peak starts anew from what is resident now.
+        try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
+        let idle = try self.memory("VmRSS")
+        let size = try await work()
+        let answer = Answer(idle: idle, peak: try self.memory("VmHWM"), width: size.width, height: size.height)
+        Console.show(String(decoding: try JSONEncoder().encode(answer), as: UTF8.self))
+    }
+
+    private static func memory(_ field: String) throws -> Int {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = status.split(separator: "\n").first { $0.hasPrefix("\(field):") }
+        guard
+            let kibibytes = line?.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap({
+                Int($0)
+            })
+        else { throw Unavailable("/proc/self/status has no \(field)") }
+        return kibibytes * 1024
+    }
+}

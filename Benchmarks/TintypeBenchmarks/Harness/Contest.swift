@@ -1,0 +1,108 @@
+/// Sides that do the same work, measured in turn.
+///
+/// The machine may be noisy and its speed may drift, so no side is measured on its own: each
+/// round takes one sample of every side, in shuffled order, and sides are compared within the
+/// round only. A ratio is the median of the rounds' ratios.
+struct Contest: Sendable {
+    /// Our side's name in the table.
+    static let ours = "tintype"
+
+    /// A side and what was measured of it.
+    private struct Side: Sendable {
+        let name: String
+        let contestant: Contestant?
+        let absence: String?
+        var count = 1
+        var measurements: [Measurement] = []
+    }
+
+    private var sides: [Side] = []
+
+    /// Enters a side; when it can't be made, the contest goes on and its rows say why.
+    mutating func enter(_ name: String, _ make: () async throws -> Contestant) async {
+        do {
+            self.sides.append(Side(name: name, contestant: try await make(), absence: nil))
+        } catch {
+            self.sides.append(Side(name: name, contestant: nil, absence: "\(error)"))
+        }
+    }
+
+    /// Enters our side.
+    mutating func enterOurs(_ make: () async throws -> Contestant) async {
+        await self.enter(Self.ours, make)
+    }
+
+    /// Warms each side up, settles how many operations make a sample, and takes the rounds.
+    mutating func measure(_ plan: Plan) async throws {
+        let present = self.sides.indices.filter { self.sides[$0].contestant != nil }
+        for index in present {
+            self.sides[index].count = try await self.settleCount(of: index, plan)
+        }
+        for _ in 0..<plan.rounds {
+            for index in present.shuffled() {
+                guard let contestant = self.sides[index].contestant else { continue }
+                let measurement = try await self.naming(index) { try await contestant.run(self.sides[index].count) }
+                self.sides[index].measurements.append(measurement)
+            }
+        }
+    }
+
+    /// A row for each peer, or one without a peer when there is none.
+    func rows(named name: String, _ metric: Metric, bars: (_ peer: String?) -> [Bar] = { _ in [] }) -> [Row] {
+        let ours = self.sides.first { $0.name == Self.ours }
+        let peers = self.sides.filter { $0.name != Self.ours }
+        let shown = peers.isEmpty ? [nil] : peers.map(Optional.some)
+        return shown.map { peer in
+            let ourFigures = (ours?.measurements ?? []).map(metric.figure)
+            let theirFigures = (peer?.measurements ?? []).map(metric.figure)
+            let ratios = zip(ourFigures, theirFigures).map { metric.advantage(of: $0, over: $1) }
+            return Row(
+                name: name,
+                metric: metric,
+                peer: peer?.name,
+                ours: Summary(ifAny: ourFigures),
+                theirs: Summary(ifAny: theirFigures),
+                ratio: Summary(ifAny: ratios),
+                bars: bars(peer?.name),
+                notes: [ours, peer].compactMap { $0 }.compactMap(Self.note)
+            )
+        }
+    }
+
+    private static func note(_ side: Side) -> String? {
+        (side.absence ?? side.contestant?.note).map { "\(side.name): \($0)" }
+    }
+
+    private func settleCount(of index: Int, _ plan: Plan) async throws -> Int {
+        guard let contestant = self.sides[index].contestant else { return 1 }
+        let allowed = contestant.smallestCount...contestant.largestCount
+        var count = contestant.smallestCount
+        while true {
+            let seconds = try await self.naming(index) { try await contestant.run(count) }.wallSeconds
+            let wanted = Int(min(Double(count) * plan.sampleSeconds / max(seconds, 1e-7), Double(allowed.upperBound)))
+            let next = min(max(wanted, allowed.lowerBound), allowed.upperBound)
+            // The first, cold runs say little; go on until a run was about as long as a sample.
+            if seconds >= plan.sampleSeconds / 2 || next <= count { return next }
+            count = min(next, count * 20)
+        }
+    }
+
+    private func naming<Result>(
+        _ index: Int,
+        _ body: nonisolated(nonsending) () async throws -> Result
+    ) async throws -> Result {
+        do {
+            return try await body()
+        } catch {
+            throw Unavailable("\(self.sides[index].name) failed: \(error)")
+        }
+    }
+}
+
+extension Summary {
+    /// Sums up `samples`, or is `nil` when there are none.
+    fileprivate init?(ifAny samples: [Double]) {
+        guard !samples.isEmpty else { return nil }
+        self.init(samples)
+    }
+}

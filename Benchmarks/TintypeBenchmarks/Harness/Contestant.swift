@@ -1,0 +1,25 @@
+/// One side of a comparison, ready to be measured.
+struct Contestant: Sendable {
+    /// What was chosen for it, for the reader of the figures.
+    let note: String?
+    /// The fewest operations that make a sample.
+    let smallestCount: Int
+    /// The most operations that make a sample.
+    let largestCount: Int
+    /// Does the operation so many times and says what it took.
+    ///
+    /// Throws when the work was not done: a wrong size, a wrong status.
+    let run: @Sendable (_ count: Int) async throws -> Measurement
+
+    /// Creates a side whose sample has between `counts` operations.
+    init(
+        counts: ClosedRange<Int> = 1...100_000_000,
+        note: String? = nil,
+        run: @escaping @Sendable (_ count: Int) async throws -> Measurement
+    ) {
+        self.smallestCount = counts.lowerBound
+        self.largestCount = counts.upperBound
+        self.note = note
+        self.run = run
+    }
+}

@@ -1,0 +1,27 @@
+/// What one sample of one side took.
+struct Measurement: Sendable {
+    /// Time on the clock, in seconds, for all operations of the sample.
+    let wallSeconds: Double
+    /// Processor time of every thread that worked on it, in seconds.
+    let cpuSeconds: Double
+    /// How often the operation was done.
+    let operations: Int
+    /// Peak memory over the idle process, in bytes; `nil` where it was not looked at.
+    var peakBytes: Double?
+}
+
+extension Measurement {
+    /// Runs `body`, which does `operations` operations, and takes its times.
+    ///
+    /// The processor time is that of this whole process.
+    nonisolated(nonsending) static func of(
+        operations: Int,
+        _ body: nonisolated(nonsending) () async throws -> Void
+    ) async rethrows -> Measurement {
+        let cpu = Stopwatch(.process)
+        let wall = Stopwatch(.monotonic)
+        try await body()
+        let wallSeconds = wall.seconds
+        return Measurement(wallSeconds: wallSeconds, cpuSeconds: cpu.seconds, operations: operations)
+    }
+}

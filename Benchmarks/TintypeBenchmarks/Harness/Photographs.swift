@@ -1,0 +1,74 @@
+import Foundation
+
+/// Real pictures to work on, from the first place that has them.
+struct Photographs: Sendable {
+    private let folders: Folders
+    private let corpus: URL?
+
+    init(folders: Folders) {
+        self.folders = folders
+        let checkout = folders.benchmarks.deletingLastPathComponent()
+        let named = ProcessInfo.processInfo.environment["TINTYPE_CORPUS"].map { URL(fileURLWithPath: $0) }
+        let corpus = named ?? checkout.deletingLastPathComponent().appendingPathComponent("shared/corpus")
+        let manifest = corpus.appendingPathComponent("manifest.tsv").path
+        self.corpus = FileManager.default.fileExists(atPath: manifest) ? corpus : nil
+    }
+
+    /// Where the pictures come from, for the report.
+    var origin: String { self.corpus?.path ?? "generated: there is no corpus" }
+
+    /// The corpus' file `name`, or a generated stand-in of the same format and size.
+    func path(_ name: String, width: Int, height: Int, _ session: Session) async throws -> String {
+        if let corpus {
+            let path = corpus.appendingPathComponent(name).path
+            if FileManager.default.fileExists(atPath: path) { return path }
+        }
+        let suffix = URL(fileURLWithPath: name).pathExtension
+        let path = self.folders.results.appendingPathComponent("generated-\(width)x\(height).\(suffix)").path
+        return try await self.made(path, session) {
+            PythonWorker.Request(do: "make-photograph", path: path, width: width, height: height)
+        }
+    }
+
+    /// The file `name` without profile and other metadata, so that no side converts colours or turns it.
+    func plain(_ name: String, width: Int, height: Int, _ session: Session) async throws -> String {
+        let path = self.folders.results.appendingPathComponent("plain-\(URL(fileURLWithPath: name).lastPathComponent)")
+            .path
+        return try await self.made(path, session) {
+            let original = try await self.path(name, width: width, height: height, session)
+            return PythonWorker.Request(do: "make-plain", path: path, original: original)
+        }
+    }
+
+    /// A photograph of about 50 kB, 800 pixels wide.
+    func small(_ session: Session) async throws -> String {
+        let path = self.folders.results.appendingPathComponent("photograph-50kB.jpg").path
+        return try await self.made(path, session) {
+            let original = try await self.path("photos/Canon_EOS_450D.jpg", width: 4272, height: 2848, session)
+            return PythonWorker.Request(do: "make-near", path: path, original: original, bytes: 50_000)
+        }
+    }
+
+    /// A baseline JPEG of exactly 100 megapixels, tiled from a photograph.
+    func enormous(_ session: Session) async throws -> String {
+        let path = self.folders.results.appendingPathComponent("photograph-12500x8000.jpg").path
+        return try await self.made(path, session) {
+            // Full of detail, so that the file has the usual weight: about 20 MB.
+            let original = try await self.path("photos/Canon_PowerShot_A85.jpg", width: 1704, height: 2272, session)
+            return PythonWorker.Request(do: "make-large", path: path, original: original, width: 12_500, height: 8_000)
+        }
+    }
+
+    /// Has the Python worker make `path` unless an earlier run did.
+    private func made(
+        _ path: String,
+        _ session: Session,
+        _ request: () async throws -> PythonWorker.Request
+    ) async throws -> String {
+        if FileManager.default.fileExists(atPath: path) { return path }
+        let request = try await request()
+        Console.note("making \(URL(fileURLWithPath: path).lastPathComponent) (once)")
+        _ = try await session.python().ask(request)
+        return path
+    }
+}

@@ -1,0 +1,32 @@
+import Foundation
+
+/// Everything that one run found out, as it is written to a file.
+struct Report: Sendable, Encodable {
+    let date: String
+    let machine: Machine
+    /// The load average after the last row.
+    let loadAfter: String
+    /// The versions of what took part.
+    let versions: [String: String]
+    let rounds: Int
+    let sampleSeconds: Double
+    let isQuick: Bool
+    let rows: [Row]
+    /// What was not run, and why.
+    let skipped: [String: String]
+
+    /// Writes it as JSON, replacing what was there.
+    func write(to path: String) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        // A ratio with nothing below the line is no number.
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "infinity",
+            negativeInfinity: "-infinity",
+            nan: "nan"
+        )
+        let url = URL(fileURLWithPath: path)
+        try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try encoder.encode(self).write(to: url, options: .atomic)
+    }
+}

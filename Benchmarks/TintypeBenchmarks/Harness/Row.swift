@@ -1,0 +1,75 @@
+/// One line of the table: one figure of ours beside one peer's.
+struct Row: Sendable {
+    /// What came of it.
+    enum Verdict: String, Sendable, Encodable {
+        /// Every bar is reached.
+        case pass
+        /// At least one bar is missed.
+        case short = "falls short"
+        /// Nothing was asked of it.
+        case open = "no bar"
+        /// One side is missing, so that there is nothing to judge.
+        case unmeasured = "not measured"
+    }
+
+    let name: String
+    let metric: Metric
+    let peer: String?
+    let ours: Summary?
+    let theirs: Summary?
+    /// Round by round, how many times as good ours is.
+    let ratio: Summary?
+    let bars: [Bar]
+    /// Why a side is missing, and what was chosen for it.
+    let notes: [String]
+
+    /// Creates a row from what was measured or counted.
+    init(
+        name: String,
+        metric: Metric,
+        peer: String? = nil,
+        ours: Summary? = nil,
+        theirs: Summary? = nil,
+        ratio: Summary? = nil,
+        bars: [Bar] = [],
+        notes: [String] = []
+    ) {
+        self.name = name
+        self.metric = metric
+        self.peer = peer
+        self.ours = ours
+        self.theirs = theirs
+        self.ratio = ratio
+        self.bars = bars
+        self.notes = notes
+    }
+
+    var verdict: Verdict {
+        guard self.ours != nil else { return .unmeasured }
+        guard !self.bars.isEmpty else { return .open }
+        let reached = self.bars.map { $0.isReached(ours: self.ours?.median, ratio: self.ratio?.median) }
+        if reached.contains(false) { return .short }
+        return reached.contains(nil) ? .unmeasured : .pass
+    }
+}
+
+extension Row: Encodable {
+    private enum CodingKeys: String, CodingKey {
+        case name, metric, unit, lowerIsBetter, peer, ours, theirs, ratio, bars, notes, verdict
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(self.name, forKey: .name)
+        try container.encode(self.metric.name, forKey: .metric)
+        try container.encode(self.metric.unit, forKey: .unit)
+        try container.encode(self.metric.lowerIsBetter, forKey: .lowerIsBetter)
+        try container.encodeIfPresent(self.peer, forKey: .peer)
+        try container.encodeIfPresent(self.ours, forKey: .ours)
+        try container.encodeIfPresent(self.theirs, forKey: .theirs)
+        try container.encodeIfPresent(self.ratio, forKey: .ratio)
+        try container.encode(self.bars.map(\.text), forKey: .bars)
+        try container.encode(self.notes, forKey: .notes)
+        try container.encode(self.verdict, forKey: .verdict)
+    }
+}

@@ -1,0 +1,43 @@
+import Foundation
+
+/// What the benchmarks of one run share: plan, folders, origin, Python peers.
+///
+/// Each part is made when the first row asks for it, once; a part that can't be made is
+/// remembered with the reason, so that every row that needs it says the same.
+actor Session {
+    nonisolated let plan: Plan
+    nonisolated let folders: Folders
+    nonisolated let photographs: Photographs
+
+    private var worker: Task<PythonWorker, any Error>?
+    private var origin: Task<NginxOrigin, any Error>?
+
+    init(plan: Plan) throws {
+        self.plan = plan
+        self.folders = try Folders()
+        self.photographs = Photographs(folders: self.folders)
+    }
+
+    /// The Python peers.
+    func python() async throws -> PythonWorker {
+        let folders = self.folders
+        let worker = self.worker ?? Task { try await PythonWorker(PythonEnvironment.prepare(in: folders)) }
+        self.worker = worker
+        return try await worker.value
+    }
+
+    /// The origin of the downloads.
+    func nginx() async throws -> NginxOrigin {
+        let folders = self.folders
+        let origin = self.origin ?? Task { try await NginxOrigin.start(in: folders) }
+        self.origin = origin
+        return try await origin.value
+    }
+
+    /// Ends what was started and removes what was temporary.
+    func end() async {
+        try? await self.worker?.value.end()
+        try? await self.origin?.value.end()
+        self.folders.removeTemporary()
+    }
+}

@@ -1,0 +1,83 @@
+import CAllocationCounter
+import Foundation
+
+/// Foundation's `NSCache`, hit again and again with a key that was built once.
+enum CacheLookups {
+    /// Something of the size of a picture's reference.
+    private final class Picture: Sendable {
+        let width: Int
+
+        init(width: Int) {
+            self.width = width
+        }
+    }
+
+    /// A filled cache and its keys, one of which is looked up in each sample.
+    ///
+    /// Sendable although unchecked: `NSCache` is documented to be safe from several threads, and
+    /// the keys are never changed.
+    private final class Filled<Key: NSObject>: @unchecked Sendable {
+        let cache = NSCache<Key, Picture>()
+        let keys: [Key]
+
+        /// Fills the cache under `keys`; look-ups are by `lookUpKeys`, which are equal to them.
+        init(_ keys: [Key], lookUpKeys: [Key]) {
+            for key in keys { self.cache.setObject(Picture(width: 32), forKey: key) }
+            self.keys = lookUpKeys
+        }
+
+        /// Looks one key up `count` times and returns the widths of all pictures together.
+        func hit(_ count: Int) -> Int {
+            // Where a key lies in the table is chance: each sample draws another.
+            guard let key = self.keys.randomElement() else { return 0 }
+            var widths = 0
+            for _ in 0..<count { widths &+= self.cache.object(forKey: key)?.width ?? 0 }
+            return widths
+        }
+    }
+
+    /// Keys are `NSURL`s: the nearest to what an image loader's key is.
+    ///
+    /// With `equalKeys` they are other objects than those that the cache was filled with.
+    static func byURL(entryCount: Int, equalKeys: Bool) -> Contestant {
+        let keys = self.urls(entryCount)
+        return self.contestant(Filled(keys, lookUpKeys: equalKeys ? self.urls(entryCount) : keys))
+    }
+
+    /// Keys are `NSString`s.
+    static func byString(entryCount: Int, equalKeys: Bool) -> Contestant {
+        let keys = self.strings(entryCount)
+        return self.contestant(Filled(keys, lookUpKeys: equalKeys ? self.strings(entryCount) : keys))
+    }
+
+    /// The heap allocations of `hits` look-ups.
+    static func allocations(hits: Int, entryCount: Int) -> UInt64 {
+        let keys = self.urls(entryCount)
+        let filled = Filled(keys, lookUpKeys: keys)
+        _ = filled.hit(1000)
+        allocation_counter_start()
+        _ = filled.hit(hits)
+        return allocation_counter_stop()
+    }
+
+    private static func contestant(_ filled: Filled<some NSObject>) -> Contestant {
+        Contestant { count in
+            var widths = 0
+            let measurement = await Measurement.of(operations: count) { widths = filled.hit(count) }
+            try Check.equal("the number of hits", widths, 32 * count)
+            return measurement
+        }
+    }
+
+    private static func urls(_ count: Int) -> [NSURL] {
+        self.addresses(count).compactMap { NSURL(string: $0) }
+    }
+
+    private static func strings(_ count: Int) -> [NSString] {
+        self.addresses(count).map { NSString(string: $0) }
+    }
+
+    private static func addresses(_ count: Int) -> [String] {
+        (0..<count).map { "http://127.0.0.1:8080/photographs/picture-\($0).jpg" }
+    }
+}

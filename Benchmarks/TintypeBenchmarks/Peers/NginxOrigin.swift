@@ -1,0 +1,126 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// A real web server over a temporary folder: every client meets the same one.
+struct NginxOrigin: Sendable {
+    /// Where it answers, ending in a slash.
+    let base: String
+    /// What it serves.
+    let root: URL
+    private let process: ChildProcess
+
+    /// Starts nginx on a free port and waits until it answers.
+    static func start(in folders: Folders) async throws -> NginxOrigin {
+        guard let nginx = self.candidates.first(where: FileManager.default.isExecutableFile) else {
+            throw Unavailable("no origin: nginx is not installed (apt install nginx-light)")
+        }
+        let folder = folders.temporary.appendingPathComponent("nginx")
+        let root = folder.appendingPathComponent("root")
+        try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        let port = try self.freePort()
+        let configuration = folder.appendingPathComponent("nginx.conf")
+        try self.configuration(folder.path, port).write(to: configuration, atomically: true, encoding: .utf8)
+        let command = [nginx, "-p", folder.path, "-e", "stderr", "-c", configuration.path]
+        let process = try await BlockingLane.shared.run {
+            try ChildProcess(self.dyingWithUs + command, output: .discarded)
+        }
+        let origin = NginxOrigin(base: "http://127.0.0.1:\(port)/", root: root, process: process)
+        try await origin.waitUntilReady()
+        return origin
+    }
+
+    /// Puts a file of `size` bytes that do not compress under `name` and returns its address.
+    func serve(_ name: String, size: Int) throws -> String {
+        var generator = SystemRandomNumberGenerator()
+        let bytes = Data((0..<size).map { _ in UInt8.random(in: 0...255, using: &generator) })
+        return try self.serve(name, bytes)
+    }
+
+    /// Puts `bytes` under `name` and returns the address.
+    func serve(_ name: String, _ bytes: Data) throws -> String {
+        try bytes.write(to: self.root.appendingPathComponent(name))
+        return self.base + name
+    }
+
+    /// How many requests it has answered so far, the one that asks included.
+    func requestCount() async throws -> Int {
+        guard let url = URL(string: self.base + "status") else { throw Unavailable("bad address \(self.base)") }
+        let text = String(decoding: try await URLSession.shared.data(from: url).0, as: UTF8.self)
+        // The third line: accepted, handled, requests.
+        let numbers = text.split(separator: "\n").dropFirst(2).first?.split(separator: " ").compactMap { Int($0) }
+        guard let numbers, numbers.count == 3 else { throw Unavailable("nginx gave no status: \(text)") }
+        return numbers[2]
+    }
+
+    /// Stops it.
+    func end() async {
+        self.process.terminate()
+        _ = try? await BlockingLane.shared.run { self.process.wait() }
+    }
+
+    private static let candidates = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"]
+
+    /// Takes nginx down with the harness, should that end in a crash.
+    private static var dyingWithUs: [String] {
+        let path = "/usr/bin/setpriv"
+        return FileManager.default.isExecutableFile(atPath: path) ? [path, "--pdeathsig", "TERM"] : []
+    }
+
+    private static func configuration(_ folder: String, _ port: UInt16) -> String {
+        """
+        daemon off;
+        \(getuid() == 0 ? "user root;" : "")
+        worker_processes 1;
+        pid \(folder)/nginx.pid;
+        error_log stderr crit;
+        events { worker_connections 4096; }
+        http {
+            access_log off;
+            client_body_temp_path \(folder)/body;
+            proxy_temp_path \(folder)/proxy;
+            fastcgi_temp_path \(folder)/fastcgi;
+            uwsgi_temp_path \(folder)/uwsgi;
+            scgi_temp_path \(folder)/scgi;
+            default_type application/octet-stream;
+            types { image/jpeg jpg; image/png png; image/webp webp; }
+            sendfile on;
+            tcp_nopush on;
+            open_file_cache max=100;
+            keepalive_requests 1000000;
+            keepalive_timeout 300;
+            server {
+                listen 127.0.0.1:\(port) backlog=1024;
+                root \(folder)/root;
+                location = /status { stub_status; }
+            }
+        }
+        """
+    }
+
+    private static func freePort() throws -> UInt16 {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+            }
+        }
+        guard isBound else { throw Unavailable("no origin: no free port") }
+        return UInt16(bigEndian: address.sin_port)
+    }
+
+    private func waitUntilReady() async throws {
+        for _ in 0..<100 {
+            if (try? await self.requestCount()) != nil { return }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        throw Unavailable("no origin: nginx did not answer within two seconds")
+    }
+}

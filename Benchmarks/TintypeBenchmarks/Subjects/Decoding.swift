@@ -1,0 +1,36 @@
+import Foundation
+
+/// Encoded bytes in memory to pixels in memory, on one thread.
+enum Decoding {
+    static let pictures = [
+        ("decode-jpeg-12MP-422", Picture.camera),
+        ("decode-jpeg-12MP-420", Picture.telephone),
+        ("decode-jpeg-18MP-scans", Picture.progressive),
+        ("decode-png-photo", Picture.pngPhotograph),
+        ("decode-png-drawing", Picture.pngDrawing),
+        ("decode-webp-photo", Picture.webpPhotograph),
+    ]
+
+    static let benchmarks = pictures.map { name, picture in
+        Benchmark(name: name, summary: "\(picture.file), against Pillow and pyvips") { session in
+            try await run(name, picture, session)
+        }
+    }
+
+    private static func run(_ name: String, _ picture: Picture, _ session: Session) async throws -> [Row] {
+        let path = try await picture.path(session)
+        var contest = Contest()
+        await contest.enterOurs { try TintypeDecoding.contestant(picture, path) }
+        for (peer, job) in [("Pillow", "pillow-decode"), ("pyvips", "vips-decode")] {
+            await contest.enter(peer) {
+                try await session.python().contestant(job: job, path: path) { width, height in
+                    // The peers leave the picture as it is stored; turned pictures are not among these.
+                    try Check.size(width, height, is: (picture.width, picture.height))
+                }
+            }
+        }
+        try await contest.measure(session.plan.limited(to: 11))
+        return contest.rows(named: name, .rate(picture.megapixels, "MP/s"))
+            + contest.rows(named: name, .cpuRate(picture.megapixels, "MP/s"))
+    }
+}

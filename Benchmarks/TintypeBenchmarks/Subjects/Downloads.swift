@@ -1,0 +1,81 @@
+import Foundation
+
+/// Requests per second over loopback, from one nginx that all clients meet.
+enum Downloads {
+    /// What one row measures.
+    struct Load: Sendable {
+        let bodyName: String
+        let bodySize: Int
+        let concurrency: Int
+
+        var name: String { "download-\(self.bodyName)-\(self.concurrency)" }
+    }
+
+    /// The addresses that the clients of one row ask for, one for each request in flight.
+    struct Target: Sendable {
+        let load: Load
+        let addresses: [String]
+        let origin: NginxOrigin
+    }
+
+    static let loads = [("2kB", 2_000), ("50kB", 50_000)].flatMap { body in
+        [1, 6, 64].map { Load(bodyName: body.0, bodySize: body.1, concurrency: $0) }
+    }
+
+    static let benchmarks = loads.map { load in
+        Benchmark(
+            name: load.name,
+            summary: "\(load.bodyName) bodies, \(load.concurrency) at once, against URLSession and curl --parallel"
+        ) { session in
+            try await run(load, session)
+        }
+    }
+
+    private static func run(_ load: Load, _ session: Session) async throws -> [Row] {
+        let origin = try await session.nginx()
+        let address = try origin.serve("body-\(load.bodyName)", size: load.bodySize)
+        // A query of its own for each: equal requests in flight would share one transfer.
+        let addresses = (0..<load.concurrency).map { "\(address)?\($0)" }
+        let target = Target(load: load, addresses: addresses, origin: origin)
+        var contest = Contest()
+        await contest.enterOurs { try self.counted(TintypeDownloads.contestant(target), target) }
+        await contest.enter(SessionDownloads.name) { try await self.fastestSession(target, session.plan) }
+        await contest.enter("curl --parallel") {
+            try self.counted(CurlDownloads(target, session.folders).contestant, target)
+        }
+        try await contest.measure(session.plan.limited(to: 11))
+        let isBarred = load.concurrency > 1
+        return contest.rows(named: load.name, .rate(1, "requests/s")) { peer in
+            isBarred && peer == SessionDownloads.name ? [.times(3)] : []
+        } + contest.rows(named: load.name, .cpu(.microseconds))
+    }
+
+    /// The session whose number of connections serves it best for this load.
+    private static func fastestSession(_ target: Target, _ plan: Plan) async throws -> Contestant {
+        var best: (contestant: Contestant, rate: Double)?
+        for connections in [6, 64] {
+            let contestant = try self.counted(SessionDownloads.contestant(target, connections: connections), target)
+            let count = max(contestant.smallestCount, plan.sampleSeconds > 0.1 ? 1500 : 300)
+            _ = try await contestant.run(count)
+            let rates = try await [contestant.run(count), contestant.run(count)].map {
+                Double($0.operations) / $0.wallSeconds
+            }
+            let rate = rates.max() ?? 0
+            if rate > best?.rate ?? 0 { best = (contestant, rate) }
+        }
+        guard let best else { throw Unavailable("no session could be measured") }
+        return best.contestant
+    }
+
+    /// The same side, with the origin's own count of requests compared after each sample.
+    private static func counted(_ contestant: Contestant, _ target: Target) throws -> Contestant {
+        Contestant(counts: contestant.smallestCount...contestant.largestCount, note: contestant.note) { count in
+            let before = try await target.origin.requestCount()
+            let measurement = try await contestant.run(count)
+            let after = try await target.origin.requestCount()
+            // The origin counts the question after its count as well.
+            try Check.equal("the origin's number of requests", after - before - 1, measurement.operations)
+            return measurement
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import CAllocationCounter
+
+/// Looking up a picture that is in memory.
+enum MemoryHits {
+    /// How many pictures lie in each cache; each sample asks for one of them again and again.
+    static let entryCount = 100
+
+    static let benchmarks = [
+        Benchmark(name: "memory-hit", summary: "image(for: request) with the request that loaded the picture") {
+            session in
+            try await times("memory-hit", .same, session, isBarred: true)
+        },
+        Benchmark(name: "memory-hit-equal", summary: "image(for: request) with an equal request, built once") {
+            session in
+            try await times("memory-hit-equal", .equal, session, isBarred: true)
+        },
+        Benchmark(name: "memory-hit-url", summary: "image(for: url): the request is made on the way") { session in
+            try await times("memory-hit-url", .url, session, isBarred: false)
+        },
+        Benchmark(name: "memory-hit-allocations", summary: "heap allocations of one memory hit, counted") { session in
+            guard allocation_counter_is_available() else {
+                throw Unavailable("sanitizers count allocations themselves")
+            }
+            let hits = 100_000
+            let ours = try await TintypeMemoryHits.allocations(hits: hits, session)
+            let theirs = CacheLookups.allocations(hits: hits, entryCount: entryCount)
+            let metric = Metric.plain("heap", "per hit", lowerIsBetter: true)
+            return [
+                Row(
+                    name: "memory-hit-allocations",
+                    metric: metric,
+                    peer: "NSCache NSURL",
+                    ours: Summary([Double(ours) / Double(hits)]),
+                    theirs: Summary([Double(theirs) / Double(hits)]),
+                    bars: [.atMost(0)]
+                )
+            ]
+        },
+        Benchmark(name: "memory-hit-suspensions", summary: "times that one memory hit leaves its thread, counted") {
+            session in
+            let hits = 100_000
+            let jobs = try await TintypeMemoryHits.suspensions(hits: hits, session)
+            return [
+                Row(
+                    name: "memory-hit-suspensions",
+                    metric: .plain("jobs", "per hit", lowerIsBetter: true),
+                    ours: Summary([Double(jobs) / Double(hits)]),
+                    bars: [.atMost(0)]
+                )
+            ]
+        },
+    ]
+
+    private static func times(
+        _ name: String,
+        _ way: TintypeMemoryHits.Way,
+        _ session: Session,
+        isBarred: Bool
+    ) async throws -> [Row] {
+        var contest = Contest()
+        await contest.enterOurs { try await TintypeMemoryHits.contestant(way, session) }
+        await contest.enter("NSCache NSURL") {
+            CacheLookups.byURL(entryCount: self.entryCount, equalKeys: way != .same)
+        }
+        await contest.enter("NSCache NSString") {
+            CacheLookups.byString(entryCount: self.entryCount, equalKeys: way != .same)
+        }
+        try await contest.measure(session.plan.fine)
+        return contest.rows(named: name, .wall(.nanoseconds)) { peer in
+            guard isBarred else { return [] }
+            return peer == "NSCache NSURL" ? [.atMost(150), .times(3)] : [.times(3)]
+        } + contest.rows(named: name, .cpu(.nanoseconds))
+    }
+}

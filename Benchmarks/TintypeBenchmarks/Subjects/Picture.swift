@@ -1,0 +1,33 @@
+/// A picture of the corpus that benchmarks work on.
+struct Picture: Sendable {
+    /// Where the corpus has it.
+    let file: String
+    /// The size of the upright picture.
+    let width: Int
+    let height: Int
+    /// Whether its metadata is taken out first: it has a profile, which only some sides convert.
+    var isStripped = false
+
+    var megapixels: Double { Double(self.width * self.height) / 1e6 }
+
+    /// Where it, or a stand-in of the same size and format, lies on this machine.
+    func path(_ session: Session) async throws -> String {
+        let photographs = session.photographs
+        return self.isStripped
+            ? try await photographs.plain(self.file, width: self.width, height: self.height, session)
+            : try await photographs.path(self.file, width: self.width, height: self.height, session)
+    }
+
+    /// 12 MP of a camera, 4:2:2, baseline.
+    static let camera = Picture(file: "photos/Canon_EOS_450D.jpg", width: 4272, height: 2848)
+    /// 12 MP of a telephone, 4:2:0, baseline.
+    static let telephone = Picture(file: "photos/TestJFIF.jpg", width: 4032, height: 3024, isStripped: true)
+    /// 18 MP, 4:4:4, progressive.
+    static let progressive = Picture(file: "photos/TestImageLarge.jpg", width: 5250, height: 3450)
+    /// A photograph in 24-bit PNG.
+    static let pngPhotograph = Picture(file: "photos/1.png", width: 768, height: 512)
+    /// A large drawing in 24-bit PNG.
+    static let pngDrawing = Picture(file: "photos/60430844748882ff66b9a5598ef06dd6.png", width: 1446, height: 2048)
+    /// A photograph in lossy WebP.
+    static let webpPhotograph = Picture(file: "photos/webpvp8.webp", width: 1600, height: 900)
+}

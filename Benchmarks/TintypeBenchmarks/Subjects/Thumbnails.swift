@@ -1,0 +1,82 @@
+import Foundation
+
+/// A 12-megapixel JPEG in memory to an encoded picture of 400 pixels, on one thread.
+enum Thumbnails {
+    /// One picture and what is made of it.
+    struct Job: Sendable {
+        let name: String
+        let picture: Picture
+        /// The encoded format: `jpeg`, `webp` or `png`.
+        let format: String
+
+        /// The longest side of the result.
+        static let side = 400
+        static let quality = 80
+
+        /// The size of the result.
+        var result: (width: Int, height: Int) {
+            let scale = Double(Self.side) / Double(max(self.picture.width, self.picture.height))
+            let sides = [self.picture.width, self.picture.height].map { Int((Double($0) * scale).rounded()) }
+            return (sides[0], sides[1])
+        }
+
+        /// The same job with another format.
+        func with(format: String) -> Job {
+            Job(name: self.name, picture: self.picture, format: format)
+        }
+
+        var options: PythonWorker.JobOptions {
+            PythonWorker.JobOptions(side: Self.side, format: self.format, quality: Self.quality)
+        }
+    }
+
+    /// The peer that bars are set against.
+    static let rival = "pyvips"
+
+    static let jobs = ["jpeg", "webp"].flatMap { format in
+        [("422", Picture.camera), ("420", Picture.telephone)].map { name, picture in
+            Job(name: "thumbnail-\(format)-12MP-\(name)", picture: picture, format: format)
+        }
+    }
+
+    static let benchmarks = jobs.flatMap { job in
+        [
+            Benchmark(name: job.name, summary: "12 MP JPEG to 400 px \(job.format): processor time, wall time") {
+                session in
+                try await times(job, session)
+            },
+            Benchmark(
+                name: job.name + "-closeness",
+                summary: "SSIM of the output, and of the pixels before encoding, to full decode + Lanczos3"
+            ) { session in
+                try await closeness(job, session)
+            },
+        ]
+    }
+
+    private static func times(_ job: Job, _ session: Session) async throws -> [Row] {
+        let path = try await job.picture.path(session)
+        var contest = Contest()
+        await contest.enterOurs { TintypeThumbnails.contestant(job, path) }
+        for (peer, name) in [(Self.rival, "vips-thumbnail"), ("Pillow", "pillow-thumbnail")] {
+            await contest.enter(peer) {
+                try await session.python().contestant(job: name, path: path, options: job.options) { width, height in
+                    try Check.size(width, height, is: job.result)
+                }
+            }
+        }
+        try await contest.measure(session.plan.limited(to: 15))
+        return contest.rows(named: job.name, .cpu(.milliseconds)) { $0 == Self.rival ? [.times(1)] : [] }
+            + contest.rows(named: job.name, .wall(.milliseconds))
+    }
+
+    /// The encoded output, then the pixels alone, as a PNG.
+    private static func closeness(_ job: Job, _ session: Session) async throws -> [Row] {
+        let path = try await job.picture.path(session)
+        var rows: [Row] = []
+        for (job, what) in [(job, "ssim"), (job.with(format: "png"), "pixel")] {
+            rows += try await Closeness(job, path, session).rows(named: job.name + "-closeness", what)
+        }
+        return rows
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+import Tintype
+
+/// Tintype's side of disk hits: a loader whose disk tier has the picture, asked without the
+/// memory tier.
+enum TintypeDiskHits {
+    /// The encoded bytes of the file at `path`, which was loaded over HTTP before.
+    static func bytes(of path: String, _ session: Session) async throws -> Contestant {
+        let (loader, request) = try await self.warmed(path, session)
+        let size = try Data(contentsOf: URL(fileURLWithPath: path)).count
+        return Contestant { count in
+            try await Measurement.of(operations: count) {
+                for _ in 0..<count {
+                    let bytes = try await loader.data(for: request).count
+                    try Check.equal("the number of bytes", bytes, size)
+                }
+            }
+        }
+    }
+
+    /// The decoded picture of the file at `path`.
+    static func picture(of path: String, _ session: Session) async throws -> Contestant {
+        let (loader, request) = try await self.warmed(path, session)
+        return Contestant { count in
+            try await Measurement.of(operations: count) {
+                for _ in 0..<count {
+                    let width = try await loader.image(for: request).width
+                    try Check.equal("the width", width, 800)
+                }
+            }
+        }
+    }
+
+    private static func warmed(_ path: String, _ session: Session) async throws -> (LoaderActor, ImageRequest) {
+        let address = try await session.nginx().serve("disk.jpg", Data(contentsOf: URL(fileURLWithPath: path)))
+        guard let url = URL(string: address) else { throw Unavailable("bad address \(address)") }
+        let folder = session.folders.temporary.appendingPathComponent("disk-\(UUID())")
+        let loader = TintypeLoader.withDisk(in: folder)
+        _ = try await loader.data(for: ImageRequest(url: url, options: [.skipMemory, .waitForStore]))
+        // A miss would be an error: nothing here can come from the network.
+        let request = ImageRequest(url: url, options: [.skipMemory, .cacheOnly])
+        try Check.equal("the picture's source", "\(try await loader.response(for: request).source)", "disk")
+        return (loader, request)
+    }
+}

@@ -1,0 +1,21 @@
+import Foundation
+import Tintype
+
+/// Loaders as the benchmarks need them.
+enum TintypeLoader {
+    /// A loader with one decode lane that keeps nothing on disk.
+    static func withoutDisk() -> LoaderActor {
+        var configuration = LoaderActor.Configuration()
+        configuration.disk = nil
+        configuration.laneCount = 1
+        return LoaderActor(configuration: configuration)
+    }
+
+    /// A loader with one decode lane whose disk tier lies in `folder`.
+    static func withDisk(in folder: URL) -> LoaderActor {
+        var configuration = LoaderActor.Configuration()
+        configuration.disk = DiskCache.Configuration(directory: folder)
+        configuration.laneCount = 1
+        return LoaderActor(configuration: configuration)
+    }
+}

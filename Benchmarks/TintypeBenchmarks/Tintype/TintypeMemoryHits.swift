@@ -1,0 +1,115 @@
+import CAllocationCounter
+import Foundation
+import Tintype
+
+/// Tintype's side of memory hits: a loader that has pictures in memory, one of which is asked
+/// for again and again in each sample.
+enum TintypeMemoryHits {
+    /// The width of the pictures.
+    private static let side = 32
+
+    /// What the picture is asked for with.
+    enum Way: Sendable {
+        /// The very request that loaded it.
+        case same
+        /// Another request for the same, built once.
+        case equal
+        /// The URL.
+        case url
+    }
+
+    /// Asks in one of three ways.
+    static func contestant(_ way: Way, _ session: Session) async throws -> Contestant {
+        let filled = try await Filled(session)
+        return Contestant { count in
+            var widths = 0
+            let request = try filled.anyRequest()
+            let equal = ImageRequest(url: request.url)
+            let measurement = try await Measurement.of(operations: count) {
+                widths =
+                    switch way {
+                    case .same: try await filled.hit(request, count)
+                    case .equal: try await filled.hit(equal, count)
+                    case .url: try await filled.hit(request.url, count)
+                    }
+            }
+            try Check.equal("the number of hits", widths, self.side * count)
+            return measurement
+        }
+    }
+
+    /// The heap allocations of `hits` hits by request.
+    static func allocations(hits: Int, _ session: Session) async throws -> UInt64 {
+        let filled = try await Filled(session)
+        let request = try filled.anyRequest()
+        _ = try await filled.hit(request, 1000)
+        allocation_counter_start()
+        let widths = try await filled.hit(request, hits)
+        let count = allocation_counter_stop()
+        try Check.equal("the number of hits", widths, self.side * hits)
+        return count
+    }
+
+    /// How often the task was queued anew during `hits` hits by request.
+    static func suspensions(hits: Int, _ session: Session) async throws -> Int {
+        let filled = try await Filled(session)
+        let request = try filled.anyRequest()
+        let executor = CountingExecutor()
+        defer { executor.stop() }
+        return try await withTaskExecutorPreference(executor) {
+            let before = executor.count
+            _ = try await filled.hit(request, hits)
+            return executor.count - before
+        }
+    }
+
+    /// A loader that loaded its pictures over HTTP, and the requests for them.
+    private struct Filled: Sendable {
+        let loader = TintypeLoader.withoutDisk()
+        let requests: [ImageRequest]
+
+        /// Loads as many pictures as the peers' caches have entries.
+        init(_ session: Session) async throws {
+            let origin = try await session.nginx()
+            let png = try TintypeMemoryHits.picture()
+            let urls = try (0..<MemoryHits.entryCount).compactMap {
+                URL(string: try origin.serve("picture-\($0).png", png))
+            }
+            self.requests = urls.map { ImageRequest(url: $0) }
+            for request in self.requests {
+                _ = try await self.loader.image(for: request)
+                let source = try await self.loader.response(for: request).source
+                try Check.equal("the picture's source", "\(source)", "memory")
+            }
+        }
+
+        /// Asks `count` times by request and returns the widths of all pictures together.
+        func hit(_ request: ImageRequest, _ count: Int) async throws -> Int {
+            let loader = self.loader
+            var widths = 0
+            for _ in 0..<count { widths &+= try await loader.image(for: request).width }
+            return widths
+        }
+
+        /// Asks `count` times by URL.
+        func hit(_ url: URL, _ count: Int) async throws -> Int {
+            let loader = self.loader
+            var widths = 0
+            for _ in 0..<count { widths &+= try await loader.image(for: url).width }
+            return widths
+        }
+
+        /// Where a key lies in the table is chance: each sample draws another.
+        func anyRequest() throws -> ImageRequest {
+            guard let request = self.requests.randomElement() else { throw Unavailable("there are no requests") }
+            return request
+        }
+    }
+
+    /// A small black picture as PNG.
+    private static func picture() throws -> Data {
+        let layout = try PixelLayout(format: .rgb8, width: self.side, height: self.side)
+        let image = try Image(pixels: PixelBuffer(layout, filling: { _ in }))
+        return try CoderRegistry().coder(encoding: .png).encode(image, as: .png, options: EncodeOptions())
+    }
+}

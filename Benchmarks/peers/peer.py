@@ -1,0 +1,374 @@
+"""The Python peers: one long-lived process that the harness asks for work.
+
+Requests and answers are JSON objects, one a line, on standard input and output. Files are
+read once and kept, so that a measured run touches memory only; times are taken here, around
+the work alone. Everything runs on one thread.
+
+`peer.py --peak JOB PATH` does one job in a fresh process and prints its memory instead.
+"""
+
+import io
+import json
+import os
+import sys
+import time
+
+os.environ["VIPS_CONCURRENCY"] = "1"
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+
+def pillow_decode(data, options):
+    from PIL import Image
+
+    picture = Image.open(io.BytesIO(data))
+    picture.load()
+    return {"width": picture.width, "height": picture.height, "bytes": 0}
+
+
+def vips_decode(data, options):
+    picture = pyvips().Image.new_from_buffer(data, "", access="sequential")
+    pixels = picture.write_to_memory()
+    assert len(pixels) == picture.width * picture.height * picture.bands
+    return {"width": picture.width, "height": picture.height, "bytes": len(pixels)}
+
+
+def pillow_thumbnail(data, options):
+    from PIL import Image
+
+    picture = Image.open(io.BytesIO(data))
+    side = options["side"]
+    picture.thumbnail((side, side), Image.Resampling.LANCZOS)
+    return finish_pillow(upright(picture), options)
+
+
+def upright(picture):
+    """Turns by the EXIF tag alone: Pillow's own function also believes XMP, and no other side does."""
+    from PIL import Image
+
+    exif = Image.Exif()
+    exif.load(picture.info.get("exif", b""))
+    turn = {
+        2: Image.Transpose.FLIP_LEFT_RIGHT,
+        3: Image.Transpose.ROTATE_180,
+        4: Image.Transpose.FLIP_TOP_BOTTOM,
+        5: Image.Transpose.TRANSPOSE,
+        6: Image.Transpose.ROTATE_270,
+        7: Image.Transpose.TRANSVERSE,
+        8: Image.Transpose.ROTATE_90,
+    }.get(exif.get(0x0112))
+    return picture if turn is None else picture.transpose(turn)
+
+
+def finish_pillow(picture, options):
+    out = io.BytesIO()
+    kind = options["format"]
+    if kind == "png":
+        picture.save(out, "PNG", compress_level=1)
+    else:
+        picture.save(out, {"jpeg": "JPEG", "webp": "WEBP"}[kind], quality=options["quality"])
+    return {"width": picture.width, "height": picture.height, "bytes": out.tell(), "data": out.getvalue()}
+
+
+def vips_thumbnail(data, options):
+    return finish_vips(pyvips().Image.thumbnail_buffer(data, options["side"], size="down"), options)
+
+
+def finish_vips(picture, options):
+    kind = options["format"]
+    # No metadata in the output, as on the other sides: a camera's can weigh more than the picture.
+    if kind == "png":
+        out = picture.pngsave_buffer(compression=1, keep="none")
+    elif kind == "jpeg":
+        out = picture.jpegsave_buffer(Q=options["quality"], keep="none")
+    else:
+        out = picture.webpsave_buffer(Q=options["quality"], keep="none")
+    return {"width": picture.width, "height": picture.height, "bytes": len(out), "data": out}
+
+
+JOBS = {
+    "pillow-decode": pillow_decode,
+    "vips-decode": vips_decode,
+    "pillow-thumbnail": pillow_thumbnail,
+    "vips-thumbnail": vips_thumbnail,
+}
+
+_pyvips = None
+
+
+def pyvips():
+    global _pyvips
+    if _pyvips is None:
+        import pyvips as module
+
+        # An operation that is asked for twice must be done twice.
+        module.cache_set_max(0)
+        _pyvips = module
+    return _pyvips
+
+
+# How close a small picture is to the best that can be made of its original.
+
+
+def luma(picture):
+    import numpy
+
+    red, green, blue = (numpy.asarray(channel, dtype=numpy.float64) for channel in picture)
+    return numpy.clip(0.299 * red + 0.587 * green + 0.114 * blue, 0, 255)
+
+
+def reference_luma(path, size):
+    """Full decode, upright, then Lanczos3 in floating point, never rounded to 8 bits."""
+    from PIL import Image
+
+    picture = upright(Image.open(path)).convert("RGB")
+    channels = [channel.convert("F").resize(size, Image.Resampling.LANCZOS) for channel in picture.split()]
+    return luma(channels)
+
+
+def gaussian_filter(plane):
+    """The 11-tap window of the SSIM paper (sigma 1.5), only where it fits."""
+    import numpy
+
+    taps = numpy.exp(-((numpy.arange(11) - 5.0) ** 2) / (2 * 1.5**2))
+    taps /= taps.sum()
+    windows = numpy.lib.stride_tricks.sliding_window_view
+    return windows(windows(plane, 11, axis=0) @ taps, 11, axis=1) @ taps
+
+
+def structural_similarity(first, second):
+    """Wang et al., 2004: mean SSIM with K1 = 0.01, K2 = 0.03, L = 255."""
+    mean1, mean2 = gaussian_filter(first), gaussian_filter(second)
+    variance1 = gaussian_filter(first * first) - mean1 * mean1
+    variance2 = gaussian_filter(second * second) - mean2 * mean2
+    covariance = gaussian_filter(first * second) - mean1 * mean2
+    c1, c2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
+    values = ((2 * mean1 * mean2 + c1) * (2 * covariance + c2)) / (
+        (mean1 * mean1 + mean2 * mean2 + c1) * (variance1 + variance2 + c2)
+    )
+    return float(values.mean())
+
+
+def compare(request):
+    import numpy
+    from PIL import Image
+
+    candidate = Image.open(request["candidate"]).convert("RGB")
+    ours = luma(candidate.split())
+    best = reference_luma(request["original"], candidate.size)
+    error = float(numpy.mean((ours - best) ** 2))
+    return {
+        "ssim": structural_similarity(ours, best),
+        "psnr": 10 * float(numpy.log10(255.0**2 / error)) if error else 999.0,
+        "width": candidate.width,
+        "height": candidate.height,
+    }
+
+
+# Pictures that the harness makes.
+
+
+def make_large(request):
+    """One baseline JPEG of the asked size, tiled from a photograph."""
+    from PIL import Image
+
+    tile = Image.open(request["original"]).convert("RGB")
+    big = Image.new("RGB", (request["width"], request["height"]))
+    for y in range(0, big.height, tile.height):
+        for x in range(0, big.width, tile.width):
+            big.paste(tile, (x, y))
+    save(big, request["path"], quality=85, progressive=request.get("progressive", False))
+    return {"bytes": os.path.getsize(request["path"])}
+
+
+def make_near(request):
+    """A JPEG of about the asked number of bytes: 800 pixels wide, quality chosen by bisection."""
+    from PIL import Image
+
+    picture = upright(Image.open(request["original"])).convert("RGB")
+    picture.thumbnail((800, 800), Image.Resampling.LANCZOS)
+    low, high = 10, 95
+    while low < high:
+        middle = (low + high + 1) // 2
+        out = io.BytesIO()
+        picture.save(out, "JPEG", quality=middle)
+        low, high = (middle, high) if out.tell() <= request["bytes"] else (low, middle - 1)
+    save(picture, request["path"], quality=low)
+    return {"bytes": os.path.getsize(request["path"])}
+
+
+def make_plain(request):
+    """The same JPEG without what cameras and programs add (APP1 to APP15); its pixels' data is untouched."""
+    with open(request["original"], "rb") as file:
+        data = file.read()
+    kept, place = [data[:2]], 2
+    while data[place + 1] != 0xDA:
+        end = place + 2 + int.from_bytes(data[place + 2 : place + 4], "big")
+        if not 0xE1 <= data[place + 1] <= 0xEF:
+            kept.append(data[place:end])
+        place = end
+    with open(request["path"] + ".part", "wb") as file:
+        file.write(b"".join(kept) + data[place:])
+    os.replace(request["path"] + ".part", request["path"])
+    return {"bytes": os.path.getsize(request["path"])}
+
+
+def make_photograph(request):
+    """Stands in for a photograph where no corpus is there: shapes, gradients and grain."""
+    import numpy
+    from PIL import Image
+
+    width, height = request["width"], request["height"]
+    random = numpy.random.default_rng(20240501)
+    y, x = numpy.mgrid[0:height, 0:width].astype(numpy.float32)
+    planes = []
+    for channel in range(3):
+        plane = 110 + 60 * numpy.sin(x / (211 + 37 * channel)) * numpy.cos(y / (173 + 29 * channel))
+        for _ in range(40):
+            cx, cy, radius = random.random(3) * (width, height, width / 8)
+            plane[(x - cx) ** 2 + (y - cy) ** 2 < radius**2] += random.normal(0, 25)
+        planes.append(plane + random.normal(0, 4, plane.shape))
+    picture = Image.fromarray(numpy.clip(numpy.stack(planes, -1), 0, 255).astype(numpy.uint8))
+    save(picture, request["path"], quality=90)
+    return {"bytes": os.path.getsize(request["path"])}
+
+
+def save(picture, path, **options):
+    """Writes under another name first: an interrupted run leaves no half a file behind."""
+    kind = {".jpg": "JPEG", ".png": "PNG", ".webp": "WEBP"}[os.path.splitext(path)[1]]
+    if kind != "JPEG":
+        options.pop("progressive", None)
+    picture.save(path + ".part", kind, **options)
+    os.replace(path + ".part", path)
+
+
+# The line protocol.
+
+FILES = {}
+
+
+def load(request):
+    with open(request["path"], "rb") as file:
+        FILES[request["path"]] = file.read()
+    return {"bytes": len(FILES[request["path"]])}
+
+
+def run(request):
+    job, data = JOBS[request["job"]], FILES[request["path"]]
+    options = request.get("options", {})
+    cpu, wall = time.process_time(), time.perf_counter()
+    for _ in range(request["count"]):
+        result = job(data, options)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    result.pop("data", None)
+    return {"wall": wall, "cpu": cpu, **result}
+
+
+def write(request):
+    result = JOBS[request["job"]](FILES[request["path"]], request.get("options", {}))
+    with open(request["output"], "wb") as file:
+        file.write(result.pop("data"))
+    return result
+
+
+def read_and_decode(request):
+    """From the file every time, as a server without a cache would."""
+    from PIL import Image
+
+    cpu, wall = time.process_time(), time.perf_counter()
+    for _ in range(request["count"]):
+        with open(request["path"], "rb") as file:
+            picture = Image.open(io.BytesIO(file.read()))
+            picture.load()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return {"wall": wall, "cpu": cpu, "width": picture.width, "height": picture.height, "bytes": 0}
+
+
+def versions(request):
+    import numpy
+    import PIL
+    from PIL import features
+
+    vips = pyvips()
+    return {
+        "python": sys.version.split()[0],
+        "pillow": PIL.__version__,
+        "pillow libjpeg-turbo": features.version("libjpeg_turbo") or "none",
+        "pillow libwebp": features.version("webp") or "none",
+        "pillow zlib-ng": features.version("zlib_ng") or "none",
+        "pyvips": vips.__version__,
+        "libvips": ".".join(str(vips.version(part)) for part in range(3)),
+        "numpy": numpy.__version__,
+    }
+
+
+COMMANDS = {
+    "load": load,
+    "run": run,
+    "write": write,
+    "read-and-decode": read_and_decode,
+    "compare": compare,
+    "make-large": make_large,
+    "make-near": make_near,
+    "make-plain": make_plain,
+    "make-photograph": make_photograph,
+    "versions": versions,
+}
+
+
+def serve():
+    # Libraries print; only answers may reach the pipe.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = COMMANDS[request["do"]](request)
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+# Peak memory of one job in a fresh process.
+
+
+def status(name):
+    with open("/proc/self/status") as file:
+        for line in file:
+            if line.startswith(name + ":"):
+                return int(line.split()[1]) * 1024
+    raise KeyError(name)
+
+
+def peak(job, path):
+    """The file is given by name: that is how each library uses the least memory."""
+    options = {"side": 400, "format": "jpeg", "quality": 80}
+    if job == "pillow-thumbnail":
+        from PIL import Image
+
+        Image.MAX_IMAGE_PIXELS = None
+        Image.preinit()
+
+        def work():
+            picture = Image.open(path)
+            picture.thumbnail((400, 400), Image.Resampling.LANCZOS)
+            return finish_pillow(upright(picture), options)
+
+    else:
+        vips = pyvips()
+
+        def work():
+            return finish_vips(vips.Image.thumbnail(path, 400, size="down"), options)
+
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    idle = status("VmRSS")
+    result = work()
+    print(json.dumps({"idle": idle, "peak": status("VmHWM"), "width": result["width"], "height": result["height"]}))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--peak"]:
+        peak(sys.argv[2], sys.argv[3])
+    else:
+        serve()

@@ -1,0 +1,90 @@
+/// Finds the slot of a key: a hash table with open addressing over the hashes that keys carry.
+///
+/// `Dictionary` hashes the hash again, which is half of the time of a look-up.
+struct KeyTable: Sendable {
+    private struct Bucket {
+        /// The upper half of the key's hash: a key is only looked at when this is equal.
+        var tag: UInt32
+        /// Negative where the bucket is empty.
+        var slot: Int32
+
+        static let empty = Bucket(tag: 0, slot: -1)
+    }
+
+    /// A power of two of them, at least a quarter empty.
+    private var buckets = [Bucket](repeating: .empty, count: 16)
+    /// The key in each slot.
+    private var keys: [CacheKey?] = []
+    private(set) var count = 0
+
+    /// The slot of `key`, or `nil` when it has none.
+    func slot(of key: CacheKey) -> Int? {
+        let position = self.position(of: key)
+        return position < 0 ? nil : Int(self.buckets[position].slot)
+    }
+
+    /// Gives `slot`, which is free, to `key`, which has none.
+    mutating func insert(_ key: CacheKey, slot: Int) {
+        if (self.count + 1) * 4 > self.buckets.count * 3 { self.grow() }
+        while self.keys.count <= slot { self.keys.append(nil) }
+        self.keys[slot] = key
+        self.count += 1
+        self.place(Bucket(tag: Self.tag(of: key.hash), slot: Int32(slot)), hash: key.hash)
+    }
+
+    /// Frees `slot`.
+    mutating func remove(_ slot: Int) {
+        guard let key = self.keys[slot] else { return }
+        var hole = self.position(of: key)
+        let mask = self.buckets.count - 1
+        // Whatever could only be found by passing the hole moves into it.
+        var next = (hole + 1) & mask
+        while self.buckets[next].slot >= 0 {
+            let home = self.home(of: self.keys[Int(self.buckets[next].slot)]?.hash ?? 0)
+            if (next &- home) & mask >= (next &- hole) & mask {
+                self.buckets[hole] = self.buckets[next]
+                hole = next
+            }
+            next = (next + 1) & mask
+        }
+        self.buckets[hole] = .empty
+        self.keys[slot] = nil
+        self.count -= 1
+    }
+
+    /// The bucket of `key`, or -1.
+    private func position(of key: CacheKey) -> Int {
+        let tag = Self.tag(of: key.hash)
+        let mask = self.buckets.count - 1
+        var position = self.home(of: key.hash)
+        while true {
+            let bucket = self.buckets[position]
+            if bucket.slot < 0 { return -1 }
+            if bucket.tag == tag, self.keys[Int(bucket.slot)] == key { return position }
+            position = (position + 1) & mask
+        }
+    }
+
+    private mutating func place(_ bucket: Bucket, hash: UInt64) {
+        let mask = self.buckets.count - 1
+        var position = self.home(of: hash)
+        while self.buckets[position].slot >= 0 { position = (position + 1) & mask }
+        self.buckets[position] = bucket
+    }
+
+    private mutating func grow() {
+        let old = self.buckets
+        self.buckets = [Bucket](repeating: .empty, count: old.count * 2)
+        for bucket in old where bucket.slot >= 0 {
+            self.place(bucket, hash: self.keys[Int(bucket.slot)]?.hash ?? 0)
+        }
+    }
+
+    private func home(of hash: UInt64) -> Int {
+        Int(truncatingIfNeeded: hash) & (self.buckets.count - 1)
+    }
+
+    private static func tag(of hash: UInt64) -> UInt32 {
+        UInt32(truncatingIfNeeded: hash >> 32)
+    }
+}

@@ -1,0 +1,5 @@
+/// A caller that waits for a transfer.
+struct TransferWaiter {
+    let continuation: CheckedContinuation<DownloadResponse, any Error>
+    let observer: (@Sendable (TransferProgress) -> Void)?
+}

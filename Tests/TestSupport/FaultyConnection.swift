@@ -1,0 +1,128 @@
+import Glibc
+import TintypeConcurrency
+
+/// One connection to a ``FaultyOrigin``, served on a thread that may block.
+struct FaultyConnection {
+    private enum Outcome {
+        /// The connection is ready for its next request.
+        case next
+        /// We closed or broke it.
+        case closed
+        case clientLeft
+        case stopped
+    }
+
+    private let descriptor: CInt
+    private let server: FaultyServer
+
+    init(_ descriptor: CInt, server: FaultyServer) {
+        self.descriptor = descriptor
+        self.server = server
+    }
+
+    func serve() {
+        defer { self.server.close(connection: self.descriptor) }
+        var paths: Set<String> = []
+        var buffer: [UInt8] = []
+        var lastPath: String?
+        while true {
+            guard let request = self.readRequest(&buffer) else {
+                self.clientLeft(lastPath)
+                return
+            }
+            let path = self.path(of: request)
+            lastPath = path
+            let isFirst = paths.insert(path).inserted
+            let response = self.server.record.update { state in
+                state.counts[path, default: .init()].requests += 1
+                if isFirst { state.counts[path, default: .init()].connections += 1 }
+                return state.responses[path] ?? .body(Array("no script".utf8), status: 404)
+            }
+            switch self.perform(response, request: request) {
+            case .next: continue
+            case .clientLeft:
+                self.clientLeft(lastPath)
+                return
+            case .closed, .stopped: return
+            }
+        }
+    }
+
+    private func clientLeft(_ path: String?) {
+        guard let path else { return }
+        self.server.record.update { $0.counts[path, default: .init()].disconnects += 1 }
+    }
+
+    private func perform(_ response: FaultyResponse, request: [UInt8]) -> Outcome {
+        for step in response.steps {
+            let outcome = self.perform(step, request: request)
+            guard case .next = outcome else { return outcome }
+        }
+        return .next
+    }
+
+    private func perform(_ step: FaultyResponse.Step, request: [UInt8]) -> Outcome {
+        switch step {
+        case .send(let bytes): return self.send(bytes)
+        case .pause(let milliseconds): return self.wait(for: nil, milliseconds: milliseconds)
+        case .wait(let latch): return self.wait(for: latch, milliseconds: -1)
+        case .stall: return self.wait(for: nil, milliseconds: -1)
+        case .echo: return self.perform(.body(request), request: request)
+        case .close:
+            // The client's end comes first, so that no reset can overtake the last bytes.
+            shutdown(self.descriptor, CInt(SHUT_WR))
+            while LoopbackSocket.receive(from: self.descriptor) != nil {}
+            return .closed
+        case .reset:
+            var linger = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(self.descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
+            return .closed
+        }
+    }
+
+    private func send(_ bytes: [UInt8]) -> Outcome {
+        LoopbackSocket.send(bytes, to: self.descriptor) ? .next : .clientLeft
+    }
+
+    /// Waits for the door, the client's leaving, the origin's end or the time, whichever comes first.
+    private func wait(for latch: Latch?, milliseconds: Int) -> Outcome {
+        var sources = [
+            pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: self.server.stopping.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: latch?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+        ]
+        while true {
+            let count = poll(&sources, nfds_t(sources.count), CInt(milliseconds))
+            if count < 0 && errno == EINTR { continue }
+            if sources[1].revents != 0 { return .stopped }
+            if sources[0].revents != 0 {
+                var byte: UInt8 = 0
+                if recv(self.descriptor, &byte, 1, CInt(MSG_PEEK)) <= 0 { return .clientLeft }
+                // It sent its next request early; that can wait.
+                sources[0].fd = -1
+                continue
+            }
+            return .next
+        }
+    }
+
+    /// The next head, with the empty line at its end, or `nil` when the client has left.
+    private func readRequest(_ buffer: inout [UInt8]) -> [UInt8]? {
+        let end = Array("\r\n\r\n".utf8)
+        while true {
+            if let start = buffer.indices.first(where: { buffer[$0...].starts(with: end) }) {
+                let request = Array(buffer[..<(start + end.count)])
+                buffer.removeFirst(request.count)
+                return request
+            }
+            guard let bytes = LoopbackSocket.receive(from: self.descriptor) else { return nil }
+            buffer += bytes
+        }
+    }
+
+    private func path(of request: [UInt8]) -> String {
+        let line = String(decoding: request.prefix { $0 != UInt8(ascii: "\r") }, as: UTF8.self)
+        let fields = line.split(separator: " ")
+        return fields.count > 1 ? String(fields[1].prefix { $0 != "?" }) : ""
+    }
+}

@@ -1,0 +1,71 @@
+public import FoundationEssentials
+
+/// A small HTTP server that does what nginx never does: it cuts bodies short, lies, stalls, resets.
+///
+/// ```swift
+/// let origin = try FaultyOrigin(["/short": .lying(declaredLength: 100, body: [1, 2, 3])])
+/// let url = origin.url("/short")
+/// ```
+///
+/// It counts requests, connections and clients that left, and lets tests wait for them. It has a blocking thread
+/// for each connection, and ends with ``stop()`` or when the object goes away. Unscripted paths are 404.
+public final class FaultyOrigin: Sendable {
+    private let server: FaultyServer
+
+    /// Starts the origin on a free port of 127.0.0.1.
+    ///
+    /// - Parameters:
+    ///   - responses: What it does, by path; queries are not looked at.
+    ///   - acceptsConnections: If false, it listens but never accepts, as an overloaded host does.
+    /// - Throws: An error when no port can be opened.
+    public init(_ responses: [String: FaultyResponse] = [:], acceptsConnections: Bool = true) throws {
+        self.server = try FaultyServer(responses, acceptsConnections: acceptsConnections)
+    }
+
+    deinit {
+        self.server.stop()
+    }
+
+    /// The port it listens on.
+    public var port: Int { self.server.port }
+
+    /// The URL of a path, which starts with a slash.
+    public func url(_ path: String) -> URL {
+        let text = "http://127.0.0.1:\(self.port)\(path)"
+        guard let url = URL(string: text) else { preconditionFailure("\(text) is no URL") }
+        return url
+    }
+
+    /// Sets or replaces what a path does from the next request on.
+    public func script(_ path: String, _ response: FaultyResponse) {
+        self.server.record.script(path, response)
+    }
+
+    /// The number of requests for a path.
+    public func requestCount(for path: String) -> Int {
+        self.server.record.counts(for: path).requests
+    }
+
+    /// The number of connections over which a path was asked for.
+    public func connectionCount(for path: String) -> Int {
+        self.server.record.counts(for: path).connections
+    }
+
+    /// The number of connections that have been accepted in all.
+    public var connectionCount: Int { self.server.record.connections }
+
+    /// Returns once a path has been asked for `count` times in all.
+    public func waitForRequests(_ count: Int = 1, for path: String) async {
+        await self.server.record.wait { $0.counts[path, default: .init()].requests >= count }
+    }
+
+    /// Returns once `count` clients in all have closed a connection whose last request was for this path.
+    public func waitForDisconnect(_ count: Int = 1, from path: String) async {
+        await self.server.record.wait { $0.counts[path, default: .init()].disconnects >= count }
+    }
+
+    /// Closes every connection and ends every thread; a second call does nothing.
+    public func stop() {
+        self.server.stop()
+    }
+}

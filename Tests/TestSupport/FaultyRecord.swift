@@ -1,0 +1,63 @@
+import TintypeConcurrency
+
+/// What a ``FaultyOrigin`` does and has seen, and who waits to see more.
+final class FaultyRecord: Sendable {
+    struct Counts {
+        var requests = 0
+        var connections = 0
+        var disconnects = 0
+    }
+
+    struct State {
+        var responses: [String: FaultyResponse]
+        var counts: [String: Counts] = [:]
+        var connections = 0
+        fileprivate var observers: [Observer] = []
+    }
+
+    fileprivate struct Observer {
+        let condition: @Sendable (State) -> Bool
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
+    private let state: Locked<State>
+
+    init(responses: [String: FaultyResponse]) {
+        self.state = Locked(State(responses: responses))
+    }
+
+    var connections: Int { self.state.withLock { $0.connections } }
+
+    func counts(for path: String) -> Counts {
+        self.state.withLock { $0.counts[path, default: Counts()] }
+    }
+
+    func script(_ path: String, _ response: FaultyResponse) {
+        self.state.withLock { $0.responses[path] = response }
+    }
+
+    /// Changes the state, then resumes those who waited for what it has become.
+    @discardableResult
+    func update<Result: Sendable>(_ change: @Sendable (inout State) -> Result) -> Result {
+        let (result, satisfied) = self.state.withLock { state -> (Result, [CheckedContinuation<Void, Never>]) in
+            let result = change(&state)
+            let observers = state.observers
+            let satisfied = observers.filter { $0.condition(state) }
+            if !satisfied.isEmpty { state.observers = observers.filter { !$0.condition(state) } }
+            return (result, satisfied.map(\.continuation))
+        }
+        for continuation in satisfied { continuation.resume() }
+        return result
+    }
+
+    func wait(until condition: @escaping @Sendable (State) -> Bool) async {
+        await withCheckedContinuation { continuation in
+            let isSatisfied = self.state.withLock { state -> Bool in
+                if condition(state) { return true }
+                state.observers.append(Observer(condition: condition, continuation: continuation))
+                return false
+            }
+            if isSatisfied { continuation.resume() }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import Glibc
+import TintypeConcurrency
+
+/// The listening socket and the threads of a ``FaultyOrigin``.
+final class FaultyServer: Sendable {
+    private struct State {
+        var threads: [POSIXThread] = []
+        var connections: Set<CInt> = []
+        var isStopped = false
+    }
+
+    let port: Int
+    let record: FaultyRecord
+    /// Opens when the origin stops; every wait of a thread looks at it.
+    let stopping = Latch()
+    private let listener: CInt
+    private let state = Locked(State())
+
+    init(_ responses: [String: FaultyResponse], acceptsConnections: Bool) throws {
+        self.record = FaultyRecord(responses: responses)
+        (self.listener, self.port) = try LoopbackSocket.listen(backlog: acceptsConnections ? 511 : 0)
+        guard acceptsConnections else { return }
+        self.start(name: "faulty-accept") { self.accept() }
+    }
+
+    deinit {
+        Glibc.close(self.listener)
+    }
+
+    func stop() {
+        let threads = self.state.withLock { state -> [POSIXThread] in
+            defer { state.threads = [] }
+            state.isStopped = true
+            // Those that are in the middle of a `send` or a `recv` come back from it.
+            for connection in state.connections { shutdown(connection, CInt(SHUT_RDWR)) }
+            return state.threads
+        }
+        self.stopping.open()
+        // Clients that come from now on are refused.
+        shutdown(self.listener, CInt(SHUT_RDWR))
+        for thread in threads { thread.join() }
+    }
+
+    /// Closes a connection, in a way that ``stop()`` can't close another one of the same number.
+    func close(connection: CInt) {
+        self.state.withLock { state in
+            state.connections.remove(connection)
+            Glibc.close(connection)
+        }
+    }
+
+    private func accept() {
+        while self.waitForConnection() {
+            let connection = ChildProcess.starting.withLock { _ in
+                let connection = Glibc.accept(self.listener, nil, nil)
+                if connection >= 0 { _ = fcntl(connection, F_SETFD, FD_CLOEXEC) }
+                return connection
+            }
+            // The client may have left before we came.
+            guard connection >= 0 else { continue }
+            self.record.update { $0.connections += 1 }
+            let isServed = self.state.withLock { state -> Bool in
+                guard !state.isStopped else { return false }
+                state.connections.insert(connection)
+                return true
+            }
+            guard isServed else {
+                Glibc.close(connection)
+                return
+            }
+            self.start(name: "faulty-serve") { FaultyConnection(connection, server: self).serve() }
+        }
+    }
+
+    /// Returns true when there is somebody to accept, and false when the origin stops.
+    private func waitForConnection() -> Bool {
+        var sources = [
+            pollfd(fd: self.listener, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: self.stopping.descriptor, events: Int16(POLLIN), revents: 0),
+        ]
+        while poll(&sources, nfds_t(sources.count), -1) < 0, errno == EINTR {}
+        return sources[1].revents == 0
+    }
+
+    private func start(name: String, _ main: @escaping @Sendable () -> Void) {
+        let thread = POSIXThread(name: name, main)
+        let mustDetach = self.state.withLock { state -> Bool in
+            if !state.isStopped { state.threads.append(thread) }
+            return state.isStopped
+        }
+        if mustDetach { thread.detach() }
+    }
+}

@@ -1,0 +1,26 @@
+import CShims
+import Glibc
+
+/// A one-shot door for which threads wait; tests open it by hand.
+///
+/// ``Gate`` is its relative for tasks. This one works between a test and the blocking threads of ``FaultyOrigin``.
+public final class Latch: Sendable {
+    /// Readable once the door is open, so that it can stand in a `poll` beside sockets.
+    let descriptor: CInt
+
+    /// Creates a closed door.
+    public init() {
+        self.descriptor = cshims_eventfd()
+        precondition(self.descriptor >= 0, "eventfd failed with errno \(errno)")
+    }
+
+    deinit {
+        close(self.descriptor)
+    }
+
+    /// Opens the door for those who wait and those who come later.
+    public func open() {
+        var one: UInt64 = 1
+        _ = write(self.descriptor, &one, MemoryLayout<UInt64>.size)
+    }
+}

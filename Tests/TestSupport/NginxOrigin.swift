@@ -1,0 +1,183 @@
+public import FoundationEssentials
+import Glibc
+import Synchronization
+import TintypeConcurrency
+
+/// A real nginx that serves a temporary folder on a free port of 127.0.0.1: the ordinary origin.
+///
+/// ```swift
+/// let origin = try NginxOrigin(files: ["a.jpg": bytes])
+/// let url = origin.url("/a.jpg")
+/// ...
+/// #expect(try origin.requestCount(for: "/a.jpg") == 1)
+/// ```
+///
+/// It answers with validators (`ETag`, `Last-Modified`), ranges, conditional requests and keep-alive, as nginx does. It
+/// ends with ``stop()``, when the object goes away, or when the tests crash.
+public final class NginxOrigin: Sendable {
+    /// The port that speaks HTTP/1.1.
+    public let port: Int
+    /// The port that speaks HTTP/2 and HTTP/1.1 over TLS with a self-signed certificate, if it was asked for.
+    public let tlsPort: Int?
+
+    private let folder: TemporaryDirectory
+    private let process: ChildProcess
+    private let barriers = Atomic<Int>(0)
+
+    /// Starts nginx; returns once it answers.
+    ///
+    /// - Parameters:
+    ///   - files: What it serves, by path without the first slash.
+    ///   - servesTLS: Whether there is a TLS port beside the plain one.
+    /// - Throws: An error that says what to install when nginx (or openssl, for TLS) is missing.
+    public init(files: [String: Data] = [:], servesTLS: Bool = false) throws {
+        let program = try Program.path(of: "nginx", package: "nginx-light")
+        let folder = try TemporaryDirectory(prefix: "tintype-nginx")
+        // We open the ports and hand them over open, as nginx itself does when it is replaced without a pause: no other
+        // program can take a port in between, and clients may connect before nginx is ready.
+        let plain = try LoopbackSocket.listen()
+        defer { close(plain.descriptor) }
+        let tls = try servesTLS ? LoopbackSocket.listen() : nil
+        defer { if let tls { close(tls.descriptor) } }
+        if servesTLS { try Self.makeCertificate(in: folder) }
+        let configuration = Self.configuration(folder: folder.path, port: plain.port, tlsPort: tls?.port)
+        try folder.write(configuration.utf8, to: "nginx.conf")
+        for name in ["www", "temporary"] {
+            try FileManager.default.createDirectory(
+                atPath: folder.path(of: name),
+                withIntermediateDirectories: true
+            )
+        }
+        let descriptors = [plain.descriptor] + (tls.map { [$0.descriptor] } ?? [])
+        self.process = try ChildProcess(
+            [program, "-p", folder.path, "-c", "nginx.conf", "-e", "error.log"],
+            environment: ["NGINX": descriptors.indices.map { "\($0 + 3);" }.joined()],
+            descriptors: descriptors,
+            log: folder.path(of: "output.log")
+        )
+        self.folder = folder
+        self.port = plain.port
+        self.tlsPort = tls?.port
+        for (name, content) in files { try self.write(content, to: name) }
+        try self.waitUntilReady()
+    }
+
+    /// Ends nginx and waits for its end; a second call does nothing.
+    public func stop() {
+        self.process.stop()
+    }
+
+    /// The URL of a path, which starts with a slash.
+    public func url(_ path: String) -> URL {
+        Self.url("http://127.0.0.1:\(self.port)\(path)")
+    }
+
+    /// The URL of a path on the TLS port, which must have been asked for.
+    public func tlsURL(_ path: String) -> URL {
+        guard let tlsPort else { preconditionFailure("this origin was made without TLS") }
+        return Self.url("https://127.0.0.1:\(tlsPort)\(path)")
+    }
+
+    /// Adds or replaces a file; `name` is its path without the first slash.
+    public func write(_ content: some Collection<UInt8>, to name: String) throws {
+        try self.folder.write(content, to: "www/\(name)")
+    }
+
+    /// The number of requests for a path that have been answered; queries are not looked at.
+    public func requestCount(for path: String) throws -> Int {
+        try self.requests().count { $0.path == path }
+    }
+
+    /// Every request that has been answered, in order.
+    ///
+    /// `ifNoneMatch` and `status` let tests see whether a copy was revalidated.
+    public func requests() throws -> [NginxRequest] {
+        // nginx writes its log after the answer. As it has one worker, which finishes with one
+        // request before it takes the next, the answer to this one means that all before are logged.
+        let barrier = "/.barrier-\(self.barriers.add(1, ordering: .relaxed).newValue)"
+        try self.get(barrier)
+        let log = try Data(contentsOf: URL(filePath: self.folder.path(of: "access.log")))
+        return String(decoding: log, as: UTF8.self).split(separator: "\n").compactMap { NginxRequest(logLine: $0) }
+            .filter { !$0.path.hasPrefix("/.barrier-") }
+    }
+
+    private static func url(_ text: String) -> URL {
+        guard let url = URL(string: text) else { preconditionFailure("\(text) is no URL") }
+        return url
+    }
+
+    private func waitUntilReady() throws {
+        do {
+            try self.get("/.barrier-0")
+        } catch {
+            self.process.stop()
+            let log = (try? Data(contentsOf: URL(filePath: self.folder.path(of: "output.log")))) ?? Data()
+            let errors = (try? Data(contentsOf: URL(filePath: self.folder.path(of: "error.log")))) ?? Data()
+            throw TestSupportError("nginx did not start: \(String(decoding: log + errors, as: UTF8.self))")
+        }
+    }
+
+    /// Asks for a path and waits for the end of the answer.
+    private func get(_ path: String) throws {
+        let connection = try LoopbackSocket.connect(port: self.port)
+        defer { close(connection) }
+        let request = "GET \(path) HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n"
+        guard LoopbackSocket.send(Array(request.utf8), to: connection),
+            LoopbackSocket.receive(from: connection) != nil
+        else { throw TestSupportError("nginx closed the connection without an answer.") }
+        while LoopbackSocket.receive(from: connection) != nil {}
+    }
+
+    private static func makeCertificate(in folder: TemporaryDirectory) throws {
+        let openssl = try Program.path(of: "openssl", package: "openssl")
+        try ChildProcess.run(
+            [
+                openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                "-keyout", folder.path(of: "key.pem"), "-out", folder.path(of: "certificate.pem"),
+            ],
+            log: folder.path(of: "openssl.log")
+        )
+    }
+
+    private static func configuration(folder: String, port: Int, tlsPort: Int?) -> String {
+        let tls =
+            tlsPort.map {
+                """
+                listen 127.0.0.1:\($0) ssl http2;
+                ssl_certificate \(folder)/certificate.pem;
+                ssl_certificate_key \(folder)/key.pem;
+                """
+            } ?? ""
+        // A master that is root would start a worker that may not read the folder. Without a
+        // master nginx 1.22 crashes over ports that are handed to it.
+        let user = getuid() == 0 ? "user root;" : ""
+        return """
+            daemon off;
+            worker_processes 1;
+            \(user)
+            pid \(folder)/nginx.pid;
+            error_log \(folder)/error.log;
+            events { worker_connections 4096; }
+            http {
+                types {
+                    image/jpeg jpg jpeg; image/png png; image/webp webp; image/gif gif; text/html html;
+                }
+                log_format counted '$server_protocol $request_method $status $connection $request_uri "$http_if_none_match"';
+                access_log \(folder)/access.log counted;
+                keepalive_requests 1000000;
+                http2_max_concurrent_streams 128;
+                client_body_temp_path \(folder)/temporary/1;
+                proxy_temp_path \(folder)/temporary/2;
+                fastcgi_temp_path \(folder)/temporary/3;
+                uwsgi_temp_path \(folder)/temporary/4;
+                scgi_temp_path \(folder)/temporary/5;
+                server {
+                    listen 127.0.0.1:\(port);
+                    \(tls)
+                    root \(folder)/www;
+                }
+            }
+            """
+    }
+}

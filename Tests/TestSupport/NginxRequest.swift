@@ -1,0 +1,30 @@
+/// A request that an ``NginxOrigin`` has answered.
+public struct NginxRequest: Sendable, Hashable {
+    /// The version of HTTP, such as `HTTP/2.0`.
+    public let version: String
+    /// The method, such as `GET`.
+    public let method: String
+    /// The status of the answer.
+    public let status: Int
+    /// The number of the connection; requests with the same number shared one.
+    public let connection: Int
+    /// The path, without a query.
+    public let path: String
+    /// The value of `If-None-Match`, or `nil` where the request had none.
+    public let ifNoneMatch: String?
+
+    init?(logLine: Substring) {
+        let fields = logLine.split(separator: " ", maxSplits: 5)
+        guard fields.count == 6, let status = Int(fields[2]), let connection = Int(fields[3]) else { return nil }
+        self.version = String(fields[0])
+        self.method = String(fields[1])
+        self.status = status
+        self.connection = connection
+        self.path = String(fields[4].prefix { $0 != "?" })
+        let validator = fields[5].dropFirst().dropLast()
+        // nginx writes a dash for what is not there, and quotes as \x22.
+        self.ifNoneMatch =
+            validator == "-"
+            ? nil : validator.split(separator: #"\x22"#, omittingEmptySubsequences: false).joined(separator: "\"")
+    }
+}

@@ -1,0 +1,92 @@
+import FoundationEssentials
+import Testing
+import TintypeImage
+
+@testable import TintypeCaching
+
+@Suite(.timeLimit(.minutes(1))) struct CacheActorTests {
+    private let folder: ScratchFolder
+    private let cache: CacheActor
+    private let key = CacheKey("a")
+
+    init() throws {
+        self.folder = try ScratchFolder()
+        self.cache = CacheActor(disk: DiskCache(.init(directory: self.folder.url)))
+    }
+
+    @Test func memoryIsAskedBeforeTheDisk() async throws {
+        #expect(try await self.cache.lookUp(self.key) == nil)
+        let image = try makeImage()
+        await self.cache.store(image, data: makeData(10), metadata: .sample, for: self.key)
+        guard case .memory(let entry)? = try await self.cache.lookUp(self.key) else {
+            Issue.record("not found in memory")
+            return
+        }
+        #expect(entry.image.pixels === image.pixels)
+        #expect(entry.metadata == .sample)
+        self.cache.memory.removeAll()
+        guard case .disk(let entry)? = try await self.cache.lookUp(self.key) else {
+            Issue.record("not found on disk")
+            return
+        }
+        #expect(entry.data == makeData(10))
+        #expect(entry.metadata == .sample)
+    }
+
+    @Test(arguments: [(CacheTiers.memory, 1, 0), (.disk, 0, 1), (.all, 1, 1), (CacheTiers(), 0, 0)])
+    func storeGoesToTheChosenTiers(tiers: CacheTiers, memoryCount: Int, diskCount: Int) async throws {
+        let outcome = try await self.cache.storeAndWait(
+            makeImage(),
+            data: makeData(10),
+            metadata: .init(),
+            for: self.key,
+            in: tiers
+        )
+        #expect((outcome == .stored) == (memoryCount == 1))
+        let statistics = await self.cache.statistics()
+        #expect(statistics.memory.count == memoryCount)
+        #expect(statistics.disk?.entryCount == diskCount)
+        #expect(await self.cache.contains(self.key, in: .memory) == (memoryCount == 1))
+        #expect(await self.cache.contains(self.key, in: .disk) == (diskCount == 1))
+        #expect(await self.cache.contains(self.key) == (memoryCount + diskCount > 0))
+    }
+
+    @Test func removalAndClearingReachBothTiers() async throws {
+        for name in ["a", "b"] {
+            try await self.cache.storeAndWait(
+                makeImage(),
+                data: makeData(10),
+                metadata: .init(),
+                for: CacheKey(name)
+            )
+        }
+        #expect(try await self.cache.remove(self.key, from: .memory))
+        #expect(try await self.cache.remove(self.key))
+        #expect(try await !self.cache.remove(self.key))
+        try await self.cache.removeAll(from: .memory)
+        #expect(await self.cache.contains(CacheKey("b"), in: .disk))
+        try await self.cache.removeAll()
+        #expect(await !self.cache.contains(CacheKey("b")))
+        #expect(self.folder.entryFiles() == [])
+    }
+
+    @Test func diskThatCantBeReadIsAMissAndNotAnError() async throws {
+        let url = self.folder.url.appending(path: String(repeating: "n", count: 300))
+        let cache = CacheActor(disk: DiskCache(.init(directory: url)))
+        #expect(try await cache.lookUp(self.key) == nil)
+        #expect(await cache.statistics().lastReadError != nil)
+        await #expect(throws: CacheError.self) {
+            try await cache.storeAndWait(makeImage(), data: makeData(10), metadata: .init(), for: self.key)
+        }
+        #expect(cache.memory.image(for: self.key) != nil)
+    }
+
+    @Test func cacheWithoutADiskWorksInMemory() async throws {
+        let cache = CacheActor(disk: nil)
+        await cache.store(try makeImage(), data: makeData(10), metadata: .init(), for: self.key)
+        #expect(try await cache.lookUp(self.key) != nil)
+        #expect(try await cache.lookUp(self.key, in: .disk) == nil)
+        #expect(await cache.statistics().disk == nil)
+        #expect(try await cache.remove(self.key))
+    }
+}

@@ -1,0 +1,156 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import TintypeCaching
+
+@Suite(.timeLimit(.minutes(1))) struct DiskAgeTests {
+    private let folder: ScratchFolder
+    private let clock = TestClock()
+    private let key = CacheKey("a")
+
+    init() throws {
+        self.folder = try ScratchFolder()
+    }
+
+    private func makeCache(_ expiry: DiskCache.Expiry, maximumAge: Duration? = .seconds(1_000)) -> DiskCache {
+        let clock = self.clock
+        return DiskCache(
+            .init(directory: self.folder.url, maximumAge: maximumAge, expiry: expiry, now: { clock.now })
+        )
+    }
+
+    private func store(_ cache: DiskCache, expiry: Date? = nil) async throws {
+        try await cache.store(makeData(10), metadata: .init(expiry: expiry), for: self.key)
+    }
+
+    @Test(arguments: [DiskCache.Expiry.access, .modification, .creation])
+    func expiredEntryIsAMissAndRemovedBeforeAnyCleaning(expiry: DiskCache.Expiry) async throws {
+        let cache = self.makeCache(expiry)
+        try await self.store(cache)
+        self.clock.advance(by: 999)
+        #expect(await cache.contains(self.key))
+        self.clock.advance(by: 1)
+        #expect(await !cache.contains(self.key))
+        #expect(try await cache.entry(for: self.key) == nil)
+        #expect(self.folder.files() == [])
+        #expect(await cache.statistics().expiredEntries == 1)
+    }
+
+    @Test(arguments: [(DiskCache.Expiry.access, true), (.modification, false), (.creation, false)])
+    func useExtendsTheLifeOnlyWhereTheAgeCountsFromIt(expiry: DiskCache.Expiry, isAlive: Bool) async throws {
+        let cache = self.makeCache(expiry)
+        try await self.store(cache)
+        for _ in 0..<3 {
+            self.clock.advance(by: 300)
+            #expect(try await cache.entry(for: self.key) != nil)
+        }
+        self.clock.advance(by: 300)
+        #expect((try await cache.entry(for: self.key) != nil) == isAlive)
+    }
+
+    @Test(arguments: [(DiskCache.Expiry.access, true), (.modification, true), (.creation, false)])
+    func overwriteExtendsTheLifeUnlessTheAgeCountsFromCreation(expiry: DiskCache.Expiry, isAlive: Bool) async throws {
+        let cache = self.makeCache(expiry)
+        try await self.store(cache)
+        self.clock.advance(by: 600)
+        try await self.store(cache)
+        self.clock.advance(by: 600)
+        #expect((try await cache.entry(for: self.key) != nil) == isAlive)
+        // An expired entry has no say in the age of the next.
+        try await self.store(cache)
+        self.clock.advance(by: 600)
+        #expect(try await cache.entry(for: self.key) != nil)
+    }
+
+    @Test func useIsRecordedInTheFileForTheNextProcess() async throws {
+        try await self.store(self.makeCache(.access))
+        self.clock.advance(by: 900)
+        #expect(try await self.makeCache(.access).entry(for: self.key) != nil)
+        self.clock.advance(by: 900)
+        #expect(try await self.makeCache(.access).entry(for: self.key) != nil)
+    }
+
+    @Test func hotEntryIsNotWrittenToAtEachUse() async throws {
+        let cache = self.makeCache(.access)
+        try await self.store(cache)
+        let stored = self.recordedUse()
+        // A hundredth of the age.
+        self.clock.advance(by: 9)
+        #expect(try await cache.entry(for: self.key) != nil)
+        #expect(self.recordedUse() == stored)
+        self.clock.advance(by: 1)
+        #expect(try await cache.entry(for: self.key) != nil)
+        #expect(self.recordedUse() == stored + 10)
+    }
+
+    @Test func withoutAMaximumAgeNothingExpires() async throws {
+        let cache = self.makeCache(.access, maximumAge: nil)
+        try await self.store(cache)
+        self.clock.advance(by: 1e9)
+        #expect(try await cache.entry(for: self.key) != nil)
+    }
+
+    @Test func entryOfItsOwnExpiryEndsThen() async throws {
+        let cache = self.makeCache(.access)
+        try await self.store(cache, expiry: self.clock.now.addingTimeInterval(5))
+        self.clock.advance(by: 4)
+        #expect(try await cache.entry(for: self.key) != nil)
+        self.clock.advance(by: 1)
+        #expect(try await cache.entry(for: self.key) == nil)
+        #expect(self.folder.files() == [])
+    }
+
+    @Test func clockThatWasSetBackDoesNotMakeEntriesImmortal() async throws {
+        let cache = self.makeCache(.access)
+        try await self.store(cache)
+        self.clock.advance(by: -1e6)
+        #expect(try await cache.entry(for: self.key) != nil)
+        self.clock.advance(by: 1_000)
+        #expect(try await cache.entry(for: self.key) == nil)
+    }
+
+    @Test(arguments: [DiskCache.Expiry.access, .modification, .creation])
+    func pruneRemovesExactlyTheExpired(expiry: DiskCache.Expiry) async throws {
+        let cache = self.makeCache(expiry)
+        try await cache.store(makeData(10), metadata: .init(), for: CacheKey("old"))
+        self.clock.advance(by: 500)
+        try await cache.store(makeData(10), metadata: .init(), for: CacheKey("young"))
+        let soon = self.clock.now.addingTimeInterval(1)
+        try await cache.store(makeData(10), metadata: .init(expiry: soon), for: CacheKey("short"))
+        self.clock.advance(by: 500)
+        let result = await cache.prune()
+        #expect(result.expiredEntries == 2)
+        #expect(result.evictedEntries == 0)
+        #expect(self.folder.files().count == 1)
+        #expect(await cache.contains(CacheKey("young")))
+        #expect(await cache.statistics().byteCount == self.folder.byteCount())
+    }
+
+    @Test func openingRemovesTheExpired() async throws {
+        try await self.store(self.makeCache(.access))
+        self.clock.advance(by: 2_000)
+        let cache = self.makeCache(.access)
+        #expect(await cache.statistics().entryCount == 0)
+        #expect(self.folder.files() == [])
+    }
+
+    @Test func storingRemovesTheExpiredInStep() async throws {
+        let cache = self.makeCache(.access)
+        for number in 0..<3 {
+            try await cache.store(makeData(10), metadata: .init(), for: CacheKey("old \(number)"))
+        }
+        _ = await cache.statistics()
+        self.clock.advance(by: 2_000)
+        try await self.store(cache)
+        #expect(self.folder.files().count == 2)
+        try await self.store(cache)
+        #expect(self.folder.files().count == 1)
+    }
+
+    private func recordedUse() -> Double {
+        var status = stat()
+        guard let path = self.folder.files().first, stat(path, &status) == 0 else { return .nan }
+        return Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1e9
+    }
+}

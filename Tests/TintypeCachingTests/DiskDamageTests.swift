@@ -1,0 +1,150 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import TintypeCaching
+
+@Suite(.timeLimit(.minutes(2))) struct DiskDamageTests {
+    private let folder: ScratchFolder
+    private let cache: DiskCache
+    private let key = CacheKey("k")
+
+    init() throws {
+        self.folder = try ScratchFolder()
+        self.cache = DiskCache(.init(directory: self.folder.url))
+    }
+
+    private var path: String { Self.path(of: self.key, in: self.folder) }
+
+    private static func path(of key: CacheKey, in folder: ScratchFolder) -> String {
+        "\(folder.path)/\(key.digest.prefix(2))/\(key.digest)"
+    }
+
+    private func storedFile() async throws -> Data {
+        try await self.cache.store(makeData(20), metadata: .init(formatName: "png"), for: self.key)
+        return try Data(contentsOf: URL(filePath: self.path))
+    }
+
+    /// Puts `file` in the place of the entry and expects it to be a miss that is cleaned away.
+    private func expectMiss(_ file: Data, _ comment: Comment) async throws {
+        try file.write(to: URL(filePath: self.path))
+        let entry = try await self.cache.entry(for: self.key)
+        #expect(entry == nil, comment)
+        #expect(self.folder.files() == [], comment)
+    }
+
+    @Test func eachFlippedBitIsAMissAndRemoved() async throws {
+        let file = try await self.storedFile()
+        for position in 0..<file.count {
+            for bit in 0..<8 {
+                var damaged = file
+                damaged[position] ^= 1 << UInt8(bit)
+                try await self.expectMiss(damaged, "bit \(bit) of byte \(position)")
+            }
+        }
+        let statistics = await self.cache.statistics()
+        #expect(statistics.damagedEntries == file.count * 8)
+        #expect(statistics.entryCount == 0)
+        #expect(statistics.byteCount == 0)
+    }
+
+    @Test func eachTruncationIsAMissAndRemoved() async throws {
+        let file = try await self.storedFile()
+        for count in 0..<file.count {
+            try await self.expectMiss(file.prefix(count), "the first \(count) bytes")
+        }
+    }
+
+    @Test(arguments: [1, 100, 100_000])
+    func trailingBytesAreAMissAndRemoved(count: Int) async throws {
+        let file = try await self.storedFile()
+        try await self.expectMiss(file + makeData(count), "\(count) more bytes")
+    }
+
+    @Test(arguments: [0, 1, 63, 64, 65, 10_000])
+    func garbageIsAMissAndRemoved(count: Int) async throws {
+        _ = try await self.storedFile()
+        try await self.expectMiss(makeData(count), "\(count) random bytes")
+    }
+
+    @Test func anotherVersionIsAMiss() async throws {
+        var file = try await self.storedFile()
+        file[8] = 2
+        try await self.expectMiss(file, "version 2")
+    }
+
+    @Test func entryOfAnotherKeyUnderTheNameIsAMiss() async throws {
+        let other = CacheKey("another key")
+        try await self.cache.store(makeData(20), metadata: .init(), for: other)
+        let file = try Data(contentsOf: URL(filePath: Self.path(of: other, in: self.folder)))
+        try await self.cache.remove(other)
+        _ = try await self.storedFile()
+        try await self.expectMiss(file, "an entry of another key")
+    }
+
+    @Test func storeAfterDamageHeals() async throws {
+        let file = try await self.storedFile()
+        try await self.expectMiss(file.dropLast(), "a torn write")
+        _ = try await self.storedFile()
+        #expect(try await self.cache.entry(for: self.key)?.data == makeData(20))
+    }
+
+    @Test func symbolicLinkIsAMissAndItsTargetIsLeftAlone() async throws {
+        let file = try await self.storedFile()
+        let target = self.folder.path + "/target"
+        try file.write(to: URL(filePath: target))
+        unlink(self.path)
+        #expect(symlink(target, self.path) == 0)
+        #expect(try await self.cache.entry(for: self.key) == nil)
+        #expect(self.folder.files() == [target])
+        #expect(access(self.path, F_OK) != 0)
+    }
+
+    @Test func pipeInThePlaceOfAnEntryDoesNotBlock() async throws {
+        _ = try await self.storedFile()
+        unlink(self.path)
+        #expect(mkfifo(self.path, 0o600) == 0)
+        #expect(try await self.cache.entry(for: self.key) == nil)
+        #expect(access(self.path, F_OK) != 0)
+    }
+
+    @Test func folderInThePlaceOfAnEntryIsAMissAndAStoreSaysSo() async throws {
+        _ = try await self.storedFile()
+        unlink(self.path)
+        #expect(mkdir(self.path, 0o700) == 0)
+        #expect(try await self.cache.entry(for: self.key) == nil)
+        let error = await #expect(throws: CacheError.self) {
+            try await self.cache.store(makeData(20), metadata: .init(), for: self.key)
+        }
+        #expect(error?.code == .notWritable)
+        #expect(self.folder.files() == [])
+    }
+
+    @Test func pruneRemovesWhatHasNoHeader() async throws {
+        _ = try await self.storedFile()
+        let other = Self.path(of: CacheKey("x"), in: self.folder)
+        try FileManager.default.createDirectory(
+            at: URL(filePath: other).deletingLastPathComponent(),
+            withIntermediateDirectories: true
+        )
+        try makeData(500).write(to: URL(filePath: other))
+        let result = await self.cache.prune()
+        #expect(result.damagedEntries == 1)
+        #expect(result.freedByteCount == 500)
+        #expect(self.folder.files() == [self.path])
+    }
+
+    /// Entries that are on disk must stay readable: whoever changes this changes the version.
+    @Test func fileFormatIsStable() async throws {
+        let cache = DiskCache(.init(directory: self.folder.url, now: { Date(timeIntervalSince1970: 1_700_000_000) }))
+        try await cache.store(Data("body".utf8), metadata: .init(formatName: "png"), for: self.key)
+        let file = try Data(contentsOf: URL(filePath: self.path))
+        let head: [UInt8] = [0x89, 0x54, 0x49, 0x4E, 0x54, 0x59, 0x50, 0x45, 1, 0, 0, 0, 0, 0, 0, 0]
+        let rest: [UInt8] =
+            [1, 0, 0, 0, 9, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0xFC, 0x54, 0xD9, 0x41]
+            + [0, 0, 0, 0x40, 0xFC, 0x54, 0xD9, 0x41, 0, 0, 0, 0, 0, 0, 0xF0, 0x7F]
+            + Array("k".utf8) + [1, 1, 3, 0, 0, 0] + Array("png".utf8) + Array("body".utf8)
+        #expect(Array(file.prefix(16)) == head)
+        #expect(Array(file.dropFirst(24)) == rest)
+    }
+}

@@ -1,0 +1,149 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import TintypeCaching
+
+@Suite(.timeLimit(.minutes(1))) struct DiskFailureTests {
+    private let key = CacheKey("a")
+
+    private func storeError(_ cache: DiskCache, _ data: Data = makeData(10)) async -> CacheError? {
+        await #expect(throws: CacheError.self) { try await cache.store(data, metadata: .init(), for: self.key) }
+    }
+
+    @Test(.enabled(if: TemporaryFileSystem.isAvailable, "mounting a small file system needs root"))
+    func fullDiskIsSaidAndOldEntriesStayReadable() async throws {
+        let disk = try TemporaryFileSystem(byteCount: 256 << 10)
+        let cache = DiskCache(.init(directory: disk.url))
+        try await cache.store(makeData(50_000), metadata: .sample, for: self.key)
+        try await cache.store(makeData(50_000, seed: 2), metadata: .sample, for: CacheKey("b"))
+        let files = disk.files()
+        let error = try #require(await self.storeError(cache, makeData(400_000)))
+        #expect(error.code == .noSpace)
+        #expect(error.message.contains(disk.path))
+        #expect(error.underlyingError == SystemCallError(call: "write", number: ENOSPC))
+        #expect(disk.files() == files)
+        #expect(try await cache.entry(for: self.key)?.data == makeData(50_000))
+        #expect(try await cache.entry(for: CacheKey("b"))?.data == makeData(50_000, seed: 2))
+        let statistics = await cache.statistics()
+        #expect(statistics.lastStoreError?.code == .noSpace)
+        #expect(statistics.storeErrors == 1)
+        // The room that was set aside is given back.
+        try await cache.store(makeData(60_000), metadata: .sample, for: CacheKey("c"))
+        await cache.shutdown()
+    }
+
+    @Test(.enabled(if: TemporaryFileSystem.isAvailable, "mounting a small file system needs root"))
+    func readOnlyDiskIsSaidAndStillServesItsEntries() async throws {
+        let disk = try TemporaryFileSystem(byteCount: 256 << 10)
+        let clock = TestClock()
+        let first = DiskCache(.init(directory: disk.url, now: { clock.now }))
+        try await first.store(makeData(10), metadata: .sample, for: self.key)
+        await first.shutdown()
+        try disk.makeReadOnly()
+        clock.advance(by: 3_600)
+        let cache = DiskCache(.init(directory: disk.url, now: { clock.now }))
+        #expect(try await cache.entry(for: self.key)?.data == makeData(10))
+        let error = try #require(await self.storeError(cache))
+        #expect(error.code == .notWritable)
+        #expect(error.underlyingError?.number == EROFS)
+        let removal = await #expect(throws: CacheError.self) { try await cache.remove(self.key) }
+        #expect(removal?.code == .notWritable)
+        // Expired, it is a miss although it can't be removed.
+        clock.advance(by: 30 * 24 * 3_600)
+        #expect(try await cache.entry(for: self.key) == nil)
+        #expect(await cache.prune() == PruneResult())
+        await cache.shutdown()
+    }
+
+    @Test func folderUnderAFileIsNotWritableAndHasNoEntries() async throws {
+        let cache = DiskCache(.init(directory: URL(filePath: "/dev/null/x")))
+        #expect(try await cache.entry(for: self.key) == nil)
+        #expect(await !cache.contains(self.key))
+        let error = try #require(await self.storeError(cache))
+        #expect(error.code == .notWritable)
+        #expect(error.message.contains("/dev/null/x"))
+        #expect(error.underlyingError?.number == ENOTDIR)
+        #expect(try await !cache.remove(self.key))
+        try await cache.removeAll()
+        #expect(await cache.prune() == PruneResult())
+        #expect(await cache.statistics().entryCount == 0)
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "root may write anywhere"))
+    func folderWithoutPermissionIsNotWritable() async throws {
+        let folder = try ScratchFolder()
+        #expect(chmod(folder.path, 0o500) == 0)
+        let error = await self.storeError(DiskCache(.init(directory: folder.url)))
+        #expect(error?.code == .notWritable)
+        #expect(chmod(folder.path, 0o700) == 0)
+    }
+
+    @Test func readThatTheSystemRefusesIsAnError() async throws {
+        let folder = try ScratchFolder()
+        let url = folder.url.appending(path: String(repeating: "n", count: 300))
+        let cache = DiskCache(.init(directory: url))
+        let error = await #expect(throws: CacheError.self) { try await cache.entry(for: self.key) }
+        #expect(error?.code == .unexpected)
+        #expect(error?.underlyingError?.number == ENAMETOOLONG)
+        #expect(await self.storeError(cache)?.code == .notWritable)
+    }
+
+    @Test func noDescriptorLeftIsSaid() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try ScratchFolder()
+            let cache = DiskCache(.init(directory: folder.url))
+            let key = CacheKey("a")
+            try await cache.store(makeData(10), metadata: .init(), for: key)
+            _ = await cache.statistics()
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(7), &limit)
+            let before = limit
+            limit.rlim_cur = 0
+            setrlimit(__rlimit_resource_t(7), &limit)
+            let read = await #expect(throws: CacheError.self) { try await cache.entry(for: key) }
+            let store = await #expect(throws: CacheError.self) {
+                try await cache.store(makeData(20), metadata: .init(), for: key)
+            }
+            limit = before
+            setrlimit(__rlimit_resource_t(7), &limit)
+            #expect(read?.code == .tooManyOpenFiles)
+            #expect(store?.code == .tooManyOpenFiles)
+            #expect(try await cache.entry(for: key)?.data == makeData(10))
+        }
+    }
+
+    @Test func errorOfABackgroundStoreReachesTheHandlerAndTheStatistics() async throws {
+        let errors = AsyncStream<CacheError>.makeStream()
+        let cache = DiskCache(
+            .init(
+                directory: URL(filePath: "/dev/null/x"),
+                storeErrorHandler: { errors.continuation.yield($0) }
+            )
+        )
+        cache.enqueueStore(makeData(10), metadata: .init(), for: self.key)
+        await cache.waitForPendingStores()
+        var iterator = errors.stream.makeAsyncIterator()
+        let error = await iterator.next()
+        #expect(error?.code == .notWritable)
+        #expect(await cache.statistics().lastStoreError?.code == .notWritable)
+    }
+
+    @Test(arguments: [
+        (ENOSPC, CacheError.Code.noSpace), (EDQUOT, .noSpace), (EACCES, .notWritable), (EPERM, .notWritable),
+        (EROFS, .notWritable), (ENOTDIR, .notWritable), (ELOOP, .notWritable), (EMFILE, .tooManyOpenFiles),
+        (ENFILE, .tooManyOpenFiles), (ENOMEM, .outOfMemory), (EIO, .diskFault), (EXDEV, .unexpected),
+    ])
+    func eachFailureOfAStoreHasItsCodeAndNamesTheFolder(number: Int32, code: CacheError.Code) {
+        let error = CacheError.writing(SystemCallError(call: "open", number: number), in: "/some/folder")
+        #expect(error.code == code)
+        #expect(error.message.contains("/some/folder"))
+        #expect(error.message.hasSuffix("."))
+        #expect(error.description.contains("errno \(number)"))
+    }
+
+    @Test(arguments: [(EACCES, CacheError.Code.notReadable), (EIO, .diskFault), (EMFILE, .tooManyOpenFiles)])
+    func eachFailureOfAReadHasItsCode(number: Int32, code: CacheError.Code) {
+        #expect(CacheError.reading(SystemCallError(call: "open", number: number), in: "/some/folder").code == code)
+    }
+}

@@ -1,0 +1,152 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import TintypeCaching
+
+@Suite(.timeLimit(.minutes(1))) struct DiskOrderTests {
+    private let folder: ScratchFolder
+    private let cache: DiskCache
+
+    init() throws {
+        self.folder = try ScratchFolder()
+        self.cache = DiskCache(.init(directory: self.folder.url))
+    }
+
+    @Test func readAfterAnEnqueuedStoreSeesIt() async throws {
+        for number in 0..<300 {
+            let key = CacheKey("\(number % 20)")
+            self.cache.enqueueStore(makeData(1_000, seed: UInt64(number)), metadata: .init(), for: key)
+            #expect(try await self.cache.entry(for: key)?.data == makeData(1_000, seed: UInt64(number)))
+        }
+    }
+
+    @Test func lastOfManyEnqueuedStoresStays() async throws {
+        let key = CacheKey("a")
+        for number in UInt64(0)..<100 {
+            self.cache.enqueueStore(makeData(10, seed: number), metadata: .init(), for: key)
+        }
+        #expect(await self.cache.contains(key))
+        await self.cache.waitForPendingStores()
+        #expect(self.folder.entryFiles().count == 1)
+        #expect(try await self.cache.entry(for: key)?.data == makeData(10, seed: 99))
+    }
+
+    @Test func waitingEndsWhenAllIsWritten() async throws {
+        for number in 0..<500 {
+            self.cache.enqueueStore(makeData(100), metadata: .init(), for: CacheKey("\(number)"))
+        }
+        await self.cache.waitForPendingStores()
+        #expect(self.folder.entryFiles().count == 500)
+    }
+
+    @Test func removalAfterAnEnqueuedStoreLeavesNothing() async throws {
+        for number in 0..<100 {
+            let key = CacheKey("\(number)")
+            self.cache.enqueueStore(makeData(100), metadata: .init(), for: key)
+            #expect(try await self.cache.remove(key))
+        }
+        await self.cache.waitForPendingStores()
+        #expect(self.folder.files() == [])
+    }
+
+    @Test func awaitedStoreAfterAnEnqueuedOneWins() async throws {
+        let key = CacheKey("a")
+        for _ in 0..<100 {
+            self.cache.enqueueStore(makeData(10, seed: 1), metadata: .init(), for: key)
+            try await self.cache.store(makeData(10, seed: 2), metadata: .init(), for: key)
+            #expect(try await self.cache.entry(for: key)?.data == makeData(10, seed: 2))
+        }
+    }
+
+    @Test func clearingDropsWhatWaitsAndKeepsWhatComesAfter() async throws {
+        for number in 0..<200 {
+            self.cache.enqueueStore(makeData(100), metadata: .init(), for: CacheKey("\(number)"))
+        }
+        try await self.cache.removeAll()
+        self.cache.enqueueStore(makeData(100), metadata: .init(), for: CacheKey("after"))
+        await self.cache.waitForPendingStores()
+        #expect(self.folder.entryFiles().count == 1)
+        #expect(await self.cache.contains(CacheKey("after")))
+    }
+
+    @Test func waitingBytesAreBounded() {
+        let pending = PendingStores(byteLimit: 100)
+        let add = { (name: String, count: Int) in
+            pending.add(.init(key: CacheKey(name), data: makeData(count), metadata: .init()))
+        }
+        // One alone is taken whatever its size.
+        guard case .queuedFirst = add("a", 150) else { Issue.record("the first was not taken"); return }
+        guard case .refused(150) = add("b", 1) else { Issue.record("one too many was taken"); return }
+        // A replacement counts with what it adds.
+        guard case .queued = add("a", 40) else { Issue.record("the replacement was not taken"); return }
+        guard case .queued = add("b", 60) else { Issue.record("what fits was not taken"); return }
+        #expect(pending.takeNext()?.data.count == 40)
+        #expect(!pending.endWriting())
+        #expect(pending.take(CacheKey("b"))?.data.count == 60)
+        #expect(pending.takeNext() == nil)
+        #expect(pending.endWriting())
+        guard case .queuedFirst = add("a", 1) else { Issue.record("the next was not the first"); return }
+    }
+
+    @Test func shutdownWritesWhatWaitsAndRefusesTheRest() async throws {
+        for number in 0..<200 {
+            self.cache.enqueueStore(makeData(100), metadata: .init(), for: CacheKey("\(number)"))
+        }
+        await self.cache.shutdown()
+        #expect(self.folder.entryFiles().count == 200)
+        await self.cache.shutdown()
+        let error = await #expect(throws: CacheError.self) { try await self.cache.entry(for: CacheKey("0")) }
+        #expect(error?.code == .shutDown)
+        self.cache.enqueueStore(makeData(100), metadata: .init(), for: CacheKey("late"))
+        #expect(await self.cache.statistics().lastStoreError?.code == .shutDown)
+        #expect(await !self.cache.contains(CacheKey("0")))
+        #expect(await self.cache.prune() == PruneResult())
+        await self.cache.waitForPendingStores()
+    }
+
+    @Test func threadsEndWithTheCache() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try ScratchFolder()
+            var cache: DiskCache? = DiskCache(.init(directory: folder.url, laneCount: 3))
+            for number in 0..<50 {
+                cache?.enqueueStore(makeData(100), metadata: .init(), for: CacheKey("\(number)"))
+            }
+            _ = await cache?.statistics()
+            await cacheThreads(become: 4)
+            await cache?.shutdown()
+            await cacheThreads(become: 0)
+
+            cache = DiskCache(.init(directory: folder.url))
+            _ = await cache?.statistics()
+            try await cache?.store(makeData(100), metadata: .init(), for: CacheKey("a"))
+            #expect(cacheThreadCount() > 0)
+            cache = nil
+            await cacheThreads(become: 0)
+        }
+    }
+
+    @Test func manyShortLivedCachesComeAndGo() async throws {
+        for number in 0..<100 {
+            let cache = DiskCache(.init(directory: self.folder.url))
+            cache.enqueueStore(makeData(100), metadata: .init(), for: CacheKey("\(number)"))
+            if number % 3 == 0 { _ = try await cache.entry(for: CacheKey("\(number)")) }
+            if number % 3 == 1 { await cache.shutdown() }
+        }
+    }
+}
+
+/// Returns once so many threads belong to a disk cache: a thread that was joined may be listed for
+/// another moment.
+private func cacheThreads(become count: Int) async {
+    while cacheThreadCount() != count { await Task.yield() }
+}
+
+/// The threads of this process that belong to a disk cache.
+private func cacheThreadCount() -> Int {
+    let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+    return tasks.count { task in
+        guard let name = try? Data(contentsOf: URL(filePath: "/proc/self/task/\(task)/comm")) else { return false }
+        return name.starts(with: Data("tintype-".utf8))
+    }
+}

@@ -1,0 +1,107 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import TintypeCaching
+
+@Suite(.timeLimit(.minutes(1))) struct DiskSharingTests {
+    private let folder: ScratchFolder
+    private let key = CacheKey("a")
+
+    init() throws {
+        self.folder = try ScratchFolder()
+    }
+
+    private func makeCache() -> DiskCache {
+        DiskCache(.init(directory: self.folder.url))
+    }
+
+    @Test func twoCachesSeeEachOthersEntries() async throws {
+        let (first, second) = (self.makeCache(), self.makeCache())
+        #expect(try await second.entry(for: self.key) == nil)
+        try await first.store(makeData(10), metadata: .init(), for: self.key)
+        #expect(try await second.entry(for: self.key)?.data == makeData(10))
+        try await second.store(makeData(10, seed: 2), metadata: .init(), for: self.key)
+        #expect(try await first.entry(for: self.key)?.data == makeData(10, seed: 2))
+        try await second.remove(self.key)
+        #expect(try await first.entry(for: self.key) == nil)
+        #expect(await first.statistics().entryCount == 0)
+    }
+
+    @Test func twoCachesUnderLoadGiveWholeEntriesOrNone() async throws {
+        let caches = [self.makeCache(), self.makeCache()]
+        let keys = (0..<10).map { CacheKey("\($0)") }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for task in 0..<8 {
+                group.addTask {
+                    let cache = caches[task % 2]
+                    for step in 0..<200 {
+                        let key = keys[(step + task) % keys.count]
+                        let seed = UInt64(step % 5) + 1
+                        switch step % 4 {
+                        case 0: try await cache.store(makeData(3_000, seed: seed), metadata: .init(), for: key)
+                        case 1 where step % 8 == 1: try await cache.remove(key)
+                        default:
+                            guard let data = try await cache.entry(for: key)?.data else { continue }
+                            #expect((1...5).contains { makeData(3_000, seed: $0) == data })
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(await caches[0].statistics().damagedEntries == 0)
+        #expect(await caches[1].statistics().damagedEntries == 0)
+        #expect(self.folder.files() == self.folder.entryFiles())
+    }
+
+    @Test func folderDeletedBehindIsEmptyAndMadeAgain() async throws {
+        let cache = self.makeCache()
+        try await cache.store(makeData(10), metadata: .init(), for: self.key)
+        _ = await cache.statistics()
+        try FileManager.default.removeItem(atPath: self.folder.path)
+        #expect(try await cache.entry(for: self.key) == nil)
+        #expect(try await !cache.remove(self.key))
+        #expect(await cache.prune() == PruneResult())
+        try await cache.store(makeData(20), metadata: .init(), for: self.key)
+        #expect(try await cache.entry(for: self.key)?.data == makeData(20))
+        #expect(await cache.statistics().entryCount == 1)
+    }
+
+    @Test func fileDeletedBehindIsAMissAndNoLongerCounted() async throws {
+        let cache = self.makeCache()
+        try await cache.store(makeData(10), metadata: .init(), for: self.key)
+        for file in self.folder.files() { unlink(file) }
+        #expect(try await cache.entry(for: self.key) == nil)
+        #expect(await cache.statistics().byteCount == 0)
+        #expect(await cache.statistics().damagedEntries == 0)
+    }
+
+    @Test(arguments: [true, false])
+    func filesOfKilledWritersAreCleanedAway(isOpening: Bool) async throws {
+        let cache = self.makeCache()
+        if !isOpening {
+            try await cache.store(makeData(10), metadata: .init(), for: self.key)
+            _ = await cache.statistics()
+        }
+        let temporary = self.folder.path + "/tmp"
+        try FileManager.default.createDirectory(atPath: temporary, withIntermediateDirectories: true)
+        for number in 0..<3 {
+            #expect(FileManager.default.createFile(atPath: "\(temporary)/\(number)", contents: makeData(100)))
+        }
+        // The fourth is being written.
+        let living = "\(temporary)/living"
+        let descriptor = open(living, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        #expect(flock(descriptor, LOCK_EX) == 0)
+        if isOpening {
+            _ = await cache.statistics()
+        } else {
+            #expect(await cache.prune().temporaryFiles == 3)
+        }
+        #expect(ScratchFolder.files(under: temporary) == [living])
+        // A test that starts a process may have given it a copy of the descriptor for a moment.
+        #expect(flock(descriptor, LOCK_UN) == 0)
+        close(descriptor)
+        #expect(await cache.prune().temporaryFiles == 1)
+    }
+}

@@ -1,0 +1,33 @@
+import FoundationEssentials
+import Glibc
+
+/// A small file system in memory, mounted for one test.
+///
+/// Needs the right to mount.
+final class TemporaryFileSystem: Sendable {
+    private let folder: ScratchFolder
+
+    /// Whether this process may mount: tests that need it are skipped where it may not.
+    static let isAvailable: Bool = (try? TemporaryFileSystem(byteCount: 1 << 16)) != nil
+
+    init(byteCount: Int) throws {
+        self.folder = try ScratchFolder()
+        guard mount("tmpfs", self.folder.path, "tmpfs", 0, "size=\(byteCount),mode=700") == 0 else {
+            throw ScratchFolderError()
+        }
+    }
+
+    deinit {
+        umount2(self.folder.path, 2)
+    }
+
+    var url: URL { self.folder.url }
+    var path: String { self.folder.path }
+
+    func files() -> [String] { self.folder.files() }
+
+    /// Makes the file system read-only (`MS_REMOUNT | MS_RDONLY`).
+    func makeReadOnly() throws {
+        guard mount("tmpfs", self.folder.path, "tmpfs", 32 | 1, nil) == 0 else { throw ScratchFolderError() }
+    }
+}

@@ -1,0 +1,70 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeDownloading
+
+@Suite(.timeLimit(.minutes(1)))
+struct HeaderTests {
+    private let downloader = DownloadActor()
+
+    private func sent(_ headers: HTTPHeaders) async throws -> [String] {
+        let origin = try FaultyOrigin(["/a": .echo])
+        let request = DownloadRequest(url: origin.url("/a"), headers: headers)
+        let body = try await self.downloader.response(for: request).body
+        return String(decoding: body, as: UTF8.self).split(separator: "\r\n").map(String.init)
+    }
+
+    @Test func `a request says what it accepts and who asks`() async throws {
+        let lines = try await self.sent([:])
+        #expect(lines.first == "GET /a HTTP/1.1")
+        #expect(lines.contains("Accept: image/*,*/*;q=0.8"))
+        #expect(lines.contains("User-Agent: tintype"))
+        #expect(lines.contains("Accept-Encoding: identity"))
+    }
+
+    @Test func `headers of a request are sent in order and replace the defaults`() async throws {
+        let lines = try await self.sent(["X-B": "1", "accept": "image/webp", "X-A": "2", "X-B": "3", "X-Empty": ""])
+        let own = lines.filter { $0.lowercased().hasPrefix("x-") || $0.lowercased().hasPrefix("accept:") }
+        #expect(own == ["X-B: 1", "accept: image/webp", "X-A: 2", "X-B: 3", "X-Empty:"])
+    }
+
+    @Test func `headers of one request are not sent with the next`() async throws {
+        let origin = try FaultyOrigin(["/a": .echo])
+        let first = DownloadRequest(url: origin.url("/a"), headers: ["X-Once": "1"])
+        _ = try await self.downloader.response(for: first)
+        let body = try await self.downloader.body(at: origin.url("/a"))
+        #expect(!String(decoding: body, as: UTF8.self).contains("X-Once"))
+    }
+
+    @Test func `headers of a response keep order, duplicates and folds`() async throws {
+        let head =
+            "HTTP/1.1 103 Early Hints\r\nLink: early\r\n\r\nHTTP/1.1 200 OK\r\nX-B: 1\r\nX-A:2\r\n"
+            + "x-b:  3 \r\nX-Long: one\r\n  two\r\nContent-Length: 1\r\n\r\n!"
+        let origin = try FaultyOrigin(["/a": FaultyResponse([.send(Array(head.utf8))])])
+        let headers = try await self.downloader.response(for: DownloadRequest(url: origin.url("/a"))).headers
+        #expect(headers.map(\.name) == ["X-B", "X-A", "x-b", "X-Long", "Content-Length"])
+        #expect(headers.values(for: "x-B") == ["1", "3"])
+        #expect(headers["X-LONG"] == "one two")
+    }
+
+    @Test func `a header without end is an invalid response`() async throws {
+        let line = Array("X-Filler: \(String(repeating: "x", count: 60_000))\r\n".utf8)
+        let start = FaultyResponse.Step.send(Array("HTTP/1.1 200 OK\r\n".utf8))
+        let lines = Array(repeating: FaultyResponse.Step.send(line), count: 8)
+        let origin = try FaultyOrigin(["/a": FaultyResponse([start] + lines + [.stall])])
+        #expect(try await self.downloader.error(at: origin.url("/a")).code == .invalidResponse)
+    }
+
+    @Test func `names are compared without regard to case`() {
+        var headers: HTTPHeaders = ["ETag": "1", "Vary": "a", "vary": "b"]
+        #expect(headers["etag"] == "1")
+        #expect(headers.values(for: "VARY") == ["a", "b"])
+        #expect(headers == ["etag": "1", "vary": "a", "VARY": "b"])
+        #expect(headers.hashValue == (["etag": "1", "vary": "a", "VARY": "b"] as HTTPHeaders).hashValue)
+        #expect(headers != ["vary": "a", "etag": "1", "vary": "b"])
+        headers["VARY"] = "c"
+        #expect(headers.map(\.value) == ["1", "c"])
+        headers["etag"] = nil
+        #expect(headers.count == 1)
+    }
+}

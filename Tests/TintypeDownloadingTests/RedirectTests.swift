@@ -1,0 +1,79 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeDownloading
+
+@Suite(.timeLimit(.minutes(1)))
+struct RedirectTests {
+    private let downloader = DownloadActor()
+
+    @Test(arguments: [301, 302, 303, 307, 308])
+    func `redirects are followed`(status: Int) async throws {
+        let origin = try FaultyOrigin([
+            "/x/a": .redirect(to: "../b", status: status), "/b": .redirect(to: "/c?d=e#f"), "/c": .body([1]),
+        ])
+        let response = try await self.downloader.response(for: DownloadRequest(url: origin.url("/x/a")))
+        #expect(response.body == Data([1]))
+        #expect(response.url.path == "/c")
+        #expect(response.metrics.redirectCount == 2)
+        #expect(origin.connectionCount == 1)
+    }
+
+    @Test func `redirects go to other hosts`() async throws {
+        let target = try FaultyOrigin(["/b": .body([1])])
+        let origin = try FaultyOrigin(["/a": .redirect(to: target.url("/b").absoluteString)])
+        let response = try await self.downloader.response(for: DownloadRequest(url: origin.url("/a")))
+        #expect(response.url == target.url("/b"))
+    }
+
+    @Test func `five redirects are followed and six are not`() async throws {
+        let origin = try FaultyOrigin(["/6": .body([1])])
+        for number in 0..<6 { origin.script("/\(number)", .redirect(to: "/\(number + 1)")) }
+        #expect(try await self.downloader.body(at: origin.url("/1")) == Data([1]))
+        #expect(try await self.downloader.error(at: origin.url("/0")).code == .tooManyRedirects)
+    }
+
+    @Test func `a loop ends`() async throws {
+        let origin = try FaultyOrigin(["/a": .redirect(to: "/b"), "/b": .redirect(to: "/a")])
+        #expect(try await self.downloader.error(at: origin.url("/a")).code == .tooManyRedirects)
+        #expect(origin.requestCount(for: "/a") + origin.requestCount(for: "/b") == 6)
+    }
+
+    @Test(arguments: ["file:///etc/passwd", "ftp://127.0.0.1/a", "data:,x", "gopher://127.0.0.1/"])
+    func `redirects to other schemes are refused`(target: String) async throws {
+        let origin = try FaultyOrigin(["/a": .redirect(to: target)])
+        #expect(try await self.downloader.error(at: origin.url("/a")).code == .unsafeRedirect)
+    }
+
+    @Test func `a location that is no URL is an invalid response`() async throws {
+        let origin = try FaultyOrigin(["/a": .redirect(to: "http://[bad/")])
+        #expect(try await self.downloader.error(at: origin.url("/a")).code == .invalidResponse)
+    }
+
+    @Test func `credentials do not reach another origin`() async throws {
+        let target = try FaultyOrigin(["/b": .echo])
+        let origin = try FaultyOrigin(["/a": .redirect(to: target.url("/b").absoluteString)])
+        var request = DownloadRequest(url: try url("http://user:s3cret@127.0.0.1:\(origin.port)/a"))
+        request.headers = ["Authorization": "Bearer s3cret", "Cookie": "s3cret", "X-Kept": "yes"]
+        let body = try await self.downloader.response(for: request).body
+        let sent = String(decoding: body, as: UTF8.self)
+        #expect(!sent.contains("s3cret"))
+        #expect(!sent.contains("Authorization"))
+        #expect(sent.contains("X-Kept: yes"))
+    }
+
+    @Test func `credentials stay on the same origin`() async throws {
+        let origin = try FaultyOrigin(["/b": .echo])
+        origin.script("/a", .redirect(to: origin.url("/b").absoluteString))
+        let body = try await self.downloader.body(at: url("http://user:s3cret@127.0.0.1:\(origin.port)/a"))
+        #expect(String(decoding: body, as: UTF8.self).contains("Authorization: Basic dXNlcjpzM2NyZXQ="))
+    }
+
+    @Test func `credentials of one request are not sent with the next`() async throws {
+        let origin = try FaultyOrigin(["/a": .echo])
+        let first = try await self.downloader.body(at: url("http://user:s3cret@127.0.0.1:\(origin.port)/a"))
+        let second = try await self.downloader.body(at: origin.url("/a"))
+        #expect(String(decoding: first, as: UTF8.self).contains("Authorization"))
+        #expect(!String(decoding: second, as: UTF8.self).contains("Authorization"))
+    }
+}

@@ -1,0 +1,57 @@
+import FoundationEssentials
+import Testing
+import TintypeConcurrency
+import TintypeDownloading
+
+extension DownloadActor {
+    /// The body at a URL.
+    nonisolated func body(at url: URL) async throws -> Data {
+        try await self.response(for: DownloadRequest(url: url)).body
+    }
+
+    /// The error that a request must end with.
+    nonisolated func error(
+        for request: DownloadRequest,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> DownloadError {
+        let error = await #expect(throws: DownloadError.self, sourceLocation: sourceLocation) {
+            try await self.response(for: request)
+        }
+        return try #require(error, sourceLocation: sourceLocation)
+    }
+
+    /// The error that a URL must end with.
+    nonisolated func error(
+        at url: URL,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> DownloadError {
+        try await self.error(for: DownloadRequest(url: url), sourceLocation: sourceLocation)
+    }
+}
+
+extension Result {
+    /// Whether the result is that of a cancelled task.
+    var isCancellation: Bool {
+        if case .failure(let error) = self { error is CancellationError } else { false }
+    }
+}
+
+/// Keeps what an observer was shown.
+final class Recorder<Element: Sendable>: Sendable {
+    private let state = Locked([Element]())
+
+    var elements: [Element] { self.state.withLock { $0 } }
+
+    func record(_ element: Element) {
+        self.state.withLock { $0.append(element) }
+    }
+}
+
+/// Bytes that do not repeat soon, so that a lost or doubled piece shows.
+func pattern(_ count: Int) -> Data {
+    Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) })
+}
+
+func url(_ text: String) throws -> URL {
+    try #require(URL(string: text))
+}

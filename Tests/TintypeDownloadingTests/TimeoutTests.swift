@@ -1,0 +1,72 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeDownloading
+
+@Suite(.timeLimit(.minutes(1)))
+struct TimeoutTests {
+    private let downloader = DownloadActor()
+
+    @Test(arguments: [FaultyResponse.silence, .stall(declaredLength: 100), .stall(declaredLength: 100, after: [1, 2])])
+    func `a server that falls silent is given up`(response: FaultyResponse) async throws {
+        let origin = try FaultyOrigin(["/a": response])
+        let request = DownloadRequest(url: origin.url("/a"), timeout: .milliseconds(100))
+        let start = ContinuousClock.now
+        let error = try await self.downloader.error(for: request)
+        #expect(error.code == .timedOut)
+        #expect(.now - start >= .milliseconds(100))
+        await origin.waitForDisconnect(from: "/a")
+    }
+
+    @Test func `a slow body that goes on is not given up`() async throws {
+        let content = Array(pattern(10))
+        let origin = try FaultyOrigin(["/a": .drip(content, size: 1, pauseMilliseconds: 40)])
+        let request = DownloadRequest(url: origin.url("/a"), timeout: .milliseconds(300))
+        #expect(try await self.downloader.response(for: request).body == Data(content))
+    }
+
+    @Test func `waiting for a turn does not count`() async throws {
+        var configuration = DownloadActor.Configuration()
+        configuration.maximumTransfers = 1
+        let downloader = DownloadActor(configuration: configuration)
+        let origin = try FaultyOrigin([
+            "/a": .drip(Array(pattern(10)), size: 1, pauseMilliseconds: 40), "/b": .body([1]),
+        ])
+        async let first = downloader.body(at: origin.url("/a"))
+        await origin.waitForRequests(for: "/a")
+        let request = DownloadRequest(url: origin.url("/b"), timeout: .milliseconds(100))
+        #expect(try await downloader.response(for: request).body == Data([1]))
+        _ = try await first
+    }
+
+    @Test func `a host that does not take connections is given up`() async throws {
+        let origin = try FaultyOrigin(acceptsConnections: false)
+        // The kernel accepts one or two on its own before it lets the others wait.
+        try await withThrowingTaskGroup(of: DownloadError.Code.self) { group in
+            for number in 0..<6 {
+                group.addTask {
+                    let request = DownloadRequest(
+                        url: origin.url("/a?\(number)"),
+                        timeout: .milliseconds(300),
+                        connectTimeout: .milliseconds(100)
+                    )
+                    let error = try await self.downloader.error(for: request)
+                    if error.underlyingError is CurlError { #expect(error.message.contains("Connecting")) }
+                    return error.code
+                }
+            }
+            for try await code in group { #expect(code == .timedOut) }
+        }
+    }
+
+    @Test func `a transfer that times out leaves others alone`() async throws {
+        let door = Latch()
+        let origin = try FaultyOrigin(["/a": .silence, "/b": .held(by: door, body: [1])])
+        async let patient = self.downloader.body(at: origin.url("/b"))
+        await origin.waitForRequests(for: "/b")
+        let request = DownloadRequest(url: origin.url("/a"), timeout: .milliseconds(50))
+        #expect(try await self.downloader.error(for: request).code == .timedOut)
+        door.open()
+        #expect(try await patient == Data([1]))
+    }
+}

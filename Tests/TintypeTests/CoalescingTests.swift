@@ -1,0 +1,122 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import Tintype
+
+@Suite(.timeLimit(.minutes(1))) struct CoalescingTests {
+    let fixture: LoaderFixture
+    let latch = Latch()
+    let origin: FaultyOrigin
+
+    init() throws {
+        self.fixture = try LoaderFixture()
+        self.origin = try FaultyOrigin(["/picture": .held(by: self.latch, body: try makePNG())])
+    }
+
+    @Test func aThousandTasksMakeOneRequestAndOneDecode() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: self.origin.url("/picture"))
+        try await withThrowingTaskGroup(of: Image.self) { group in
+            for _ in 0..<1_000 { group.addTask { try await loader.image(for: request) } }
+            await waitUntil { await loader.waiterCount == 1_000 }
+            self.latch.open()
+            var pictures: [PixelBuffer] = []
+            for try await image in group { pictures.append(image.pixels) }
+            #expect(pictures.count == 1_000)
+            #expect(pictures.allSatisfy { $0 === pictures[0] })
+        }
+        #expect(self.origin.requestCount(for: "/picture") == 1)
+        #expect(self.fixture.decodes.count == 1)
+        #expect(await loader.loadCount == 0)
+    }
+
+    @Test func cancellingAllButOneDisturbsNothing() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: self.origin.url("/picture"))
+        let tasks = (0..<1_000).map { _ in Task { try await loader.image(for: request) } }
+        await waitUntil { await loader.waiterCount == 1_000 }
+        for task in tasks.dropFirst() { task.cancel() }
+        for task in tasks.dropFirst() {
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        self.latch.open()
+        #expect(try await tasks[0].value.width == 8)
+        #expect(self.origin.requestCount(for: "/picture") == 1)
+        #expect(self.fixture.decodes.count == 1)
+    }
+
+    @Test func cancellingAllClosesTheConnectionAndTheNextLoadStartsAfresh() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: self.origin.url("/picture"))
+        let tasks = (0..<1_000).map { _ in Task { try await loader.image(for: request) } }
+        await waitUntil { await loader.waiterCount == 1_000 }
+        await self.origin.waitForRequests(for: "/picture")
+        for task in tasks { task.cancel() }
+        for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+        await self.origin.waitForDisconnect(from: "/picture")
+        #expect(await loader.loadCount == 0)
+        self.latch.open()
+        #expect(try await loader.image(for: request).width == 8)
+        #expect(self.origin.requestCount(for: "/picture") == 2)
+    }
+
+    @Test func cancelAllEndsEveryLoad() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: self.origin.url("/picture"))
+        let tasks = (0..<10).map { _ in Task { try await loader.image(for: request) } }
+        await waitUntil { await loader.waiterCount == 10 }
+        await loader.cancelAll()
+        for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+    }
+
+    @Test func aTaskThatIsCancelledAlreadyNeverLoads() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: self.origin.url("/picture"))
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await loader.image(for: request)
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(self.origin.requestCount(for: "/picture") == 0)
+    }
+
+    @Test func differentHeadersAreDifferentLoads() async throws {
+        self.latch.open()
+        let loader = self.fixture.makeLoader()
+        let url = self.origin.url("/picture")
+        _ = try await loader.image(for: ImageRequest(url: url, headers: ["Authorization": "a"]))
+        _ = try await loader.image(for: ImageRequest(url: url, headers: ["Authorization": "b"]))
+        _ = try await loader.image(for: ImageRequest(url: url, headers: ["authorization": "a"]))
+        #expect(self.origin.requestCount(for: "/picture") == 2)
+    }
+
+    @Test func randomCancellationLosesNothing() async throws {
+        self.latch.open()
+        let loader = self.fixture.makeLoader()
+        let origin = self.origin
+        await withTaskGroup { group in
+            for index in 0..<2_000 {
+                group.addTask {
+                    let width = index % 7 + 1
+                    let request = ImageRequest(
+                        url: origin.url("/picture"),
+                        thumbnail: .fit(width: width, height: width),
+                        options: index % 5 == 0 ? [.refresh] : []
+                    )
+                    let task = Task { try await loader.image(for: request) }
+                    if index % 3 == 0 { task.cancel() }
+                    switch await task.result {
+                    case .success(let image): #expect(image.width <= width)
+                    case .failure(let error): #expect(error is CancellationError)
+                    }
+                }
+            }
+        }
+        #expect(await loader.loadCount == 0)
+    }
+}
+
+/// Returns once `condition` holds; others run between two looks.
+func waitUntil(_ condition: () async -> Bool) async {
+    while await !condition() { await Task.yield() }
+}

@@ -1,0 +1,97 @@
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+import Tintype
+
+@Suite(.timeLimit(.minutes(1))) struct DiskFailureTests {
+    let fixture: LoaderFixture
+    let origin: FaultyOrigin
+
+    init() throws {
+        self.fixture = try LoaderFixture()
+        self.origin = try FaultyOrigin(["/picture": .body(try makePNG())])
+    }
+
+    @Test func aDamagedEntryIsAMissAndIsReplaced() async throws {
+        let request = ImageRequest(url: self.origin.url("/picture"), options: [.waitForStore])
+        _ = try await self.fixture.makeLoader().image(for: request)
+        let path = try #require(self.fixture.cacheFiles().first)
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        bytes[bytes.count - 5] ^= 1
+        try bytes.write(to: URL(filePath: path))
+        #expect(try await self.fixture.makeLoader().response(for: request).source == .network)
+        #expect(try await self.fixture.makeLoader().response(for: request).source == .disk)
+    }
+
+    @Test func bytesOnDiskThatAreNoPictureAreReplacedFromTheOrigin() async throws {
+        let request = ImageRequest(url: self.origin.url("/picture"), options: [.waitForStore])
+        let loader = self.fixture.makeLoader()
+        let broken = Data(try makePNG().dropLast(20))
+        try await loader.cache.storeAndWait(
+            nil,
+            data: broken,
+            metadata: EntryMetadata(formatName: "png"),
+            for: request.sourceKey
+        )
+        #expect(try await loader.response(for: request).source == .network)
+        #expect(try await self.fixture.makeLoader().response(for: request).source == .disk)
+        #expect(self.origin.requestCount(for: "/picture") == 1)
+    }
+
+    @Test func anUnwritableFolderNeverFailsALoad() async throws {
+        // A file where the folder should be: not even root can write there.
+        let path = try self.fixture.directory.write([1], to: "file")
+        let loader = self.fixture.makeLoader { $0.disk?.directory = URL(filePath: path).appending(path: "cache") }
+        let waiting = ImageRequest(url: self.origin.url("/picture"), options: [.waitForStore])
+        let response = try await loader.response(for: waiting)
+        #expect(response.image.width == 8)
+        #expect(response.storeError?.code == .cacheNotWritable)
+        #expect(response.storeError?.message.contains(path) == true)
+        #expect(try await loader.response(for: waiting).source == .memory)
+    }
+
+    @Test(.enabled(if: SmallDisk.isPossible)) func aFullDiskNeverFailsALoadNorDamagesWhatIsThere() async throws {
+        let disk = try SmallDisk(byteCount: 256 << 10, at: self.fixture.directory.path(of: "small"))
+        defer { disk.unmount() }
+        let loader = self.fixture.makeLoader { $0.disk?.directory = URL(filePath: disk.path).appending(path: "cache") }
+        let small = ImageRequest(url: self.origin.url("/picture"), options: [.waitForStore])
+        #expect(try await loader.response(for: small).storeError == nil)
+        self.origin.script("/large", .body(Array(try Fixtures.data("kodak-3.png"))))
+        let large = ImageRequest(url: self.origin.url("/large"), options: [.waitForStore])
+        let response = try await loader.response(for: large)
+        #expect(response.image.width == 768)
+        #expect(response.storeError?.code == .diskFull)
+        #expect(response.storeError?.message.hasSuffix(".") == true)
+        loader.cache.memory.removeAll()
+        #expect(try await loader.response(for: small).source == .disk)
+    }
+}
+
+/// A small file system in memory; only root may mount one.
+struct SmallDisk {
+    private struct MountError: Error {
+        let code: CInt
+    }
+
+    /// Whether this process may mount; tried once, because containers differ.
+    static let isPossible: Bool = {
+        guard let directory = try? TemporaryDirectory() else { return false }
+        return (try? Self(byteCount: 1 << 16, at: directory.path(of: "probe")).unmount()) != nil
+    }()
+
+    let path: String
+
+    init(byteCount: Int, at path: String) throws {
+        self.path = path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        guard mount("tmpfs", path, "tmpfs", 0, "size=\(byteCount)") == 0 else {
+            throw MountError(code: errno)
+        }
+    }
+
+    func unmount() {
+        umount2(self.path, CInt(MNT_DETACH))
+        rmdir(self.path)
+    }
+}

@@ -1,0 +1,52 @@
+import FoundationEssentials
+import Testing
+import Tintype
+
+@Suite struct ImageRequestTests {
+    let url: URL
+
+    init() throws {
+        self.url = try #require(URL(string: "https://example.com/a.jpg?b=c#d"))
+    }
+
+    @Test func everyParameterOfThePictureIsInItsKey() throws {
+        let other = try #require(URL(string: "https://example.com/a.jpg?b=d"))
+        let requests = [
+            ImageRequest(url: self.url),
+            ImageRequest(url: other),
+            ImageRequest(url: self.url, headers: ["Accept": "image/webp"]),
+            ImageRequest(url: self.url, headers: ["Accept": "image/webp", "X": "1"]),
+            ImageRequest(url: self.url, headers: ["Accept": "image/webp\nx: 1"]),
+            ImageRequest(url: self.url, thumbnail: .fit(width: 10, height: 20)),
+            ImageRequest(url: self.url, thumbnail: .fit(width: 20, height: 10)),
+            ImageRequest(url: self.url, thumbnail: .fill(width: 10, height: 20)),
+            ImageRequest(url: self.url, thumbnail: .fit(width: 10, height: 20, upscales: true)),
+            ImageRequest(url: self.url, thumbnail: Resize(width: 10, height: 20, filter: .bicubic)),
+            ImageRequest(url: self.url, options: [.allowTruncated]),
+        ]
+        #expect(Set(requests.map(\.key)).count == requests.count)
+        #expect(Set(requests.map(\.sourceKey)).count == 5)
+    }
+
+    @Test(arguments: [LoadOptions.refresh, .cacheOnly, .skipMemory, .skipDisk, .waitForStore, .keepData])
+    func optionsOfTheLoadAreNotInTheKey(options: LoadOptions) {
+        #expect(ImageRequest(url: self.url, options: options).key == ImageRequest(url: self.url).key)
+    }
+
+    @Test func aChangeChangesTheKeysAndNotTheOriginal() {
+        let original = ImageRequest(url: self.url)
+        var copy = original
+        copy.thumbnail = .fit(width: 1, height: 1)
+        copy.options = [.refresh]
+        copy.headers = ["A": "b"]
+        #expect(original.thumbnail == nil)
+        #expect(copy.key != original.key)
+        #expect(copy != original)
+        copy.thumbnail = nil
+        copy.options = []
+        copy.headers = [:]
+        #expect(copy == original)
+        #expect(copy.key == original.key)
+        #expect(Set([copy, original]).count == 1)
+    }
+}

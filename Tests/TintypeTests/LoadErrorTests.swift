@@ -1,0 +1,35 @@
+import Testing
+@testable import Tintype
+
+@Suite struct LoadErrorTests {
+    @Test func partsAreWrappedWithTheirCodeAndMessage() throws {
+        let coding = CodingError(code: .tooManyPixels, message: "Too many.")
+        let error = try #require(LoadError.wrapping(coding) as? LoadError)
+        #expect(error.code == .tooManyPixels)
+        #expect(error.code.description == "tooManyPixels")
+        #expect(error.message == "Too many.")
+        #expect(error.underlyingError is CodingError)
+    }
+
+    @Test func cancellationAndLoadErrorsAreThemselves() {
+        #expect(LoadError.wrapping(CancellationError()) is CancellationError)
+        let error = LoadError(code: .notInCache, message: "No.")
+        #expect((LoadError.wrapping(error) as? LoadError)?.underlyingError == nil)
+    }
+
+    @Test(arguments: [
+        CodingError.Code.notAnImage, .unsupportedFormat, .unsupportedFeature, .corrupt, .truncated, .tooManyPixels,
+        .sideTooLong, .tooManyBytes, .invalidOptions, .encodingFailed, .outOfMemory,
+    ])
+    func everyCodingCodeKeepsItsName(code: CodingError.Code) {
+        let error = LoadError.wrapping(CodingError(code: code, message: "")) as? LoadError
+        #expect(error?.code.description == code.description)
+    }
+
+    @Test(arguments: [
+        (CacheError.Code.noSpace, LoadError.Code.diskFull), (.notWritable, .cacheNotWritable), (.diskFault, .cacheFailed),
+    ])
+    func storeErrorsHaveCodesOfTheirOwn(code: CacheError.Code, expected: LoadError.Code) {
+        #expect(LoadError(storing: CacheError(code: code, message: "")).code == expected)
+    }
+}

@@ -1,0 +1,98 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import Tintype
+
+@Suite(.timeLimit(.minutes(1))) struct LoadEventsTests {
+    let fixture: LoaderFixture
+    let body: [UInt8]
+
+    init() throws {
+        self.fixture = try LoaderFixture()
+        self.body = Array(try Fixtures.data("flower.webp"))
+    }
+
+    /// The progress values and the final response of a load.
+    private func collect(_ events: LoadEvents) async throws -> (progress: [TransferProgress], ends: [ImageResponse]) {
+        var progress: [TransferProgress] = []
+        var ends: [ImageResponse] = []
+        for try await event in events {
+            switch event {
+            case .progress(let value): progress.append(value)
+            case .preview: Issue.record("no preview was asked for")
+            case .finished(let response): ends.append(response)
+            }
+        }
+        return (progress, ends)
+    }
+
+    @Test(arguments: [true, false]) func progressGrowsToTheWholeBody(isLengthKnown: Bool) async throws {
+        let chunks = stride(from: 0, to: self.body.count, by: 10_000).map {
+            Array(self.body[$0..<min($0 + 10_000, self.body.count)])
+        }
+        let origin = try FaultyOrigin(["/a": isLengthKnown ? .body(self.body) : .chunked(chunks)])
+        let events = self.fixture.makeLoader().events(for: ImageRequest(url: origin.url("/a")))
+        let (progress, ends) = try await self.collect(events)
+        #expect(ends.count == 1)
+        #expect(ends.first?.source == .network)
+        let counts = progress.map(\.receivedBytes)
+        #expect(counts == counts.sorted())
+        #expect(counts.last == Int64(self.body.count))
+        #expect(progress.allSatisfy { $0.expectedBytes == (isLengthKnown ? Int64(self.body.count) : nil) })
+    }
+
+    @Test func aMemoryHitIsExactlyTheEnd() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: Fixtures.url("flower.webp"))
+        _ = try await loader.image(for: request)
+        let (progress, ends) = try await self.collect(loader.events(for: request))
+        #expect(progress.isEmpty)
+        #expect(ends.map(\.source) == [.memory])
+    }
+
+    @Test func twoReadersShareOneLoadAndBothSeeItsEnd() async throws {
+        let latch = Latch()
+        let origin = try FaultyOrigin(["/a": .held(by: latch, body: self.body)])
+        let loader = self.fixture.makeLoader()
+        let events = loader.events(for: ImageRequest(url: origin.url("/a")))
+        async let first = self.collect(events)
+        async let second = self.collect(events)
+        await waitUntil { await loader.waiterCount == 2 }
+        latch.open()
+        #expect(try await first.ends.count == 1)
+        #expect(try await second.ends.count == 1)
+        #expect(origin.requestCount(for: "/a") == 1)
+    }
+
+    @Test func aFailureIsThrownOnceAndThenTheSequenceIsOver() async throws {
+        let origin = try FaultyOrigin()
+        var iterator = self.fixture.makeLoader().events(for: ImageRequest(url: origin.url("/none"))).makeAsyncIterator()
+        let error = await #expect(throws: LoadError.self) { try await iterator.next() }
+        #expect(error?.code == .badStatus)
+        #expect(try await iterator.next() == nil)
+    }
+
+    @Test func leavingTheLoopEndsTheLoad() async throws {
+        let origin = try FaultyOrigin(["/a": .stall(declaredLength: 1_000, after: [1, 2, 3])])
+        let loader = self.fixture.makeLoader()
+        for try await event in loader.events(for: ImageRequest(url: origin.url("/a"))) {
+            guard case .progress(let progress) = event else { continue }
+            #expect(progress.receivedBytes == 3)
+            break
+        }
+        await origin.waitForDisconnect(from: "/a")
+        await waitUntil { await loader.loadCount == 0 }
+    }
+
+    @Test func cancellingTheReaderEndsTheLoad() async throws {
+        let origin = try FaultyOrigin(["/a": .silence])
+        let loader = self.fixture.makeLoader()
+        let reader = Task {
+            for try await _ in loader.events(for: ImageRequest(url: origin.url("/a"))) {}
+        }
+        await origin.waitForRequests(for: "/a")
+        reader.cancel()
+        await #expect(throws: CancellationError.self) { try await reader.value }
+        await origin.waitForDisconnect(from: "/a")
+    }
+}

@@ -1,0 +1,83 @@
+import FoundationEssentials
+import TestSupport
+import Tintype
+import TintypeConcurrency
+
+/// A loader over a temporary disk cache, and what it takes to see what it does.
+struct LoaderFixture {
+    let directory: TemporaryDirectory
+    let decodes = DecodeCounter()
+
+    init() throws {
+        self.directory = try TemporaryDirectory()
+    }
+
+    /// A loader on the fixture's disk cache whose coders count.
+    func makeLoader(_ change: (inout LoaderActor.Configuration) -> Void = { _ in }) -> LoaderActor {
+        var configuration = LoaderActor.Configuration()
+        configuration.disk = DiskCache.Configuration(directory: self.directory.url(of: "cache"))
+        configuration.coders = CoderRegistry(coders: [
+            CountingCoder(WebPCoder(), self.decodes), CountingCoder(PNGCoder(), self.decodes),
+            CountingCoder(JPEGCoder(), self.decodes),
+        ])
+        change(&configuration)
+        return LoaderActor(configuration: configuration)
+    }
+
+    /// The files of the disk cache, temporary ones included.
+    func cacheFiles() -> [String] {
+        let root = self.directory.path(of: "cache")
+        let paths = (try? FileManager.default.subpathsOfDirectory(atPath: root)) ?? []
+        return paths.map { "\(root)/\($0)" }.filter { path in
+            var isDirectory = false
+            return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && !isDirectory
+        }
+    }
+}
+
+/// How often pixels were decoded.
+final class DecodeCounter: Sendable {
+    private let state = Locked(0)
+
+    var count: Int { self.state.withLock { $0 } }
+
+    func increment() {
+        self.state.withLock { $0 += 1 }
+    }
+}
+
+/// A coder that counts what another one decodes.
+struct CountingCoder: ImageCoder {
+    private let base: any ImageCoder
+    private let counter: DecodeCounter
+
+    init(_ base: any ImageCoder, _ counter: DecodeCounter) {
+        self.base = base
+        self.counter = counter
+    }
+
+    var decodableFormats: Set<ImageFormat> { self.base.decodableFormats }
+    var encodableFormats: Set<ImageFormat> { self.base.encodableFormats }
+
+    func header(of data: Data) throws(CodingError) -> ImageHeader {
+        try self.base.header(of: data)
+    }
+
+    func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
+        self.counter.increment()
+        return try self.base.decode(data, header: header, options: options)
+    }
+
+    func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
+        try self.base.encode(image, as: format, options: options)
+    }
+}
+
+/// A small PNG, made here.
+func makePNG(width: Int = 8, height: Int = 6, gray: UInt8 = 128) throws -> [UInt8] {
+    let layout = try PixelLayout(format: .gray8, width: width, height: height)
+    let pixels = try PixelBuffer(layout) { bytes in
+        for index in 0..<layout.byteCount { bytes.storeBytes(of: gray, toByteOffset: index, as: UInt8.self) }
+    }
+    return Array(try PNGCoder().encode(Image(pixels: pixels), as: .png, options: EncodeOptions()))
+}

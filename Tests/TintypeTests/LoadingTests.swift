@@ -1,0 +1,142 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import Tintype
+
+@Suite struct LoadingTests {
+    let fixture: LoaderFixture
+    let origin: NginxOrigin
+
+    init() throws {
+        self.fixture = try LoaderFixture()
+        self.origin = try NginxOrigin(files: [
+            "flower.jpg": try Fixtures.data("flower.jpg"),
+            "flower.webp": try Fixtures.data("flower.webp"),
+            "kodak-3.png": try Fixtures.data("kodak-3.png"),
+        ])
+    }
+
+    @Test(arguments: [
+        ("/flower.jpg", "jpeg", 2268, 1512), ("/flower.webp", "webp", 1134, 756), ("/kodak-3.png", "png", 768, 512),
+    ])
+    func comesFromNetworkThenMemoryThenDisk(path: String, format: String, width: Int, height: Int) async throws {
+        let request = ImageRequest(url: self.origin.url(path), options: [.waitForStore])
+        let loader = self.fixture.makeLoader()
+        for source in [LoadSource.network, .memory] {
+            let response = try await loader.response(for: request)
+            #expect(response.source == source)
+            #expect((response.image.width, response.image.height) == (width, height))
+            #expect(response.metadata.formatName == format)
+            #expect(response.storeError == nil)
+        }
+        let restarted = self.fixture.makeLoader()
+        #expect(try await restarted.response(for: request).source == .disk)
+        #expect(try self.origin.requestCount(for: path) == 1)
+    }
+
+    @Test func aMemoryHitIsTheSamePixels() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: self.origin.url("/kodak-3.png"))
+        let first = try await loader.image(for: request)
+        let second = try await loader.image(for: self.origin.url("/kodak-3.png"))
+        #expect(first.pixels === second.pixels)
+    }
+
+    @Test func dataIsWhatTheOriginSentAndIsNeverDecoded() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: self.origin.url("/flower.webp"))
+        #expect(try await loader.data(for: request) == Fixtures.data("flower.webp"))
+        #expect(try await loader.dataResponse(for: request).source == .disk)
+        #expect(self.fixture.decodes.count == 0)
+    }
+
+    @Test func everySizeOfOneSourceSharesOneRequest() async throws {
+        let loader = self.fixture.makeLoader()
+        let url = self.origin.url("/flower.jpg")
+        try await withThrowingTaskGroup(of: (Int, Image).self) { group in
+            for width in 490..<500 {
+                group.addTask {
+                    let request = ImageRequest(url: url, thumbnail: .fit(width: width, height: width))
+                    return (width, try await loader.image(for: request))
+                }
+            }
+            for try await (width, image) in group { #expect(image.width == width) }
+        }
+        #expect(try self.origin.requestCount(for: "/flower.jpg") == 1)
+        #expect(self.fixture.decodes.count == 10)
+    }
+
+    @Test(arguments: [
+        (Resize.fit(width: 400, height: 400), 400, 267), (.fill(width: 300, height: 300), 300, 300),
+        (.stretch(width: 100, height: 300), 100, 300), (.fit(width: 9_000, height: 9_000), 2_268, 1_512),
+    ])
+    func thumbnailsHaveTheirSize(thumbnail: Resize, width: Int, height: Int) async throws {
+        let request = ImageRequest(url: self.origin.url("/flower.jpg"), thumbnail: thumbnail)
+        let image = try await self.fixture.makeLoader().image(for: request)
+        #expect((image.width, image.height) == (width, height))
+    }
+
+    @Test func refreshLoadsAgainAndReplacesWhatIsCached() async throws {
+        let loader = self.fixture.makeLoader()
+        var request = ImageRequest(url: self.origin.url("/flower.webp"), options: [.waitForStore])
+        _ = try await loader.image(for: request)
+        try self.origin.write(try Fixtures.data("kodak-3.png"), to: "flower.webp")
+        #expect(try await loader.image(for: request).width == 1_134)
+        request.options.insert(.refresh)
+        #expect(try await loader.image(for: request).width == 768)
+        request.options.remove(.refresh)
+        #expect(try await loader.image(for: request).width == 768)
+        #expect(try await self.fixture.makeLoader().image(for: request).width == 768)
+    }
+
+    @Test func cacheOnlyNeverAsksTheOrigin() async throws {
+        let url = self.origin.url("/kodak-3.png")
+        let loader = self.fixture.makeLoader()
+        let cacheOnly = ImageRequest(url: url, options: [.cacheOnly])
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: cacheOnly) }
+        #expect(error?.code == .notInCache)
+        _ = try await loader.image(for: ImageRequest(url: url, options: [.waitForStore]))
+        #expect(try await loader.response(for: cacheOnly).source == .memory)
+        #expect(try await self.fixture.makeLoader().response(for: cacheOnly).source == .disk)
+        #expect(try self.origin.requestCount(for: "/kodak-3.png") == 1)
+    }
+
+    @Test func skippedTiersStayEmpty() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(
+            url: self.origin.url("/kodak-3.png"),
+            options: [.skipMemory, .skipDisk, .waitForStore]
+        )
+        _ = try await loader.image(for: request)
+        #expect(loader.cache.memory.statistics.count == 0)
+        #expect(self.fixture.cacheFiles().isEmpty)
+    }
+
+    @Test func keptDataComesWithThePicture() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: self.origin.url("/flower.webp"), options: [.keepData])
+        for _ in 0..<2 {
+            #expect(try await loader.response(for: request).data == Fixtures.data("flower.webp"))
+        }
+        #expect(try await loader.response(for: ImageRequest(url: request.url)).data == nil)
+    }
+
+    @Test func filesAndDataURLsNeedNoNetworkAndNoDisk() async throws {
+        let loader = self.fixture.makeLoader()
+        let file = ImageRequest(url: Fixtures.url("kodak-3.png"), options: [.waitForStore])
+        let inline = try Data(makePNG()).base64EncodedString()
+        let data = ImageRequest(url: try #require(URL(string: "data:image/png;base64,\(inline)")))
+        #expect(try await loader.response(for: file).source == .file)
+        let response = try await loader.response(for: data)
+        #expect(response.source == .file)
+        #expect((response.image.width, response.image.height) == (8, 6))
+        #expect(self.fixture.cacheFiles().isEmpty)
+    }
+
+    @Test func headerNeedsNoPixels() async throws {
+        let loader = self.fixture.makeLoader()
+        let header = try await loader.header(for: ImageRequest(url: self.origin.url("/flower.jpg")))
+        #expect((header.pixelWidth, header.pixelHeight, header.format) == (2_268, 1_512, .jpeg))
+        #expect(self.fixture.decodes.count == 0)
+    }
+}
