@@ -10,7 +10,7 @@ import TintypeImage
         ("flower.webp", .webp, 1_134, 756),
     ])
     func describesPhotographs(name: String, format: ImageFormat, width: Int, height: Int) throws {
-        let decoder = try ImageDecoder(try SampleFiles.photograph(name), registry: SampleFiles.registry)
+        let decoder = try ImageDecoder(try Fixtures.data(name), registry: SampleFiles.registry)
         let header = decoder.header
         #expect(header.format == format)
         #expect((header.pixelWidth, header.pixelHeight) == (width, height))

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import TestSupport
 import TintypeCoding
 import TintypeImage
@@ -6,12 +7,6 @@ import TintypeImage
 /// Encoded pictures for tests.
 enum SampleFiles {
     static let registry = CoderRegistry()
-
-    /// A sample photograph of the repository.
-    static func photograph(_ name: String) throws -> Data {
-        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        return try Data(contentsOf: tests.appending(path: "TestSupport/Fixtures/\(name)"))
-    }
 
     /// A soft picture in a format.
     static func smooth(
@@ -73,4 +68,9 @@ extension FixedWidthInteger {
     var bigEndianBytes: [UInt8] {
         Swift.withUnsafeBytes(of: self.bigEndian) { Array($0) }
     }
+}
+
+/// Lets another thread run; for work that may wait for a test on a thread of its own.
+func yieldThread() {
+    sched_yield()
 }
