@@ -95,11 +95,19 @@ let package = Package(
             path: "Benchmarks/TintypeBenchmarks"
         ),
 
+        // Demonstration
+        .executableTarget(
+            name: "TintypeDemo",
+            dependencies: ["Tintype", "TestSupport"],
+            path: "Benchmarks/TintypeDemo"
+        ),
+
         // Tests
         .target(
             name: "TestSupport",
             dependencies: ["TintypeConcurrency", "TintypeImage", "CShims"],
-            path: "Tests/TestSupport"
+            path: "Tests/TestSupport",
+            exclude: ["Fixtures"]
         ),
         .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage", "TestSupport"]),
         .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),

@@ -80,7 +80,8 @@ struct BadInput: Sendable, CustomTestStringConvertible {
 
     @Test func aBodyOverTheLimitIsNotReceived() async throws {
         let fixture = try LoaderFixture()
-        let origin = try FaultyOrigin(["/picture": .chunked(Array(repeating: Array(repeating: 0, count: 500), count: 4))])
+        let chunks = Array(repeating: Array(repeating: UInt8(0), count: 500), count: 4)
+        let origin = try FaultyOrigin(["/picture": .chunked(chunks)])
         let loader = fixture.makeLoader { $0.limits.maximumEncodedBytes = 1_000 }
         let error = await #expect(throws: LoadError.self) { try await loader.image(for: origin.url("/picture")) }
         #expect(error?.code == .bodyTooLarge)

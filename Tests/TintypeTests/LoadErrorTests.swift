@@ -1,4 +1,5 @@
 import Testing
+
 @testable import Tintype
 
 @Suite struct LoadErrorTests {
@@ -27,7 +28,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (CacheError.Code.noSpace, LoadError.Code.diskFull), (.notWritable, .cacheNotWritable), (.diskFault, .cacheFailed),
+        (CacheError.Code.noSpace, LoadError.Code.diskFull), (.notWritable, .cacheNotWritable),
+        (.diskFault, .cacheFailed),
     ])
     func storeErrorsHaveCodesOfTheirOwn(code: CacheError.Code, expected: LoadError.Code) {
         #expect(LoadError(storing: CacheError(code: code, message: "")).code == expected)

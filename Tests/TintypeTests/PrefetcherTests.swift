@@ -31,7 +31,8 @@ import Tintype
     }
 
     @Test func anEmptyListEndsAtOnce() async throws {
-        for await _ in Prefetcher(loader: self.fixture.makeLoader()).prefetch([]) { Issue.record("nothing was asked for") }
+        let prefetcher = Prefetcher(loader: self.fixture.makeLoader())
+        for await _ in prefetcher.prefetch([]) { Issue.record("nothing was asked for") }
     }
 
     @Test func aPageIsNotStored() async throws {
