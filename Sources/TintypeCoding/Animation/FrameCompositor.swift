@@ -120,10 +120,10 @@ final class FrameCompositor {
         let bottomShare = (bottom >> 24) * (255 - topAlpha)
         let topShare = topAlpha * 255
         let total = topShare + bottomShare
-        var result = (total + 127) / 255 << 24
+        var result = ((total + 127) / 255) << 24
         for shift in stride(from: UInt32(0), to: 24, by: 8) {
-            let mixed = (top >> shift & 255) * topShare + (bottom >> shift & 255) * bottomShare
-            result |= (mixed + total / 2) / total << shift
+            let mixed = ((top >> shift) & 255) * topShare + ((bottom >> shift) & 255) * bottomShare
+            result |= ((mixed + total / 2) / total) << shift
         }
         return result
     }
