@@ -151,8 +151,9 @@ public actor LoaderActor {
             return try await self.makeImage(from: bytes, for: request)
         } catch let error as CodingError where error.isAboutContent {
             // What is no picture must not stay in the cache; what was on disk may have been
-            // damaged there, so the origin is asked once more.
-            await self.sources.discard(request)
+            // damaged there, so the origin is asked once more. Bytes without a format were not
+            // stored: what is cached then is an older, good copy.
+            if bytes.source == .disk || bytes.metadata.formatName != nil { await self.sources.discard(request) }
             guard bytes.source == .disk, !request.options.contains(.cacheOnly) else { throw error }
             let fresh = try await self.loadData(request, report: report)
             return try await self.makeImage(from: fresh, for: request)
