@@ -5,12 +5,14 @@ import TintypeTransforms
 
 /// The one place where keys are derived from requests.
 ///
-/// A key is a canonical text: the source's on one line, then a line for each header, then one
-/// for what is made of it. Line breaks can't be smuggled in: URLs are percent-encoded, and
+/// A key is a canonical text: the source's on one line, then whether it may be unverified, then a
+/// line for each header, then one for what is made of it. Line breaks can't be smuggled in: URLs are percent-encoded, and
 /// header lines are escaped.
 enum RequestKeys {
-    static func source(url: URL, headers: HTTPHeaders) -> CacheKey {
+    static func source(url: URL, headers: HTTPHeaders, options: LoadOptions) -> CacheKey {
         var text = url.absoluteString
+        // What anyone on the way may have written must not answer who asked for the origin's own.
+        if options.contains(.allowInvalidCertificates) { text += "\n|unverified" }
         for (name, value) in headers {
             text += "\n\(self.escaped(name.lowercased())): \(self.escaped(value))"
         }

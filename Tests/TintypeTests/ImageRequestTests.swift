@@ -23,9 +23,11 @@ import Tintype
             ImageRequest(url: self.url, thumbnail: .fit(width: 10, height: 20, upscales: true)),
             ImageRequest(url: self.url, thumbnail: Resize(width: 10, height: 20, filter: .bicubic)),
             ImageRequest(url: self.url, options: [.allowTruncated]),
+            ImageRequest(url: self.url, options: [.allowInvalidCertificates]),
+            ImageRequest(url: self.url, options: [.allowInvalidCertificates, .allowTruncated]),
         ]
         #expect(Set(requests.map(\.key)).count == requests.count)
-        #expect(Set(requests.map(\.sourceKey)).count == 5)
+        #expect(Set(requests.map(\.sourceKey)).count == 6)
     }
 
     @Test(arguments: [LoadOptions.refresh, .cacheOnly, .skipMemory, .skipDisk, .waitForStore, .keepData])
