@@ -45,7 +45,7 @@ public actor LoaderActor {
         self.sources = SourcePipeline(
             cache: self.cache,
             downloads: downloads,
-            maximumBodySize: configuration.limits.maximumEncodedBytes
+            maximumBodySize: min(configuration.limits.maximumEncodedBytes, configuration.downloads.maximumBodySize)
         )
         self.decoding = DecodePipeline(
             registry: configuration.coders,
