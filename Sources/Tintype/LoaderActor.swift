@@ -26,7 +26,7 @@ public actor LoaderActor {
     private nonisolated let imageLoads = Coalescer<FlightKey, ImageResponse, TransferProgress>()
     private nonisolated let dataLoads = Coalescer<FlightKey, DataResponse, TransferProgress>()
 
-    /// Loads that differ in an option must not share a flight.
+    /// Loads that differ in an option that matters to them must not share a flight.
     private struct FlightKey: Hashable, Sendable {
         let key: CacheKey
         let options: LoadOptions
@@ -164,7 +164,7 @@ public actor LoaderActor {
         _ request: ImageRequest,
         report: @escaping @Sendable (TransferProgress) -> Void
     ) async throws -> DataResponse {
-        let key = FlightKey(key: request.sourceKey, options: request.options)
+        let key = FlightKey(key: request.sourceKey, options: request.options.intersection(.fetching))
         return try await self.dataLoads.value(for: key, observer: report) { [sources = self.sources] report in
             try await sources.data(for: request, report: report)
         }
