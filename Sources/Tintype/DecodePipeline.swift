@@ -65,12 +65,17 @@ private struct Rendering: Sendable {
             return decoder.header.orientation.swapsSides ? upright.transposed : upright
         }
         if let geometry {
+            try Self.check(geometry, header: decoder.header, limits: limits)
             options.sufficientSize = Self.sufficientSize(for: geometry, header: decoder.header)
         }
         self.options = options
     }
 
-    var byteCount: Int { self.decoder.byteCount(options: self.options) }
+    /// The bytes that the picture will take at most while it is made.
+    var byteCount: Int {
+        let target = self.geometry.map { $0.width.saturatingMultiplied(by: $0.height).saturatingMultiplied(by: 4) }
+        return self.decoder.byteCount(options: self.options).saturatingAdded(to: target ?? 0)
+    }
 
     func render() throws -> Image {
         let decoded = try self.decoder.decodeStored(options: self.options)
@@ -84,10 +89,24 @@ private struct Rendering: Sendable {
         return try decoded.image.resized(scaled, filter: self.filter).upright()
     }
 
+    /// Refuses to enlarge a picture beyond what one may have that is decoded.
+    private static func check(_ geometry: ResizeGeometry, header: ImageHeader, limits: DecodingLimits) throws {
+        let isLarger = geometry.width > header.pixelWidth || geometry.height > header.pixelHeight
+        let pixels = geometry.width.saturatingMultiplied(by: geometry.height)
+        let side = max(geometry.width, geometry.height)
+        guard isLarger, pixels > limits.maximumPixels || side > limits.maximumSide else { return }
+        throw TransformError(
+            code: .invalidSize,
+            message: "A picture can't be enlarged to \(geometry.width)x\(geometry.height): the limits are "
+                + "\(limits.maximumPixels) pixels and \(limits.maximumSide) a side. Ask for a smaller size."
+        )
+    }
+
     /// The whole picture's size at which the part that is read is oversampled enough.
     private static func sufficientSize(for geometry: ResizeGeometry, header: ImageHeader) -> PixelSize {
         func scaled(_ side: Int, _ target: Int, _ part: Double) -> Int {
-            Int((Double(side) * Double(target * self.oversampling) / part).rounded(.up))
+            // More than is stored can't be read.
+            Int(min(Double(side), (Double(side) * Double(target) * Double(self.oversampling) / part).rounded(.up)))
         }
         return PixelSize(
             width: scaled(header.pixelWidth, geometry.width, geometry.sourceWidth),
