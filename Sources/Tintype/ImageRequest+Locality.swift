@@ -14,6 +14,6 @@ extension ImageRequest {
             let password = self.url.password().map { ":\($0)" } ?? ""
             text = text.replacing("\(user)\(password)@", with: "", maxReplacements: 1)
         }
-        return text.count > 200 ? "\(text.prefix(200))..." : text
+        return text.utf8.count > 200 ? "\(text.prefix(200))..." : text
     }
 }
