@@ -51,4 +51,13 @@ import Tintype
         #expect(copy.key == original.key)
         #expect(Set([copy, original]).count == 1)
     }
+
+    @Test func secretsAreInKeysOnlyAsDigests() throws {
+        let url = try #require(URL(string: "https://name:secret@example.com/a.jpg"))
+        let request = ImageRequest(url: url, headers: ["Authorization": "Bearer token"])
+        for secret in ["name", "secret", "Bearer", "token"] { #expect(!request.key.text.contains(secret)) }
+        #expect(request.key.text.hasPrefix("https://example.com/a.jpg"))
+        let other = try #require(URL(string: "https://name:other@example.com/a.jpg"))
+        #expect(ImageRequest(url: url).key != ImageRequest(url: other).key)
+    }
 }
