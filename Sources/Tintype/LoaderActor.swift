@@ -28,7 +28,7 @@ public actor LoaderActor {
     private nonisolated let imageLoads = Coalescer<FlightKey, ImageResponse, TransferProgress>()
     private nonisolated let dataLoads = Coalescer<FlightKey, DataResponse, TransferProgress>()
 
-    /// Loads that differ in an option must not share a flight.
+    /// Loads that differ in an option that matters to them must not share a flight.
     private struct FlightKey: Hashable, Sendable {
         let key: CacheKey
         let options: LoadOptions
@@ -48,7 +48,7 @@ public actor LoaderActor {
         self.sources = SourcePipeline(
             cache: self.cache,
             downloads: downloads,
-            maximumBodySize: configuration.limits.maximumEncodedBytes
+            maximumBodySize: min(configuration.limits.maximumEncodedBytes, configuration.downloads.maximumBodySize)
         )
         self.decoding = DecodePipeline(
             registry: configuration.coders,
@@ -154,8 +154,9 @@ public actor LoaderActor {
             return try await self.makeImage(from: bytes, for: request)
         } catch let error as CodingError where error.isAboutContent {
             // What is no picture must not stay in the cache; what was on disk may have been
-            // damaged there, so the origin is asked once more.
-            await self.sources.discard(request)
+            // damaged there, so the origin is asked once more. Bytes without a format were not
+            // stored: what is cached then is an older, good copy.
+            if bytes.source == .disk || bytes.metadata.formatName != nil { await self.sources.discard(request) }
             guard bytes.source == .disk, !request.options.contains(.cacheOnly) else { throw error }
             let fresh = try await self.loadData(request, report: report)
             return try await self.makeImage(from: fresh, for: request)
@@ -166,7 +167,7 @@ public actor LoaderActor {
         _ request: ImageRequest,
         report: @escaping @Sendable (TransferProgress) -> Void
     ) async throws -> DataResponse {
-        let key = FlightKey(key: request.sourceKey, options: request.options)
+        let key = FlightKey(key: request.sourceKey, options: request.options.intersection(.fetching))
         return try await self.dataLoads.value(for: key, observer: report) { [sources = self.sources] report in
             try await sources.data(for: request, report: report)
         }

@@ -81,7 +81,7 @@ struct SourcePipeline: Sendable {
     private static func metadata(of response: DownloadResponse) -> EntryMetadata {
         EntryMetadata(
             formatName: ImageFormat(sniffing: response.body)?.name,
-            sourceURL: response.url.absoluteString,
+            sourceURL: response.url.withoutCredentials.text,
             mediaType: response.headers["content-type"],
             etag: response.headers["etag"],
             lastModified: response.headers["last-modified"],

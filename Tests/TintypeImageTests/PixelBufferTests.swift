@@ -21,6 +21,17 @@ import TintypeImage
         #expect(buffer.samples.allSatisfy { $0 == 0 })
     }
 
+    @Test func paddingIsZeroHoweverItIsFilled() throws {
+        let layout = try PixelLayout(format: .rgb8, width: 5, height: 3)
+        let buffer = try PixelBuffer(
+            layout,
+            fillingUnsafely: { $0.initializeMemory(as: UInt8.self, repeating: 255) }
+        )
+        buffer.withUnsafeBytes { bytes in
+            for (offset, byte) in bytes.enumerated() { #expect(byte == (offset % 64 < 15 ? 255 : 0)) }
+        }
+    }
+
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8]) func keepsWhatWasFilledIn(format: PixelFormat) throws {
         let buffer = try PixelBuffer.make(format, width: 5, height: 3) { UInt8($0 * 40 + $1 * 10 + $2) }
         #expect(buffer.format == format)
