@@ -109,6 +109,20 @@ let package = Package(
             path: "Tests/TestSupport",
             exclude: ["Fixtures"]
         ),
+        .target(
+            name: "Conformance",
+            dependencies: ["TintypeCoding", "TintypeImage", "TestSupport", "CCrypto"],
+            path: "Tests/Conformance"
+        ),
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: ["Conformance", "TintypeCoding", "TintypeImage", "TestSupport"]
+        ),
+        .executableTarget(
+            name: "TintypeConformance",
+            dependencies: ["Conformance"],
+            path: "Benchmarks/TintypeConformance"
+        ),
         .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage", "TestSupport"]),
         .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),
         .testTarget(

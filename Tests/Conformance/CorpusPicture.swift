@@ -1,27 +1,43 @@
-import FoundationEssentials
+public import FoundationEssentials
 import Glibc
 import TestSupport
-import Testing
 
 /// One line of the corpus manifest; the corpus' own README explains the columns.
-struct CorpusPicture: Sendable, CustomTestStringConvertible {
-    let path: String
-    let format: String
-    let expectation: String
+public struct CorpusPicture: Sendable, CustomStringConvertible {
+    /// The path within the corpus.
+    public let path: String
+    /// The format, as the manifest names it.
+    public let format: String
+    /// What is to come of it: `ok`, `error`, `partial`, `either`, `any` or `limit`.
+    public let expectation: String
     /// As stored.
-    let size: (width: Int, height: Int)?
+    public let size: (width: Int, height: Int)?
     /// Upright.
-    let displayedSize: (width: Int, height: Int)?
-    let frameCount: Int?
-    let loopCount: Int?
-    let orientation: Int?
-    let hasAlpha: Bool?
-    let hasProfile: Bool?
-    let isExact: Bool
-    let digest: String
-    let mean: [Double]
-    let thumbnail: [UInt8]
-    let reference: String
+    public let displayedSize: (width: Int, height: Int)?
+    /// The frames of an animation.
+    public let frameCount: Int?
+    /// The loop count as stored.
+    public let loopCount: Int?
+    /// The EXIF orientation, whatever it says.
+    public let orientation: Int?
+    /// Whether a pixel of the first frame is not opaque.
+    public let hasAlpha: Bool?
+    /// Whether there is a colour profile.
+    public let hasProfile: Bool?
+    /// Whether every sample must be as the reference has it.
+    public let isExact: Bool
+    /// The SHA-256 of the stored RGBA pixels of frame 0.
+    public let digest: String
+    /// The same with the colours of clear pixels set to 0.
+    public let visibleDigest: String
+    /// The bits of a stored sample.
+    public let bitDepth: Int?
+    /// The mean of red, green and blue times alpha.
+    public let mean: [Double]
+    /// The means of 16 by 16 cells.
+    public let thumbnail: [UInt8]
+    /// What made the reference.
+    public let reference: String
 
     init?(_ columns: [Data]) {
         guard columns.count >= 22 else { return nil }
@@ -38,20 +54,22 @@ struct CorpusPicture: Sendable, CustomTestStringConvertible {
         self.hasProfile = Self.flag(texts[12])
         self.isExact = texts[15] == "exact"
         self.digest = texts[16]
+        self.visibleDigest = texts[17]
+        self.bitDepth = Int(texts[13])
         self.mean = texts[19].split(separator: ",").compactMap { Double($0) }
         self.thumbnail = Self.bytes(columns[20])
         self.reference = texts[21]
     }
 
-    var folder: String { String(self.path.prefix { $0 != "/" }) }
+    /// The folder of the corpus that it is in.
+    public var folder: String { String(self.path.prefix { $0 != "/" }) }
 
-    var testDescription: String { self.path }
+    public var description: String { self.path }
 
     /// The encoded bytes.
-    var data: Data {
+    public var data: Data {
         get throws {
-            let folder = try #require(Fixtures.corpus)
-            let file = folder.appending(path: self.path)
+            let file = try Corpus.url(of: self.path)
             // Foundation leaks its buffer when it reads an empty file.
             var status = stat()
             stat(file.path, &status)
