@@ -46,8 +46,8 @@ struct GIFCodeReader: ~Copyable {
     /// Where the output goes on after writing pixels: behind all strings of a full table.
     private var tableEnd = 0
 
-    /// Whether a code size is one that indices of 8 bits can have.
-    static func supports(minimumCodeSize: Int) -> Bool { (1...8).contains(minimumCodeSize) }
+    /// Whether codes can be read that begin with a size; 8 is enough for all indices, but more is met.
+    static func supports(minimumCodeSize: Int) -> Bool { (1..<self.maximumCodeSize).contains(minimumCodeSize) }
 
     /// The memory that reading an image of some pixels takes, about.
     static func byteCount(pixelCount: Int) -> Int {
@@ -56,7 +56,7 @@ struct GIFCodeReader: ~Copyable {
 
     /// Prepares to read an image; `minimumCodeSize` is one that is supported.
     init(minimumCodeSize: Int, pixelCount: Int) {
-        let size = min(max(1, minimumCodeSize), 8)
+        let size = min(max(1, minimumCodeSize), Self.maximumCodeSize - 1)
         self.windowEnd = 256 + min(max(0, pixelCount), Self.maximumTableOutput) + Self.portion
         self.window = .allocate(
             byteCount: self.windowEnd + Self.maximumLength + 2 * Self.pieceSize,
@@ -67,7 +67,7 @@ struct GIFCodeReader: ~Copyable {
         self.codeSize = size + 1
         self.limit = self.clearCode + 1
         for index in 0..<256 { self.window.storeBytes(of: UInt8(index), toByteOffset: index, as: UInt8.self) }
-        for code in 0..<self.clearCode { self.entries[code] = UInt64(code) << 16 | 1 }
+        for code in 0..<self.clearCode { self.entries[code] = UInt64(code & 0xFF) << 16 | 1 }
         // No length marks the two codes that name no string.
         self.entries[self.clearCode] = 0
         self.entries[self.clearCode + 1] = 0

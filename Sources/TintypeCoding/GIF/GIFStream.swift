@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeImage
 
 /// The blocks of a GIF, pixels left out; goes on where it stopped when more bytes are there.
 ///
