@@ -38,6 +38,11 @@ final class GIFCanvas {
         return self.decoder.missingPixelCount < before
     }
 
+    /// Throws when the codes that were read make no sense.
+    func checkCodes() throws(CodingError) {
+        if self.decoder.progress == .isDamaged { try self.decoder.check() }
+    }
+
     /// Decodes what is left, after the last byte; whether no pixel is missing.
     func finish(with data: Data, allowsTruncated: Bool) throws -> Bool {
         try self.decoder.advance(through: data, isAll: true)

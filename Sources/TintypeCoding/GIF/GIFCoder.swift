@@ -47,7 +47,16 @@ public struct GIFCoder: ImageCoder {
     }
 
     public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
-        throw CodingError(code: .encodingFailed, message: "Not yet.", format: .gif)
+        try GIFEncoder.encode([.init(image: image, milliseconds: 0)], loopCount: nil, options: options)
+    }
+
+    /// Writes each frame as the rectangle that changes, with delays in 1/100 s, at least two.
+    public func encode(
+        _ animation: AnimationContent,
+        as format: ImageFormat,
+        options: EncodeOptions
+    ) throws -> Data {
+        try GIFEncoder.encode(animation.frames, loopCount: animation.loopCount, options: options)
     }
 }
 

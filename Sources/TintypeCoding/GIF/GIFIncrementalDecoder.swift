@@ -32,7 +32,9 @@ final class GIFIncrementalDecoder: IncrementalDecoder {
             }
             if !self.stream.frames.isEmpty { self.header = header }
         }
-        if try self.canvas?.advance(through: self.data) == true { self.hasNews = true }
+        guard let canvas else { return }
+        if try canvas.advance(through: self.data) { self.hasNews = true }
+        if !self.options.allowsTruncated { try canvas.checkCodes() }
     }
 
     func preview() throws -> Image? {
