@@ -38,6 +38,13 @@ enum GIFSamples {
         }
     }
 
+    /// Files that the fuzzer found, kept beside the tests.
+    static let crashes: [URL] = {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Crashes")
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.filter { $0.hasPrefix("gif-") }.sorted().map { folder.appending(path: $0) }
+    }()
+
     static let animations: [Animation] = [
         Self.random("few colours", colors: 20, transparency: 0, loopCount: 0),
         Self.random("few colours, transparent", colors: 20, transparency: 4, loopCount: 3),
@@ -56,7 +63,9 @@ enum GIFSamples {
             name: "all goes away and comes back",
             width: 2,
             loopCount: 0,
-            frames: [[1, 2, 3, 4], [0, 0, 0, 0], [1, 0, 0, 4], [1, 2, 3, 4]].map { $0.map { $0 == 0 ? 0 : Self.color($0) } }
+            frames: [[1, 2, 3, 4], [0, 0, 0, 0], [1, 0, 0, 4], [1, 2, 3, 4]].map {
+                $0.map { $0 == 0 ? 0 : Self.color($0) }
+            }
         ),
     ]
 

@@ -65,7 +65,10 @@ struct ColorQuantizer {
     /// The mean of some pixels.
     private static func pixel(_ sum: SIMD4<Double>) -> UInt32 {
         guard sum.w > 0 else { return 0xFF00_0000 }
-        let mean = (sum / sum.w).rounded(.toNearestOrAwayFromZero).clamped(lowerBound: .zero, upperBound: .init(repeating: 255))
+        let mean = (sum / sum.w).rounded(.toNearestOrAwayFromZero).clamped(
+            lowerBound: .zero,
+            upperBound: .init(repeating: 255)
+        )
         return 0xFF00_0000 | UInt32(mean.z) << 16 | UInt32(mean.y) << 8 | UInt32(mean.x)
     }
 }

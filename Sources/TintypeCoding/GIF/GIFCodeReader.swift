@@ -21,7 +21,7 @@ struct GIFCodeReader: ~Copyable {
     private static let entryCount = 1 << 12
     /// The longest string: it grows by one index with each code.
     private static let maximumLength = 1 << 12
-    /// The output from a clear code until the table is full, at most: strings of 1, 2, 3, ... indices.
+    /// The output from a clear code until the table is full, at most: each string is longer by one index.
     private static let maximumTableOutput = entryCount * (maximumLength + 1) / 2
     /// What is collected before it is written as pixels, once the table is full.
     private static let portion = 1 << 14
@@ -166,7 +166,8 @@ struct GIFCodeReader: ~Copyable {
                 }
                 if limit < Self.entryCount {
                     limit &+= 1
-                    entries[limit] = UInt64(truncatingIfNeeded: position) &<< 16 | UInt64(truncatingIfNeeded: length &+ 1)
+                    entries[limit] =
+                        UInt64(truncatingIfNeeded: position) &<< 16 | UInt64(truncatingIfNeeded: length &+ 1)
                     if limit > Int(truncatingIfNeeded: mask) {
                         if codeSize < Self.maximumCodeSize {
                             codeSize &+= 1

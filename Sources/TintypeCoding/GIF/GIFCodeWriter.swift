@@ -21,9 +21,9 @@ struct GIFCodeWriter {
         self.nextCode = (1 << minimumCodeSize) + 2
     }
 
-    /// The image data of `indices`: the first code size, the blocks of codes, the end.
+    /// The image data of `indices`, which have `minimumCodeSize` bits, at least 2.
     ///
-    /// - Parameter minimumCodeSize: The bits of an index, at least 2.
+    /// It is the first code size, the blocks of codes, the end.
     static func imageData(_ indices: [UInt8], minimumCodeSize: Int) -> [UInt8] {
         var writer = GIFCodeWriter(minimumCodeSize: minimumCodeSize)
         writer.write(indices)

@@ -2,7 +2,9 @@ import FoundationEssentials
 
 /// The colours of an image as pixels: red in the lowest byte, then green, blue and alpha.
 struct GIFPalette: Sendable {
-    /// 256 pixels. What the file leaves out is black, and the transparent one is all zero.
+    /// 256 pixels.
+    ///
+    /// What the file leaves out is black, and the transparent one is all zero.
     let pixels: [UInt32]
 
     /// Reads a colour table; what is missing of it is black.

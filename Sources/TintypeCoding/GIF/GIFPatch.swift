@@ -18,7 +18,7 @@ struct GIFPatch {
         max(0, Int.bitWidth - max(1, entryCount - 1).leadingZeroBitCount - 1)
     }
 
-    /// Finds the palette of a part and writes its pixels with it.
+    /// Finds the palette of a part and writes its pixels with it; `nil` when that can't be exact and must be.
     ///
     /// - Parameters:
     ///   - pixels: What is to be drawn; zero where nothing is.
@@ -27,7 +27,6 @@ struct GIFPatch {
     ///   - maximumColorCount: The most entries of a palette, 2 to 256.
     ///   - isDithered: Whether colours that are missing are mixed.
     ///   - mustBeExact: Whether only a palette that holds all colours will do.
-    /// - Returns: `nil` when the colours are too many to be exact.
     /// - Throws: `CancellationError`.
     init?(
         _ pixels: [UInt32],

@@ -4,7 +4,7 @@ import TintypeImage
 ///
 /// Rows and columns that do not lie on the target are passed over. The target must outlive the writer.
 struct GIFRowWriter: ~Copyable {
-    /// The rows of the four passes of an interlaced image. Source: GIF89a, appendix E.
+    /// Where the four passes of an interlaced image begin (GIF89a, appendix E).
     private static let passStarts = [0, 4, 2, 1]
     private static let passSteps = [8, 8, 4, 2]
 
