@@ -41,7 +41,7 @@ public final class PixelBuffer: Sendable {
 
     /// Allocates a buffer and lets `fill` write its pixels, without zeroing them first.
     ///
-    /// `fill` must write every byte of every row that is not padding.
+    /// `fill` must write every byte of every row that is not padding; padding is zeroed after it.
     package init(
         _ layout: PixelLayout,
         fillingUnsafely fill: (UnsafeMutableRawBufferPointer) throws -> Void
@@ -55,7 +55,9 @@ public final class PixelBuffer: Sendable {
             )
         }
         do {
-            try fill(UnsafeMutableRawBufferPointer(start: base, count: layout.byteCount))
+            let bytes = UnsafeMutableRawBufferPointer(start: base, count: layout.byteCount)
+            try fill(bytes)
+            layout.clearPadding(of: bytes)
         } catch {
             free(base)
             throw error

@@ -4,7 +4,7 @@ import TintypeCoding
 import TintypeImage
 
 /// Decodes real files and compares with what reference decoders made of them.
-@Suite(.enabled(if: Corpus.isPresent)) struct CorpusDecodingTests {
+@Suite(.enabled(if: Corpus.isRead)) struct CorpusDecodingTests {
     private let registry = CoderRegistry()
 
     @Test(arguments: Corpus.pictures(in: "jpeg")) func jpeg(_ picture: CorpusPicture) throws { try self.check(picture) }
