@@ -102,6 +102,9 @@ let package = Package(
             path: "Benchmarks/TintypeDemo"
         ),
 
+        // Fuzzers
+        .executableTarget(name: "FuzzGIF", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/GIF"),
+
         // Tests
         .target(
             name: "TestSupport",
