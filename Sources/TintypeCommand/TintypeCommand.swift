@@ -17,12 +17,15 @@ struct TintypeCommand {
         [LoadCommand.self, InfoCommand.self, DecodeCommand.self, CacheCommand.self, PrefetchCommand.self]
     }
 
-    static func main() async {
+    static func main() {
         let interrupt = Interrupt()
-        let work = Task(name: "command") { await self.run(Array(CommandLine.arguments.dropFirst())) }
-        interrupt.onSignal { work.cancel() }
-        let code = await work.value
-        exit(interrupt.hasFired ? Exit.interrupted : code)
+        let work = Task(name: "command") { @concurrent in await self.run(Array(CommandLine.arguments.dropFirst())) }
+        Task(name: "exit") { @concurrent in
+            let code = await work.value
+            // As shells do: 128 and the number of the signal.
+            exit(interrupt.signal.map { 128 + $0 } ?? code)
+        }
+        interrupt.wait { work.cancel() }
     }
 
     private static func run(_ arguments: [String]) async -> CInt {
