@@ -54,17 +54,19 @@ struct LoadCommand: Subcommand {
         // Several load at once; results are printed in the order of the inputs.
         try await withThrowingTaskGroup(of: (Int, LoadResult).self) { group in
             var results: [Int: LoadResult] = [:]
+            var ended = 0
             var printed = 0
             var succeeded = true
             var warnings: Set<String> = []
             var next = 0
             while printed < self.inputs.count {
-                while next < self.inputs.count, next - printed < Self.concurrency {
+                while next < self.inputs.count, next - ended < Self.concurrency {
                     let index = next
                     group.addTask { (index, try await job.run(self.inputs[index], index: index)) }
                     next += 1
                 }
                 guard let (index, result) = try await group.next() else { break }
+                ended += 1
                 results[index] = result
                 while let result = results.removeValue(forKey: printed) {
                     if let warning = result.warning, warnings.insert(warning).inserted {
