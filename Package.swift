@@ -145,7 +145,10 @@ let package = Package(
             dependencies: ["TintypeDownloading", "TintypeConcurrency", "TestSupport"]
         ),
         .testTarget(name: "TintypeTests", dependencies: ["Tintype", "TestSupport"]),
-        .testTarget(name: "TintypeCommandTests", dependencies: ["TintypeCommand", "Tintype", "TestSupport"]),
+        .testTarget(
+            name: "TintypeCommandTests",
+            dependencies: ["TintypeCommand", "Tintype", "TintypeConcurrency", "TintypeImage", "TestSupport"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
