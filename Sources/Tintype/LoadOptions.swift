@@ -25,6 +25,9 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     /// Hands out the encoded bytes with the picture, as ``ImageResponse/data``.
     public static let keepData = LoadOptions(rawValue: 1 << 7)
 
+    /// Keeps the stored samples and hands out their profile with the picture, instead of converting to sRGB.
+    public static let keepColorProfile = LoadOptions(rawValue: 1 << 8)
+
     /// The options that change what the pixels are: a part of the picture's key.
-    static let decoding: LoadOptions = [.allowTruncated]
+    static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]
 }

@@ -18,6 +18,8 @@ extension LoaderActor {
         public var limits: DecodingLimits
         /// The coders to ask; by default all of this library.
         public var coders: CoderRegistry
+        /// The bytes of decoded frames of animations that are kept; default 64 MiB.
+        public var framePoolByteLimit: Int
         /// The pictures that are worked on at once; default one for each core.
         public var laneCount: Int
         /// The bytes of pixels that all decodes may hold together; default a quarter of the memory that the
@@ -33,6 +35,7 @@ extension LoaderActor {
             self.downloads = DownloadActor.Configuration()
             self.limits = DecodingLimits()
             self.coders = CoderRegistry()
+            self.framePoolByteLimit = 64 << 20
             self.laneCount = ProcessInfo.processInfo.activeProcessorCount
             self.decodingMemory = MemoryBudget().byteCount / 4
         }

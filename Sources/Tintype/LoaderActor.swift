@@ -21,6 +21,8 @@ public actor LoaderActor {
     public nonisolated let downloads: DownloadActor
 
     private nonisolated let memory: MemoryCache
+    /// The frames of all animations that this loader opened.
+    nonisolated let framePool: FramePool
     private nonisolated let sources: SourcePipeline
     nonisolated let decoding: DecodePipeline
     private nonisolated let imageLoads = Coalescer<FlightKey, ImageResponse, TransferProgress>()
@@ -40,6 +42,7 @@ public actor LoaderActor {
         let disk = configuration.disk.map { DiskCache($0) }
         let downloads = DownloadActor(configuration: configuration.downloads)
         self.memory = memory
+        self.framePool = FramePool(byteLimit: configuration.framePoolByteLimit)
         self.cache = CacheActor(memory: memory, disk: disk)
         self.downloads = downloads
         self.sources = SourcePipeline(

@@ -17,11 +17,19 @@ enum RequestKeys {
         return CacheKey(text)
     }
 
-    static func picture(source: CacheKey, thumbnail: Resize?, options: LoadOptions) -> CacheKey {
+    static func picture(
+        source: CacheKey,
+        thumbnail: Resize?,
+        scaleDownLimit: Int?,
+        options: LoadOptions
+    ) -> CacheKey {
         let decoding = options.intersection(.decoding)
-        guard thumbnail != nil || !decoding.isEmpty else { return source }
+        guard thumbnail != nil || scaleDownLimit != nil || !decoding.isEmpty else { return source }
         var text = source.text + "\n"
         if decoding.contains(.allowTruncated) { text += "|truncated" }
+        if decoding.contains(.keepColorProfile) { text += "|profile" }
+        // A thumbnail has its size whatever the limit is.
+        if thumbnail == nil, let scaleDownLimit { text += "|limit(\(scaleDownLimit))" }
         if let thumbnail { text += "|\(thumbnail.key)" }
         return CacheKey(text)
     }

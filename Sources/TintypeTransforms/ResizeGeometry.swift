@@ -55,6 +55,24 @@ public struct ResizeGeometry: Sendable, Hashable {
         )
     }
 
+    /// The geometry that brings a source of `width` by `height` within a limit of pixel bytes, four
+    /// for each; `nil` when it is within.
+    ///
+    /// The side factor is the square root of the area ratio, so that a limit of 60 MiB gives 60 MiB.
+    public init?(pixelByteLimit: Int, width: Int, height: Int) {
+        let pixelLimit = Double(max(4, pixelByteLimit) / 4)
+        let factor = (pixelLimit / (Double(width) * Double(height))).squareRoot()
+        guard width > 0, height > 0, factor < 1 else { return nil }
+        self.init(
+            left: 0,
+            top: 0,
+            sourceWidth: Double(width),
+            sourceHeight: Double(height),
+            width: max(1, Int((Double(width) * factor).rounded(.down))),
+            height: max(1, Int((Double(height) * factor).rounded(.down)))
+        )
+    }
+
     private init(left: Double, top: Double, sourceWidth: Double, sourceHeight: Double, width: Int, height: Int) {
         self.left = left
         self.top = top

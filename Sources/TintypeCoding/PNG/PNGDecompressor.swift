@@ -40,7 +40,7 @@ struct PNGDecompressor: ~Copyable {
         let (format, code) = Self.output(for: png)
         let layout = try PixelLayout(format: format, width: header.pixelWidth, height: header.pixelHeight)
         let flags = SPNG_DECODE_PROGRESSIVE.rawValue | (png.hasAlpha ? SPNG_DECODE_TRNS.rawValue : 0)
-        self.maskTransparentColor(bitDepth: png.bitDepth)
+        try self.maskTransparentColor(bitDepth: png.bitDepth)
         let start = spng_decode_image(self.context, nil, 0, CInt(code.rawValue), CInt(flags))
         guard start == 0 else { throw Self.error(start) }
         let buffer = try PixelBuffer(
@@ -56,9 +56,12 @@ struct PNGDecompressor: ~Copyable {
     /// Clears the bits of the transparent colour that lie above the bit depth.
     ///
     /// The specification leaves them out; libspng compares them (libspng issue 48).
-    private borrowing func maskTransparentColor(bitDepth: Int) {
+    private borrowing func maskTransparentColor(bitDepth: Int) throws {
         var color = spng_trns()
-        guard bitDepth < 16, spng_get_trns(self.context, &color) == 0 else { return }
+        let code = spng_get_trns(self.context, &color)
+        if code == CInt(SPNG_ECHUNKAVAIL.rawValue) { return }
+        guard code == 0 else { throw Self.error(code) }
+        guard bitDepth < 16 else { return }
         let mask = UInt16(1) << bitDepth - 1
         color.gray &= mask
         color.red &= mask

@@ -32,6 +32,8 @@ public struct WebPCoder: ImageCoder {
     }
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
+        // The last bytes may hold nothing that the decoder still needs, but then the file was cut all the same.
+        guard options.allowsTruncated || WebPHeader(data).isComplete else { throw CodingError.truncated(.webp) }
         let pixels = try data.withUnsafeBytes { bytes in
             if header.animation.durations.isEmpty {
                 try WebPDecompressor().decompress(bytes, header: header, options: options)

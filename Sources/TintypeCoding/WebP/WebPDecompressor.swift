@@ -42,14 +42,18 @@ struct WebPDecompressor {
         allowsTruncated: Bool
     ) throws {
         let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        guard let decoder = WebPIDecode(nil, 0, &config) else { throw CodingError.outOfMemory(.webp) }
-        defer { WebPIDelete(decoder) }
-        var status = VP8_STATUS_SUSPENDED
-        var end = 0
-        while status == VP8_STATUS_SUSPENDED, end < bytes.count {
-            try Task.checkCancellation()
-            end = min(end + Self.step, bytes.count)
-            status = WebPIUpdate(decoder, start, end)
+        // The decoder keeps the address of the configuration as long as it lives.
+        let status = try withUnsafeMutablePointer(to: &config) { config in
+            guard let decoder = WebPIDecode(nil, 0, config) else { throw CodingError.outOfMemory(.webp) }
+            defer { WebPIDelete(decoder) }
+            var status = VP8_STATUS_SUSPENDED
+            var end = 0
+            while status == VP8_STATUS_SUSPENDED, end < bytes.count {
+                try Task.checkCancellation()
+                end = min(end + Self.step, bytes.count)
+                status = WebPIUpdate(decoder, start, end)
+            }
+            return status
         }
         if status == VP8_STATUS_OK || (allowsTruncated && status == VP8_STATUS_SUSPENDED) { return }
         throw WebPCoder.error(status)

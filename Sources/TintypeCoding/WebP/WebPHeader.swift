@@ -9,9 +9,12 @@ struct WebPHeader {
     private(set) var colorProfile: Data?
     /// How the frames are shown; a still picture's otherwise.
     private(set) var animation = AnimationTiming()
+    /// Whether the bytes go as far as the file says.
+    let isComplete: Bool
 
     /// Reads the chunk list of `data`; a broken list ends it early, the decoder finds out.
     init(_ data: Data) {
+        self.isComplete = data.uint32(at: 4, .little).map { $0 + 8 <= data.count } ?? false
         var timing = AnimationTiming()
         var isAnimated = false
         var offset = 12

@@ -31,7 +31,8 @@ struct DecodeCommand: Subcommand {
         self.target = target
         self.options = DecodeOptions(
             allowsTruncated: arguments.has("--allow-truncated"),
-            frame: try arguments.number("--frame", in: 0...Int.max) ?? 0
+            frame: try arguments.number("--frame", in: 0...Int.max) ?? 0,
+            color: arguments.has("--ignore-profile") ? .ignore : .convert(.relativeColorimetric)
         )
         self.ignoresOrientation = arguments.has("--ignore-orientation")
     }
@@ -44,7 +45,7 @@ struct DecodeCommand: Subcommand {
             let data = try await loader.data(for: ImageRequest(url: URL(filePath: self.path)))
             let decoder = try ImageDecoder(data, registry: configuration.coders, limits: self.options.limits)
             let stored = try decoder.decodeStored(options: self.options).image
-            let image = self.ignoresOrientation ? stored : try stored.upright()
+            let image = try decoder.finish(stored, options: self.options, turnsUpright: !self.ignoresOrientation)
             try OutputFile.write(Self.rgba(image.pixels), to: self.target)
             Output.standard.line("\(image.width)x\(image.height)")
             return true

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TestSupport
 import Testing
 
 /// One line of the corpus manifest; the corpus' own README explains the columns.
@@ -48,7 +49,7 @@ struct CorpusPicture: Sendable, CustomTestStringConvertible {
     /// The encoded bytes.
     var data: Data {
         get throws {
-            let folder = try #require(Corpus.folder)
+            let folder = try #require(Fixtures.corpus)
             return try Data(contentsOf: folder.appending(path: self.path))
         }
     }

@@ -1,0 +1,42 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeImage
+
+@Suite(.timeLimit(.minutes(1))) struct CancellationTests {
+    /// The coder itself is asked, so that the check before it does not answer.
+    @Test(arguments: [ImageFormat.png, .webp]) func aDecodeStopsInside(format: ImageFormat) async throws {
+        let data = try SampleFiles.smooth(format)
+        await Self.expectCancellation {
+            let coder = try SampleFiles.registry.coder(decoding: data)
+            _ = try coder.decode(data, header: try coder.header(of: data), options: DecodeOptions())
+        }
+    }
+
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func aCancelledTaskDecodesNothing(
+        format: ImageFormat
+    ) async throws {
+        let data = try SampleFiles.smooth(format)
+        await Self.expectCancellation { _ = try SampleFiles.decode(data) }
+    }
+
+    @Test(arguments: [ImageFormat.png, .webp]) func anEncodeStopsInside(format: ImageFormat) async throws {
+        let pixels = try PixelBuffer.smooth(.rgb8, width: 100, height: 100)
+        await Self.expectCancellation { _ = try SampleFiles.encode(pixels, as: format) }
+    }
+
+    @Test func flatteningStopsInside() async throws {
+        let pixels = try PixelBuffer.smooth(.rgba8, width: 100, height: 100)
+        await Self.expectCancellation { _ = try SampleFiles.encode(pixels, as: .jpeg) }
+    }
+
+    /// The error is `CancellationError` itself, never wrapped.
+    private static func expectCancellation(of work: @escaping @Sendable () throws -> Void) async {
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try work()
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+}

@@ -1,0 +1,126 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeConcurrency
+import TintypeImage
+
+@Suite struct CoderRegistryTests {
+    private let gif = Data("GIF89a and so on".utf8)
+
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func hasTheCodersOfTheLibrary(format: ImageFormat) throws {
+        let registry = CoderRegistry()
+        #expect(try registry.coder(encoding: format).encodableFormats.contains(format))
+        let data = try SampleFiles.smooth(format)
+        #expect(try registry.coder(decoding: data).decodableFormats.contains(format))
+    }
+
+    @Test func theLastRegisteredIsAskedFirst() throws {
+        let registry = CoderRegistry(coders: [])
+        for name in ["first", "second", "third"] {
+            registry.register(NamedCoder(name: name, formats: [.gif]))
+            #expect(try self.nameOfDecoder(in: registry) == name)
+            #expect((try registry.coder(encoding: .gif) as? NamedCoder)?.name == name)
+        }
+    }
+
+    @Test func codersOfOtherFormatsArePassedOver() throws {
+        let registry = CoderRegistry(coders: [NamedCoder(name: "gif", formats: [.gif])])
+        registry.register(NamedCoder(name: "tiff", formats: [.tiff]))
+        #expect(try self.nameOfDecoder(in: registry) == "gif")
+    }
+
+    @Test func aTokenTakesItsOwnRegistrationBack() throws {
+        let registry = CoderRegistry(coders: [])
+        let first = registry.register(NamedCoder(name: "first", formats: [.gif]))
+        let second = registry.register(NamedCoder(name: "second", formats: [.gif]))
+        #expect(first != second)
+        registry.unregister(second)
+        #expect(try self.nameOfDecoder(in: registry) == "first")
+        registry.unregister(second)
+        #expect(try self.nameOfDecoder(in: registry) == "first")
+        registry.unregister(first)
+        #expect(throws: CodingError.self) { try registry.coder(decoding: self.gif) }
+    }
+
+    @Test(arguments: [
+        ("GIF89a..........", ImageFormat.gif), ("%PDF-1.7", .pdf), ("8BPS....", .psd),
+        ("\0\0\0\u{18}ftypavif\0\0\0\0mif1", .avif), ("<svg xmlns=''/>", .svg),
+    ])
+    func anUnreadableFormatIsNamed(text: String, format: ImageFormat) {
+        let registry = CoderRegistry(coders: [])
+        let error = #expect(throws: CodingError.self) { try registry.coder(decoding: Data(text.utf8)) }
+        #expect(error?.code == .unsupportedFormat)
+        #expect(error?.format == format)
+        #expect(error?.message.contains(format.name) == true)
+        #expect(error?.description == "unsupportedFormat: \(error?.message ?? "")")
+    }
+
+    @Test(arguments: [ImageFormat.avif, .heif, .psd, .svg]) func aFormatThatNobodyWritesIsNamed(format: ImageFormat) {
+        let error = #expect(throws: CodingError.self) { try CoderRegistry().coder(encoding: format) }
+        #expect(error?.code == .unsupportedFormat)
+        #expect(error?.format == format)
+        #expect(error?.message.contains(format.name) == true)
+    }
+
+    @Test func aGivenCoderBypassesTheRegistryAndTheSignature() throws {
+        let coder = NamedCoder(name: "given", formats: [])
+        let decoder = try ImageDecoder(Data("no signature".utf8), registry: CoderRegistry(coders: []), coder: coder)
+        #expect((decoder.header.pixelWidth, decoder.header.pixelHeight) == (5, 4))
+        let image = try decoder.decode()
+        #expect((image.width, image.height) == (4, 5))
+        #expect(image.orientation == .up)
+    }
+
+    @Test func theHeaderOfAGivenCoderIsHeldToTheLimits() {
+        let coder = NamedCoder(name: "given", formats: [])
+        let error = #expect(throws: CodingError.self) {
+            try ImageDecoder(Data([1]), registry: CoderRegistry(), coder: coder, limits: .init(maximumPixels: 19))
+        }
+        #expect(error?.code == .tooManyPixels)
+    }
+
+    @Test func canBeChangedWhileItIsAsked() async throws {
+        let registry = CoderRegistry()
+        let data = try SampleFiles.smooth(.png)
+        try await withThrowingTaskGroup { group in
+            for index in 0..<50 {
+                group.addTask {
+                    let token = registry.register(NamedCoder(name: "\(index)", formats: [.gif]))
+                    _ = try registry.coder(decoding: data)
+                    registry.unregister(token)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(throws: CodingError.self) { try CoderRegistry(coders: []).coder(encoding: .gif) }
+    }
+
+    private func nameOfDecoder(in registry: CoderRegistry) throws -> String? {
+        (try registry.coder(decoding: self.gif) as? NamedCoder)?.name
+    }
+}
+
+/// A coder whose pictures are five by four pixels, stored on their side.
+private struct NamedCoder: ImageCoder {
+    let name: String
+    let formats: Set<ImageFormat>
+
+    var decodableFormats: Set<ImageFormat> { self.formats }
+    var encodableFormats: Set<ImageFormat> { self.formats }
+
+    func header(of data: Data) throws(CodingError) -> ImageHeader {
+        var header = ImageHeader(format: .gif, pixelWidth: 5, pixelHeight: 4)
+        header.orientation = .right
+        return header
+    }
+
+    func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
+        let pixels = try PixelBuffer.smooth(.rgb8, width: header.pixelWidth, height: header.pixelHeight)
+        return DecodedImage(Image(pixels: pixels, orientation: header.orientation))
+    }
+
+    func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
+        Data(self.name.utf8)
+    }
+}

@@ -1,0 +1,76 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeImage
+
+/// Bytes that are no picture, and pictures whose bytes were changed: errors at most, never a crash.
+@Suite(.timeLimit(.minutes(2))) struct DamageTests {
+    private static let limits = DecodingLimits(maximumPixels: 10_000)
+
+    @Test(arguments: [
+        ("", "no bytes"), ("\u{7F}", "no known signature"), ("<!DOCTYPE html><p>Not found", "HTML page"),
+        ("  \n<HTML><body>", "HTML page"), ("{\"error\": 404}", "JSON"), (" [1, 2]", "JSON"),
+        ("plain text", "no known signature"),
+    ])
+    func whatIsNoPictureIsNamed(text: String, reason: String) {
+        let error = #expect(throws: CodingError.self) { try SampleFiles.decode(Data(text.utf8)) }
+        #expect(error?.code == .notAnImage)
+        #expect(error?.message.contains(reason) == true)
+    }
+
+    @Test(arguments: 0...255) func oneByteIsNoPicture(byte: UInt8) {
+        let error = #expect(throws: CodingError.self) { try SampleFiles.decode(Data([byte])) }
+        #expect(error?.code == .notAnImage)
+    }
+
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func codersRefuseWhatIsNotTheirs(format: ImageFormat) throws {
+        let coder = try SampleFiles.registry.coder(encoding: format)
+        for other in [Data(), Data([0]), Data("<html>".utf8), try SampleFiles.smooth(format == .png ? .jpeg : .png)] {
+            #expect(throws: CodingError.self) { try coder.header(of: other) }
+        }
+    }
+
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp], [PixelFormat.gray8, .rgb8, .rgba8])
+    func changedBytesNeverCrash(format: ImageFormat, pixelFormat: PixelFormat) throws {
+        let original = try SampleFiles.encode(try .noise(pixelFormat, width: 17, height: 13), as: format)
+        var generator = SeededGenerator(seed: 11)
+        for round in 0..<1_000 {
+            var data = original
+            for _ in 0...round % 4 {
+                data[Int.random(in: 0..<data.count, using: &generator)] = .random(in: 0...255, using: &generator)
+            }
+            if round % 5 == 0 { data = data.prefix(Int.random(in: 0...data.count, using: &generator)) }
+            try Self.decode(data, allowsTruncated: round % 2 == 0)
+        }
+    }
+
+    /// With right checksums damage reaches the library's inflate and filters.
+    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8])
+    func changedChunksOfAPNGNeverCrash(pixelFormat: PixelFormat) throws {
+        let original = PNGFile(try SampleFiles.encode(try .noise(pixelFormat, width: 17, height: 13), as: .png))
+        var generator = SeededGenerator(seed: 12)
+        for round in 0..<1_000 {
+            var file = original
+            // Mostly the pixels, sometimes the header.
+            let index = round % 4 == 0 ? 0 : 1
+            let position = Int.random(in: 0..<file.chunks[index].body.count, using: &generator)
+            file.chunks[index].body[position] = .random(in: 0...255, using: &generator)
+            if round % 3 == 0 { file.insert(["tRNS", "PLTE", "iCCP", "eXIf", "acTL"][round % 5], [0, 1, 2, 3, 4, 5]) }
+            try Self.decode(file.data, allowsTruncated: round % 2 == 0)
+        }
+    }
+
+    /// Decodes without asking for success; what comes out is whole.
+    private static func decode(_ data: Data, allowsTruncated: Bool) throws {
+        do {
+            let decoder = try ImageDecoder(data, registry: SampleFiles.registry, limits: self.limits)
+            let image = try decoder.decode(
+                options: DecodeOptions(limits: self.limits, allowsTruncated: allowsTruncated)
+            )
+            #expect((image.width, image.height) == decoder.header.uprightSize)
+        } catch let error as CodingError {
+            #expect(!error.message.isEmpty)
+        }
+    }
+}

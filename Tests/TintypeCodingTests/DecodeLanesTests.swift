@@ -1,0 +1,121 @@
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeConcurrency
+
+@Suite(.timeLimit(.minutes(1))) struct DecodeLanesTests {
+    @Test(arguments: [1, 2, 4]) func workRunsOnLaneThreads(lanes: Int) async throws {
+        let decodeLanes = DecodeLanes(count: lanes)
+        let names = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<100 { group.addTask { try await decodeLanes.run { ThisProcess.threadName } } }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(names.isSubset(of: Set((0..<lanes).map { "tintype-code-\($0)" })))
+        #expect(!ThisProcess.threadName.hasPrefix("tintype-code"))
+    }
+
+    @Test(arguments: [1, 2, 3]) func atMostOnePieceRunsOnALane(lanes: Int) async throws {
+        let decodeLanes = DecodeLanes(count: lanes)
+        let running = Locked((now: 0, most: 0))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<200 {
+                group.addTask { @Sendable in
+                    try await decodeLanes.run {
+                        running.withLock {
+                            $0.now += 1
+                            $0.most = max($0.most, $0.now)
+                        }
+                        _ = ThisProcess.threadName
+                        running.withLock { $0.now -= 1 }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(running.withLock { $0.most } <= lanes)
+    }
+
+    /// Each piece waits for the others: they end only if each has a lane of its own.
+    @Test(arguments: [2, 3]) func workSpreadsOverTheLanes(lanes: Int) async throws {
+        let decodeLanes = DecodeLanes(count: lanes)
+        for _ in 0..<5 {
+            let names = Locked<Set<String>>([])
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<lanes {
+                    group.addTask { @Sendable in
+                        try await decodeLanes.run {
+                            names.withLock { _ = $0.insert(ThisProcess.threadName) }
+                            while names.withLock({ $0.count }) < lanes { yieldThread() }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(names.withLock { $0.count } == lanes)
+        }
+    }
+
+    @Test(arguments: [0, -3]) func thereIsAlwaysALane(count: Int) async throws {
+        #expect(try await DecodeLanes(count: count).run { ThisProcess.threadName } == "tintype-code-0")
+    }
+
+    @Test func queuedWorkThatIsCancelledNeverStarts() async throws {
+        let decodeLanes = DecodeLanes(count: 1)
+        let isReleased = Locked(false)
+        let started = Locked(0)
+        let blocker = Task { @Sendable in
+            try await decodeLanes.run {
+                started.withLock { $0 += 1 }
+                while !isReleased.withLock({ $0 }) { yieldThread() }
+            }
+        }
+        await until { started.withLock { $0 } == 1 }
+        // Immediate tasks have queued their work before they are cancelled here.
+        let queued = (0..<10).map { _ in
+            Task.immediate { @Sendable in
+                try await decodeLanes.run { started.withLock { $0 += 1 } }
+            }
+        }
+        for task in queued { task.cancel() }
+        isReleased.withLock { $0 = true }
+        try await blocker.value
+        for task in queued {
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        #expect(started.withLock { $0 } == 1)
+    }
+
+    @Test func anErrorOfTheWorkIsThrownAndTheLaneGoesOn() async throws {
+        let decodeLanes = DecodeLanes(count: 1)
+        await #expect(throws: CodingError.self) {
+            try await decodeLanes.run { throw CodingError(code: .corrupt, message: "It is damaged.") }
+        }
+        #expect(try await decodeLanes.run { 7 } == 7)
+    }
+
+    @Test func theTaskOfTheWorkIsTheCallers() async throws {
+        let decodeLanes = DecodeLanes(count: 1)
+        let isCancelled = Task {
+            try await decodeLanes.run {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return Task.isCancelled
+            }
+        }
+        #expect(try await isCancelled.value)
+        #expect(isCancelled.isCancelled)
+    }
+
+    /// In a process of its own, where no other test has lanes.
+    @Test func theThreadsEndWithTheLanes() async {
+        await #expect(processExitsWith: .success) {
+            for _ in 0..<20 {
+                let decodeLanes = DecodeLanes(count: 4)
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<16 { group.addTask { try await decodeLanes.run {} } }
+                    try await group.waitForAll()
+                }
+            }
+            await until { !ThisProcess.threadNames.contains { $0.hasPrefix("tintype-code") } }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeImage
+
+@Suite(.timeLimit(.minutes(1))) struct LimitTests {
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func aLongSideIsRefused(format: ImageFormat) throws {
+        let data = try SampleFiles.smooth(format, width: 60, height: 40)
+        let error = Self.refusal(of: data, DecodingLimits(maximumSide: 59))
+        #expect(error?.code == .sideTooLong)
+        #expect(error?.format == format)
+        #expect(error?.message.contains("60x40") == true)
+        #expect(error?.message.contains("59") == true)
+        #expect(error?.message.contains("maximumSide") == true)
+        #expect(Self.refusal(of: data, DecodingLimits(maximumSide: 60)) == nil)
+    }
+
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func tooManyPixelsAreRefused(format: ImageFormat) throws {
+        let data = try SampleFiles.smooth(format, width: 60, height: 40)
+        let error = Self.refusal(of: data, DecodingLimits(maximumPixels: 2_399))
+        #expect(error?.code == .tooManyPixels)
+        #expect(error?.format == format)
+        #expect(error?.message.contains("60x40") == true)
+        #expect(error?.message.contains("2399") == true)
+        #expect(error?.message.contains("maximumPixels") == true)
+        #expect(Self.refusal(of: data, DecodingLimits(maximumPixels: 2_400)) == nil)
+    }
+
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func tooManyBytesAreRefused(format: ImageFormat) throws {
+        let data = try SampleFiles.smooth(format)
+        let error = Self.refusal(of: data, DecodingLimits(maximumEncodedBytes: data.count - 1))
+        #expect(error?.code == .tooManyBytes)
+        #expect(error?.message.contains("\(data.count) ") == true)
+        #expect(error?.message.contains("\(data.count - 1)") == true)
+        #expect(error?.message.contains("maximumEncodedBytes") == true)
+        #expect(Self.refusal(of: data, DecodingLimits(maximumEncodedBytes: data.count)) == nil)
+    }
+
+    @Test func theDefaultsAreTheLoaders() {
+        let limits = DecodingLimits()
+        #expect(limits.maximumPixels == 100_000_000)
+        #expect(limits.maximumSide == 32_768)
+        #expect(limits.maximumEncodedBytes == 67_108_864)
+    }
+
+    @Test(arguments: [
+        (10_001, 10_000, CodingError.Code.tooManyPixels), (65_535, 65_535, .sideTooLong), (32_769, 1, .sideTooLong),
+        (1, 65_535, .sideTooLong),
+    ])
+    func theDefaultsRefuseHugePictures(width: Int, height: Int, code: CodingError.Code) throws {
+        #expect(Self.refusal(of: try SampleFiles.jpeg(declaring: width, height), DecodingLimits())?.code == code)
+        #expect(Self.refusal(of: PNGFile(declaring: width, height).data, DecodingLimits())?.code == code)
+    }
+
+    @Test func sidesWhoseProductOverflowsAreRefused() {
+        let limits = DecodingLimits(maximumPixels: .max, maximumSide: .max)
+        let side = Int(Int32.max)
+        // The product fits, but no layout does: an error all the same.
+        let data = PNGFile(declaring: side, side).data
+        #expect(throws: (any Error).self) { try SampleFiles.decode(data, DecodeOptions(limits: limits)) }
+    }
+
+    /// In a process of its own, whose memory no other test uses.
+    @Test func aDeclaredSizeCostsNoMemory() async {
+        await #expect(processExitsWith: .success) {
+            let files = [try SampleFiles.jpeg(declaring: 65_535, 65_535), PNGFile(declaring: 65_535, 65_535).data]
+            _ = try SampleFiles.decode(try SampleFiles.smooth(.png))
+            let before = ThisProcess.residentBytes
+            for _ in 0..<100 {
+                for data in files {
+                    let isRefused = (try? ImageDecoder(data, registry: SampleFiles.registry)) == nil
+                    precondition(isRefused)
+                }
+            }
+            let grown = ThisProcess.residentBytes - before
+            precondition(grown < 16 << 20, "refusing cost \(grown) bytes")
+        }
+    }
+
+    @Test func theMemoryOfADecodeIsKnownBefore() throws {
+        for (format, pixelFormat) in [(ImageFormat.jpeg, PixelFormat.rgb8), (.png, .rgba8), (.webp, .rgb8)] {
+            let data = try SampleFiles.smooth(format, pixelFormat, width: 100, height: 80)
+            let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
+            let bytes = 100 * 80 * pixelFormat.channelCount
+            #expect(decoder.byteCount(options: DecodeOptions()) >= bytes)
+            #expect(decoder.byteCount(options: DecodeOptions()) <= bytes * 3)
+        }
+    }
+
+    private static func refusal(of data: Data, _ limits: DecodingLimits) -> CodingError? {
+        do {
+            _ = try ImageDecoder(data, registry: SampleFiles.registry, limits: limits)
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
