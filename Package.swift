@@ -58,7 +58,7 @@ let package = Package(
             providers: [.apt(["liblcms2-dev"])]
         ),
         // libjpeg reports errors by longjmp; this catches them before they reach Swift.
-        .target(name: "CJPEG", dependencies: ["CLibJPEG"], path: "Sources/CLibraries/CJPEG"),
+        .target(name: "CJPEG", dependencies: ["CLibJPEG"], path: "Sources/CLibraries/CJPEG", cSettings: [.define("_GNU_SOURCE")]),
         .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
 
         // Floor 1

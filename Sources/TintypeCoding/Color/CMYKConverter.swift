@@ -1,15 +1,15 @@
 import CLCMS2
 import FoundationEssentials
-import Synchronization
+import TintypeConcurrency
+import TintypeImage
 
-/// Converts CMYK samples to sRGB by their ICC profile, through Little CMS.
+/// Converts rows of CMYK samples to sRGB by their ICC profile, through Little CMS.
 ///
 /// Building one takes tens of milliseconds, so the last few are kept, by the profile's bytes.
-/// Source: ICC.1, section 7.2.6 for the profile's colour space.
+/// Sendable although unchecked: the handle is made without Little CMS's one-pixel cache
+/// (`cmsFLAGS_NOCACHE`), and such a transform is only read by `cmsDoTransform`.
 final class CMYKConverter: @unchecked Sendable {
-    // Sound: the transform is never changed after `init`, and without Little CMS' own cache of
-    // the last pixel (cmsFLAGS_NOCACHE) threads may use it at once.
-    private let transform: cmsHTRANSFORM
+    private let handle: cmsHTRANSFORM
 
     private struct Key: Hashable {
         let profile: Data
@@ -18,8 +18,8 @@ final class CMYKConverter: @unchecked Sendable {
     }
 
     private static let maximumCount = 8
-    /// The last converters, the latest at the end.
-    private static let recent = Mutex<[(key: Key, converter: CMYKConverter)]>([])
+    /// The last converters, the last used last.
+    private static let recent = Locked<[(key: Key, converter: CMYKConverter)]>([])
 
     /// The converter for a profile, or `nil` when it is broken or not of CMYK.
     ///
@@ -27,38 +27,41 @@ final class CMYKConverter: @unchecked Sendable {
     static func converter(profile: Data, intent: ColorHandling.Intent, isInverted: Bool) -> CMYKConverter? {
         let key = Key(profile: profile, intent: intent, isInverted: isInverted)
         if let known = Self.recent.withLock({ recent in recent.first { $0.key == key }?.converter }) { return known }
-        // Built outside the lock; two threads may build the same one once.
+        // Built outside the lock; two lanes may build the same one, and the later one is kept.
         guard let converter = CMYKConverter(key) else { return nil }
         Self.recent.withLock { recent in
-            if recent.count == Self.maximumCount { recent.removeFirst() }
+            recent.removeAll { $0.key == key }
+            if recent.count >= Self.maximumCount { recent.removeFirst() }
             recent.append((key, converter))
         }
         return converter
     }
 
     private init?(_ key: Key) {
-        let source = key.profile.withUnsafeBytes { bytes in
-            cmsOpenProfileFromMem(bytes.baseAddress, UInt32(clamping: bytes.count))
+        guard let source = LittleCMSProfile(key.profile), let target = LittleCMSProfile.sRGB(for: .rgb8) else {
+            return nil
         }
-        guard let source else { return nil }
-        defer { cmsCloseProfile(source) }
-        guard cmsGetColorSpace(source) == cmsSigCmykData, let target = cmsCreate_sRGBProfile() else { return nil }
-        defer { cmsCloseProfile(target) }
-        // The macros TYPE_CMYK_8, TYPE_CMYK_8_REV and TYPE_RGB_8 of lcms2.h.
-        let inks = UInt32(PT_CMYK) << 16 | 4 << 3 | 1 | (key.isInverted ? 1 << 13 : 0)
-        let light = UInt32(PT_RGB) << 16 | 3 << 3 | 1
-        let intent = key.intent == .perceptual ? INTENT_PERCEPTUAL : INTENT_RELATIVE_COLORIMETRIC
+        guard cmsGetColorSpace(source.handle) == cmsSigCmykData else { return nil }
+        let inks = key.isInverted ? clcms_type_cmyk8_inverted : clcms_type_cmyk8
+        let intent =
+            switch key.intent {
+            case .relativeColorimetric: UInt32(INTENT_RELATIVE_COLORIMETRIC)
+            case .perceptual: UInt32(INTENT_PERCEPTUAL)
+            }
         let flags = UInt32(cmsFLAGS_NOCACHE)
-        guard let transform = cmsCreateTransform(source, inks, target, light, UInt32(intent), flags) else { return nil }
-        self.transform = transform
+        guard
+            let handle = cmsCreateTransform(source.handle, inks, target.handle, clcms_type_rgb8, intent, flags)
+        else { return nil }
+        self.handle = handle
     }
 
     deinit {
-        cmsDeleteTransform(self.transform)
+        cmsDeleteTransform(self.handle)
     }
 
     /// Converts `count` pixels of four samples to three.
     func convert(_ inks: UnsafeRawBufferPointer, to pixels: UnsafeMutableRawBufferPointer, count: Int) {
-        cmsDoTransform(self.transform, inks.baseAddress, pixels.baseAddress, UInt32(count))
+        precondition(inks.count >= count * 4 && pixels.count >= count * 3, "The row does not fit.")
+        cmsDoTransform(self.handle, inks.baseAddress, pixels.baseAddress, UInt32(count))
     }
 }
