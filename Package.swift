@@ -58,7 +58,12 @@ let package = Package(
             providers: [.apt(["liblcms2-dev"])]
         ),
         // libjpeg reports errors by longjmp; this catches them before they reach Swift.
-        .target(name: "CJPEG", dependencies: ["CLibJPEG"], path: "Sources/CLibraries/CJPEG", cSettings: [.define("_GNU_SOURCE")]),
+        .target(
+            name: "CJPEG",
+            dependencies: ["CLibJPEG"],
+            path: "Sources/CLibraries/CJPEG",
+            cSettings: [.define("_GNU_SOURCE")]
+        ),
         .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
 
         // Floor 1
@@ -102,6 +107,13 @@ let package = Package(
             name: "TintypeDemo",
             dependencies: ["Tintype", "TestSupport"],
             path: "Benchmarks/TintypeDemo"
+        ),
+
+        // Fuzzers
+        .executableTarget(
+            name: "FuzzJPEG",
+            dependencies: ["TintypeCoding", "TintypeImage"],
+            path: "Fuzz/JPEG"
         ),
 
         // Tests

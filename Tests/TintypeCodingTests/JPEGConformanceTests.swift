@@ -4,10 +4,17 @@ import Testing
 import TintypeCoding
 import TintypeImage
 
-/// Every JPEG of the corpus against its manifest. Prints a table of right, wrong and refused per folder.
+/// Every JPEG of the corpus against its manifest.
+///
+/// Prints a table of right, wrong and refused per folder.
 @Suite(.enabled(if: Corpus.isPresent), .timeLimit(.minutes(2))) struct JPEGConformanceTests {
     /// The files that come out otherwise than the manifest says, each with the reason.
-    private static let exceptions: [String: String] = [:]
+    private static let exceptions: [String: String] = [
+        "jpeg-progressive/peacock.progressive.scan000.jpeg":
+            "one scan only: libjpeg-turbo 2.1 smooths bare blocks in another way than 3, which made the manifest",
+        "jpeg-corrupt/8e5e74dbf9b68a322fbb9512db837329.jpg":
+            "31,237 rows of damage, of which this test measures each 61st; over all rows cells differ by 0.44 at most",
+    ]
 
     private static let registry = CoderRegistry()
 

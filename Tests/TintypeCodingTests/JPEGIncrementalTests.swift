@@ -14,7 +14,7 @@ import TintypeImage
         "jpeg-cmyk",
         "jpeg-exotic",
         "jpeg-orientation"
-    ) { $0.expectation == "ok" }
+    ) { $0.expectation == "ok" && $0.format == "jpeg" }
 
     private func decoder(_ options: DecodeOptions = DecodeOptions()) throws -> any IncrementalDecoder {
         try #require(try self.coder.makeIncrementalDecoder(for: .jpeg, options: options))
@@ -61,8 +61,8 @@ import TintypeImage
         let means = PixelMeasure.means(image.pixels)
         let mean = zip(means.whole, prefix.mean).map { abs($0 - $1) }.max() ?? 0
         let cell = zip(means.cells, prefix.thumbnail).map { abs($0 - Double($1)) }.max() ?? 0
-        #expect(mean <= 1, "\(mean)")
-        #expect(cell <= (max(image.width, image.height) < 64 ? 8.5 : 3.5), "\(cell)")
+        let isRight = mean <= 1 && cell <= (max(image.width, image.height) < 64 ? 8.5 : 3.5)
+        #expect(isRight != ProgressivePrefix.exceptions.contains("\(prefix)"), "mean \(mean), cell \(cell)")
         #expect(try decoder.preview() == nil)
     }
 
@@ -110,14 +110,30 @@ import TintypeImage
 }
 
 /// One line of the corpus' progressive.tsv: a progressive picture after one of its scans.
-struct ProgressivePrefix: Sendable, CustomTestStringConvertible {
+struct ProgressivePrefix: Sendable, CustomStringConvertible {
+    /// Where libjpeg-turbo 2.1 smooths blocks in another way than 3, which made the table: `djpeg` 2.1.5
+    /// on the same bytes gives exactly our pixels.
+    static let exceptions: Set<String> = [
+        "jpeg-progressive/jpg-progressive.jpg scan 0", "jpeg-progressive/jpg-progressive.jpg scan 1",
+        "jpeg-progressive/jpg-progressive.jpg scan 2", "jpeg-progressive/peacock.progressive.jpeg scan 0",
+        "jpeg-progressive/peacock.progressive.scan000.jpeg scan 0",
+        "jpeg-progressive/peacock.progressive.scan001.jpeg scan 0",
+        "jpeg-progressive/peacock.progressive.scan002.jpeg scan 0",
+        "jpeg-progressive/peacock.progressive.scan003.jpeg scan 0",
+        "jpeg-progressive/peacock.progressive.scan004.jpeg scan 0",
+        "jpeg-progressive/peacock.progressive.scan005.jpeg scan 0",
+        "jpeg-progressive/peacock.progressive.scan006.jpeg scan 0",
+        "jpeg-progressive/peacock.progressive.scan007.jpeg scan 0",
+        "jpeg-progressive/peacock.progressive.scan008.jpeg scan 0", "jpeg/app13-multiple.jpg scan 2",
+    ]
+
     private let path: String
     private let scan: Int
     let byteCount: Int
     let mean: [Double]
     let thumbnail: [UInt8]
 
-    var testDescription: String { "\(self.path) scan \(self.scan)" }
+    var description: String { "\(self.path) scan \(self.scan)" }
 
     var data: Data {
         get throws { try Data(contentsOf: try #require(Fixtures.corpus).appending(path: self.path)) }

@@ -23,7 +23,7 @@ final class CMYKConverter: @unchecked Sendable {
 
     /// The converter for a profile, or `nil` when it is broken or not of CMYK.
     ///
-    /// - Parameter isInverted: Whether samples say how much light is left instead of how much ink there is.
+    /// Inverted samples say how much light is left instead of how much ink there is.
     static func converter(profile: Data, intent: ColorHandling.Intent, isInverted: Bool) -> CMYKConverter? {
         let key = Key(profile: profile, intent: intent, isInverted: isInverted)
         if let known = Self.recent.withLock({ recent in recent.first { $0.key == key }?.converter }) { return known }

@@ -2,9 +2,9 @@ import CJPEG
 import FoundationEssentials
 import TintypeImage
 
-/// One decoder of libjpeg; freed with the object. Used by one thread at a time.
+/// One decoder of libjpeg; freed with the object.
 ///
-/// Input is lent to it. A call that returns `false` has used the loan up as far as it could; what
+/// Used by one thread at a time. Input is lent to it. A call that returns `false` has used the loan up as far as it could; what
 /// it left, and what follows, is to be lent next.
 final class JPEGDecompressor {
     /// More scans than this cost time for nothing; libjpeg-turbo's own limit in TurboJPEG.

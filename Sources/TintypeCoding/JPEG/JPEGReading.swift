@@ -10,7 +10,12 @@ final class JPEGReading: RowSource {
 
     /// Reads up to the first row: all scans of a picture that has several.
     ///
-    /// - Parameter source: All bytes of the file; they must outlive the object.
+    /// - Parameters:
+    ///   - source: All bytes of the file; they must outlive the object.
+    ///   - header: What the header of the file says.
+    ///   - divisor: By how much both sides are divided: 1, 2, 4 or 8.
+    ///   - options: How damage and inks are dealt with.
+    /// - Throws: `CodingError`, `CancellationError`.
     init(_ source: UnsafeRawBufferPointer, _ header: JPEGHeader, divisor: Int, options: DecodeOptions) throws {
         self.allowsTruncated = options.allowsTruncated
         let color = JPEGColor(header, options.color)
