@@ -16,10 +16,10 @@ let package = Package(
             providers: [.apt(["libcurl4-openssl-dev"])]
         ),
         .systemLibrary(
-            name: "CTurboJPEG",
-            path: "Sources/CLibraries/CTurboJPEG",
-            pkgConfig: "libturbojpeg",
-            providers: [.apt(["libturbojpeg0-dev"])]
+            name: "CLibJPEG",
+            path: "Sources/CLibraries/CLibJPEG",
+            pkgConfig: "libjpeg",
+            providers: [.apt(["libjpeg62-turbo-dev"])]
         ),
         .systemLibrary(
             name: "CSPNG",
@@ -57,6 +57,13 @@ let package = Package(
             pkgConfig: "lcms2",
             providers: [.apt(["liblcms2-dev"])]
         ),
+        // libjpeg reports errors by longjmp; this catches them before they reach Swift.
+        .target(
+            name: "CJPEG",
+            dependencies: ["CLibJPEG"],
+            path: "Sources/CLibraries/CJPEG",
+            cSettings: [.define("_GNU_SOURCE")]
+        ),
         .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
 
         // Floor 1
@@ -66,7 +73,7 @@ let package = Package(
         // Floor 2
         .target(
             name: "TintypeCoding",
-            dependencies: ["TintypeImage", "TintypeConcurrency", "CTurboJPEG", "CSPNG", "CWebP", "CLCMS2"]
+            dependencies: ["TintypeImage", "TintypeConcurrency", "CJPEG", "CSPNG", "CWebP", "CLCMS2"]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
         .target(name: "TintypeCaching", dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CXXHash"]),
@@ -104,6 +111,11 @@ let package = Package(
 
         // Fuzzers
         .executableTarget(name: "FuzzGIF", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/GIF"),
+        .executableTarget(
+            name: "FuzzJPEG",
+            dependencies: ["TintypeCoding", "TintypeImage"],
+            path: "Fuzz/JPEG"
+        ),
 
         // Tests
         .target(
@@ -154,7 +166,7 @@ let package = Package(
 )
 
 // One policy for every Swift target, written once.
-let cTargets = ["CShims", "CAllocationCounter"]
+let cTargets = ["CJPEG", "CShims", "CAllocationCounter"]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [

@@ -46,8 +46,7 @@ public final class PixelBuffer: Sendable {
         _ layout: PixelLayout,
         fillingUnsafely fill: (UnsafeMutableRawBufferPointer) throws -> Void
     ) throws {
-        var base: UnsafeMutableRawPointer?
-        guard posix_memalign(&base, PixelLayout.alignment, layout.byteCount) == 0, let base else {
+        guard let base = Self.allocate(layout.byteCount) else {
             throw ImageError(
                 code: .outOfMemory,
                 message:
@@ -68,6 +67,23 @@ public final class PixelBuffer: Sendable {
 
     deinit {
         free(self.base)
+    }
+
+    /// The size of a huge page on x86-64 and most of arm64.
+    private static let hugePageSize = 2 << 20
+
+    /// Aligned memory with undefined content, or `nil`.
+    ///
+    /// Large buffers are asked for in huge pages: the first touch of each small page costs more than
+    /// writing it.
+    private static func allocate(_ byteCount: Int) -> UnsafeMutableRawPointer? {
+        var base: UnsafeMutableRawPointer?
+        let isLarge = byteCount >= 2 * Self.hugePageSize
+        let alignment = isLarge ? Self.hugePageSize : PixelLayout.alignment
+        guard posix_memalign(&base, alignment, byteCount) == 0, let base else { return nil }
+        // Only advice: where it is refused, small pages do as well.
+        if isLarge { madvise(base, byteCount, MADV_HUGEPAGE) }
+        return base
     }
 
     /// Calls `body` with the bytes of all planes; `layout` says where each lies.
