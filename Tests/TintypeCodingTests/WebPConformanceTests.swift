@@ -14,7 +14,8 @@ import TintypeImage
     }
 
     static let frames: [String: [Frame]] = {
-        guard let folder = Fixtures.corpus, let table = try? Data(contentsOf: folder.appending(path: "frames.tsv")) else {
+        guard let folder = Fixtures.corpus, let table = try? Data(contentsOf: folder.appending(path: "frames.tsv"))
+        else {
             return [:]
         }
         var frames: [String: [Frame]] = [:]

@@ -65,8 +65,9 @@ extension EncodeOptions {
             config.exact = 1
         case .nearLossless(let level):
             isValid = isValid && WebPConfigLosslessPreset(&config, 6) != 0
-            config.exact = 1
             config.near_lossless = CInt(min(max(level, 0), 100))
+            // libwebp changes nothing where hidden colours are kept.
+            config.exact = level >= 100 ? 1 : 0
         }
         guard isValid, WebPValidateConfig(&config) != 0 else { throw .webpEncoding("libwebp refused the options") }
         return config

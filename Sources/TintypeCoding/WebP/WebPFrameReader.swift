@@ -13,7 +13,10 @@ final class WebPFrameReader: FrameReader {
         self.data = data
         self.canvas = canvas
         self.pictures = container.pictures
-        self.frames = container.pictures.map(\.frame)
+        var frames = container.pictures.map(\.frame)
+        // On an empty canvas both ways to blend look the same, and this one keeps hidden colours, as libwebp does.
+        if !frames.isEmpty { frames[0].blend = .source }
+        self.frames = frames
         self.allowsTruncated = allowsTruncated
     }
 

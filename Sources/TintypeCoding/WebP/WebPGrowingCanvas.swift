@@ -10,8 +10,6 @@ final class WebPGrowingCanvas {
     private let layout: PixelLayout
     private let frame: AnimationFrame
     private let isLossless: Bool
-    /// Whether it belongs to an animation.
-    private let isFrame: Bool
     private var status = VP8_STATUS_SUSPENDED
     private var seenByteCount = 0
     /// The rows of the picture that are complete.
@@ -40,7 +38,6 @@ final class WebPGrowingCanvas {
         self.rows = rows
         self.frame = picture.frame
         self.isLossless = picture.isLossless
-        self.isFrame = canvas != nil
     }
 
     /// Decodes as far as `bytes` go, those of the picture from its first one on.
@@ -78,6 +75,7 @@ final class WebPGrowingCanvas {
                 target.initializeMemory(as: UInt8.self, repeating: 0)
                 let plane = self.rowLayout.planes[0]
                 let bytesPerRow = self.layout.planes[0].bytesPerRow
+                let isDenied = self.isLossless && !self.frame.hasAlpha && self.layout.format.hasAlpha
                 let start = self.frame.top * bytesPerRow + self.frame.left * self.layout.format.channelCount
                 for row in 0..<self.rowCount {
                     let from = row * plane.bytesPerRow
@@ -87,22 +85,14 @@ final class WebPGrowingCanvas {
                     to.copyMemory(
                         from: UnsafeRawBufferPointer(rebasing: self.rows.bytes[from..<from + plane.usedBytesPerRow])
                     )
-                    if self.layout.format.hasAlpha { self.settle(to) }
+                    if isDenied { self.makeOpaque(to) }
                 }
             }
         )
     }
 
-    /// Makes of a frame's row what drawing it on an empty canvas does.
-    private func settle(_ row: UnsafeMutableRawBufferPointer) {
-        if !self.frame.hasAlpha {
-            guard self.isLossless else { return }
-            // The bit stream may hold alpha that it denies.
-            for alpha in stride(from: 3, to: row.count, by: 4) { row[alpha] = 255 }
-        } else if self.isFrame, self.frame.blend == .over {
-            for pixel in stride(from: 0, to: row.count, by: 4) where row[pixel + 3] == 0 {
-                row.storeBytes(of: 0, toByteOffset: pixel, as: UInt32.self)
-            }
-        }
+    /// Sets alpha that the bit stream denies, but may hold all the same.
+    private func makeOpaque(_ row: UnsafeMutableRawBufferPointer) {
+        for alpha in stride(from: 3, to: row.count, by: 4) { row[alpha] = 255 }
     }
 }
