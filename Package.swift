@@ -28,6 +28,18 @@ let package = Package(
             providers: [.apt(["libspng-dev"])]
         ),
         .systemLibrary(
+            name: "CDeflate",
+            path: "Sources/CLibraries/CDeflate",
+            pkgConfig: "libdeflate",
+            providers: [.apt(["libdeflate-dev"])]
+        ),
+        .systemLibrary(
+            name: "CZlib",
+            path: "Sources/CLibraries/CZlib",
+            pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"])]
+        ),
+        .systemLibrary(
             name: "CWebP",
             path: "Sources/CLibraries/CWebP",
             pkgConfig: "libwebp",
@@ -58,6 +70,7 @@ let package = Package(
             providers: [.apt(["liblcms2-dev"])]
         ),
         .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
+        .target(name: "CPNGFilters", path: "Sources/CLibraries/CPNGFilters"),
 
         // Floor 1
         .target(name: "TintypeImage"),
@@ -66,7 +79,9 @@ let package = Package(
         // Floor 2
         .target(
             name: "TintypeCoding",
-            dependencies: ["TintypeImage", "TintypeConcurrency", "CTurboJPEG", "CSPNG", "CWebP", "CLCMS2"]
+            dependencies: [
+                "TintypeImage", "TintypeConcurrency", "CTurboJPEG", "CDeflate", "CZlib", "CPNGFilters", "CWebP", "CLCMS2",
+            ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
         .target(name: "TintypeCaching", dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CXXHash"]),
@@ -113,7 +128,7 @@ let package = Package(
         .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),
         .testTarget(
             name: "TintypeCodingTests",
-            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "CCrypto"]
+            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "CCrypto", "CSPNG"]
         ),
         .testTarget(
             name: "TintypeTransformsTests",
@@ -134,7 +149,7 @@ let package = Package(
 )
 
 // One policy for every Swift target, written once.
-let cTargets = ["CShims", "CAllocationCounter"]
+let cTargets = ["CShims", "CPNGFilters", "CAllocationCounter"]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [

@@ -41,21 +41,24 @@ public final class PixelBuffer: Sendable {
 
     /// Allocates a buffer and lets `fill` write its pixels, without zeroing them first.
     ///
-    /// `fill` must write every byte of every row that is not padding.
+    /// `fill` must write every byte of every row that is not padding. It is lent `extraByteCount`
+    /// bytes behind the last row, for decoders that work in place; they stay allocated.
     package init(
         _ layout: PixelLayout,
+        extraByteCount: Int = 0,
         fillingUnsafely fill: (UnsafeMutableRawBufferPointer) throws -> Void
     ) throws {
         var base: UnsafeMutableRawPointer?
-        guard posix_memalign(&base, PixelLayout.alignment, layout.byteCount) == 0, let base else {
+        let byteCount = layout.byteCount + extraByteCount
+        guard posix_memalign(&base, PixelLayout.alignment, byteCount) == 0, let base else {
             throw ImageError(
                 code: .outOfMemory,
                 message:
-                    "There is no memory for \(layout.byteCount) bytes of pixels; lower the limits or the number of lanes."
+                    "There is no memory for \(byteCount) bytes of pixels; lower the limits or the number of lanes."
             )
         }
         do {
-            try fill(UnsafeMutableRawBufferPointer(start: base, count: layout.byteCount))
+            try fill(UnsafeMutableRawBufferPointer(start: base, count: byteCount))
         } catch {
             free(base)
             throw error
