@@ -40,20 +40,18 @@ struct PNGDecompressor {
     /// The memory that decoding takes besides the pixels, at most.
     static func extraByteCount(for header: PNGHeader) -> Int {
         let filtered = header.layout.filteredByteCount
-        let line = header.layout.byteCount(ofLine: header.layout.width)
-        return min(filtered, Self.maximumExtraByteCount) + 3 * line + 256 << 10
+        let lines = 3 * header.layout.byteCount(ofLine: header.layout.width)
+        let isInPlace =
+            !header.layout.isInterlaced
+            && PNGSampleConverter(header, output: header.pixelFormat).isIdentity
+        return min(filtered, isInPlace ? PNGScanlines.stripByteCount : Self.maximumExtraByteCount) + lines
     }
 
     /// Decodes the picture, of an animation the default image.
     ///
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
     func decompress() throws -> PixelBuffer {
-        guard let offset = self.header.pixelsOffset else {
-            let hasEnd = PNGPixelData(self.bytes, at: PNGHeader.firstChunk, isLenient: false)
-            try hasEnd.checkEnd()
-            throw CodingError.corrupt(.png, "it has no pixels")
-        }
-        return try self.decompress(at: offset)
+        try self.decompress(try PNGPixelData(self.bytes, of: self.header, isLenient: self.isLenient))
     }
 
     /// Decodes a frame of which the first chunk of pixels begins at `offset`.
@@ -64,13 +62,16 @@ struct PNGDecompressor {
         frame.layout.width = size.width
         frame.layout.height = size.height
         frame.needsEnd = false
-        return try frame.decompress(at: offset)
+        return try frame.decompress(PNGPixelData(self.bytes, at: offset, isLenient: self.isLenient))
     }
 
-    private func decompress(at offset: Int) throws -> PixelBuffer {
+    private func decompress(_ data: PNGPixelData) throws -> PixelBuffer {
         try Task.checkCancellation()
-        let data = PNGPixelData(self.bytes, at: offset, isLenient: self.isLenient)
-        let layout = try PixelLayout(format: self.converter.output, width: self.layout.width, height: self.layout.height)
+        let layout = try PixelLayout(
+            format: self.converter.output,
+            width: self.layout.width,
+            height: self.layout.height
+        )
         if !self.isLenient, let pixels = try self.decompressWhole(data, layout) { return pixels }
         return try PixelBuffer(layout, fillingUnsafely: { try self.decompressLines(data, layout, to: $0) })
     }

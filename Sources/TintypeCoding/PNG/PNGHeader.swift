@@ -47,8 +47,8 @@ struct PNGHeader {
             guard chunk.isComplete(in: bytes) else { break }
             if self.pixelsOffset == nil {
                 try self.read(chunk, of: bytes)
-            } else if chunk.kind == .exif {
-                self.readEXIF(chunk, of: bytes)
+            } else {
+                self.readMetadata(chunk, of: bytes)
             }
             animation.read(chunk, of: bytes)
             offset = chunk.next
@@ -82,7 +82,9 @@ struct PNGHeader {
         guard bytes.bigEndian(at: 0) == Self.signature, chunk.kind == .imageHeader else {
             throw .corrupt(.png, "it does not begin with a header chunk")
         }
-        guard chunk.length == PNGLayout.headerLength else { throw .corrupt(.png, "its header chunk has a wrong length") }
+        guard chunk.length == PNGLayout.headerLength else {
+            throw .corrupt(.png, "its header chunk has a wrong length")
+        }
         guard chunk.isComplete(in: bytes) else { throw .truncated(.png) }
         let layout = try PNGLayout(chunk.content(of: bytes))
         guard chunk.isSound(in: bytes) else { throw .corrupt(.png, "the checksum of its header chunk is wrong") }
@@ -100,19 +102,20 @@ struct PNGHeader {
             self.palette = Array(content)
         case .transparency where self.transparency.isEmpty:
             if self.allowsTransparency(chunk.length), chunk.isSound(in: bytes) { self.transparency = Array(content) }
-        case .exif: self.readEXIF(chunk, of: bytes)
-        case .colorProfile where self.compressedProfile == nil:
-            if chunk.isSound(in: bytes) { self.compressedProfile = Data(content) }
-        default:
-            // A suggested palette, or a chunk that says nothing about pixels.
-            break
+        default: self.readMetadata(chunk, of: bytes)
         }
     }
 
-    /// Takes over a block that may also stand behind the pixels.
-    private mutating func readEXIF(_ chunk: PNGChunk, of bytes: UnsafeRawBufferPointer) {
-        guard self.exif == nil, chunk.isSound(in: bytes) else { return }
-        self.exif = Data(chunk.content(of: bytes))
+    /// Takes over a chunk that counts behind the pixels as well; a profile does not belong there,
+    /// but decoders read it.
+    private mutating func readMetadata(_ chunk: PNGChunk, of bytes: UnsafeRawBufferPointer) {
+        switch chunk.kind {
+        case .exif where self.exif == nil:
+            if chunk.isSound(in: bytes) { self.exif = Data(chunk.content(of: bytes)) }
+        case .colorProfile where self.compressedProfile == nil:
+            if chunk.isSound(in: bytes) { self.compressedProfile = Data(chunk.content(of: bytes)) }
+        default: break
+        }
     }
 
     private func allowsTransparency(_ length: Int) -> Bool {

@@ -27,8 +27,8 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
     private var offset = PNGHeader.firstChunk
     private var pixels: Pixels?
     private var chunks = PNGChunkStream()
-    /// An EXIF block that stands behind the pixels.
-    private var lateEXIF = Data()
+    /// A block of metadata that stands behind the pixels.
+    private var metadata = Data()
     private var havePixelsEnded = false
     private var hasEnded = false
     /// What was wrong, where that is allowed.
@@ -147,7 +147,8 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
             switch event {
             case .begin(let kind): try self.begin(kind)
             case .content(.pixels, let content) where !self.havePixelsEnded: try self.decode(content)
-            case .content(.exif, let content): self.lateEXIF.append(contentsOf: content)
+            case .content(.exif, let content), .content(.colorProfile, let content):
+                self.metadata.append(contentsOf: content)
             case .content: break
             case .end(let kind, let isSound): try self.end(kind, isSound: isSound)
             }
@@ -161,7 +162,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
         switch kind {
         // Its checksum guards nothing.
         case .end: self.hasEnded = true
-        case .exif: self.lateEXIF = Data()
+        case .exif, .colorProfile: self.metadata = Data()
         case .palette: break
         default:
             guard !kind.isCritical || self.options.allowsTruncated else {
@@ -175,9 +176,11 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
         case .pixels where !isSound && !self.havePixelsEnded && !self.options.allowsTruncated:
             throw .corrupt(.png, "the checksum of its pixels is wrong")
         case .exif where isSound:
-            if self.header?.orientation == .up, let orientation = EXIF.orientation(in: self.lateEXIF) {
+            if self.header?.orientation == .up, let orientation = EXIF.orientation(in: self.metadata) {
                 self.header?.orientation = orientation
             }
+        case .colorProfile where isSound && self.header?.colorProfile == nil:
+            self.header?.colorProfile = PNGColorProfile.inflated(self.metadata)
         default: break
         }
     }

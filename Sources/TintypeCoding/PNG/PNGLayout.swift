@@ -80,7 +80,18 @@ struct PNGLayout: Equatable {
     }
 
     /// The bytes of all scanlines with their filter bytes: what the compressed data holds.
+    ///
+    /// Sides that the limits refuse, or that no memory holds, give `Int.max`.
     var filteredByteCount: Int {
-        self.passes.reduce(0) { $0 + (self.byteCount(ofLine: $1.width) + 1) * $1.height }
+        var sum = 0
+        for pass in self.passes {
+            let (bytes, overflows) = (self.byteCount(ofLine: pass.width) + 1).multipliedReportingOverflow(
+                by: pass.height
+            )
+            let (next, overflowsInAll) = sum.addingReportingOverflow(bytes)
+            guard !overflows, !overflowsInAll else { return .max }
+            sum = next
+        }
+        return sum
     }
 }

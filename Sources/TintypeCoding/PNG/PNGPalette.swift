@@ -77,7 +77,7 @@ struct PNGPalette {
 
     private static func firstPlace(of color: UInt32) -> Int {
         // Fibonacci hashing: the high bits of the product are well mixed.
-        Int(color &* 0x9E37_79B1 >> 22)
+        Int((color &* 0x9E37_79B1) >> 22)
     }
 }
 

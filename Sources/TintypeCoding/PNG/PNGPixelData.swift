@@ -20,6 +20,17 @@ struct PNGPixelData {
         self.offset = offset
     }
 
+    /// The data of the picture, of an animation those of its default image.
+    ///
+    /// - Throws: `CodingError` when there are none.
+    init(_ bytes: UnsafeRawBufferPointer, of header: PNGHeader, isLenient: Bool) throws(CodingError) {
+        guard let offset = header.pixelsOffset else {
+            try PNGPixelData(bytes, at: PNGHeader.firstChunk, isLenient: false).checkEnd()
+            throw .corrupt(.png, "it has no pixels")
+        }
+        self.init(bytes, at: offset, isLenient: isLenient)
+    }
+
     /// The content of the next chunk, perhaps empty; `nil` behind the last.
     ///
     /// - Throws: `CodingError` for a chunk that is cut, or has a wrong checksum.
@@ -76,6 +87,7 @@ struct PNGPixelData {
         while let chunk = PNGChunk(at: offset, in: self.bytes) {
             // Its checksum guards nothing.
             if chunk.kind == .end { return }
+            guard chunk.length <= PNGChunk.maximumLength else { throw .corrupt(.png, "a chunk is too long") }
             guard chunk.isComplete(in: self.bytes) else { break }
             if chunk.kind.isCritical, chunk.kind != .pixels, chunk.kind != .palette {
                 throw .corrupt(.png, "there is a critical chunk of an unknown kind")

@@ -16,7 +16,6 @@ final class PNGRowSource: RowSource {
     private var isCut = false
 
     init(_ bytes: UnsafeRawBufferPointer, header: PNGHeader, isLenient: Bool) throws {
-        guard let offset = header.pixelsOffset else { throw CodingError.truncated(.png) }
         self.layout = try PixelLayout(
             format: header.pixelFormat,
             width: header.layout.width,
@@ -25,7 +24,7 @@ final class PNGRowSource: RowSource {
         self.converter = PNGSampleConverter(header, output: header.pixelFormat)
         self.lines = try PNGScanlines(header.layout)
         self.isLenient = isLenient
-        self.data = PNGPixelData(bytes, at: offset, isLenient: isLenient)
+        self.data = try PNGPixelData(bytes, of: header, isLenient: isLenient)
     }
 
     func readRow(into row: UnsafeMutableRawBufferPointer) throws {

@@ -42,7 +42,14 @@ struct PNGSampleFormat {
         guard let palette else { return }
         writer.append(
             .palette,
-            Data(palette.colors.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8), UInt8(truncatingIfNeeded: $0 >> 16)] })
+            Data(
+                palette.colors.flatMap {
+                    [
+                        UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8),
+                        UInt8(truncatingIfNeeded: $0 >> 16),
+                    ]
+                }
+            )
         )
         guard self.pixelFormat.hasAlpha else { return }
         // What is left out at the end is opaque. At least one, so that the picture keeps its alpha.
@@ -96,9 +103,11 @@ struct PNGSampleFormat {
     }
 
     /// Whether the palette takes less than it saves; by half, as what is saved compresses well.
-    private static func isWorthwhile(_ palette: PNGPalette, for pictures: [PixelBuffer], _ format: PixelFormat) -> Bool {
+    private static func isWorthwhile(_ palette: PNGPalette, for pictures: [PixelBuffer], _ format: PixelFormat) -> Bool
+    {
         let pixels = pictures.reduce(0) { $0 + $1.width * $1.height }
-        return 2 * (palette.colors.count * format.channelCount + 2 * PNGChunk.overhead) < pixels * (format.channelCount - 1)
+        return 2 * (palette.colors.count * format.channelCount + 2 * PNGChunk.overhead) < pixels
+            * (format.channelCount - 1)
     }
 
     /// The fewest bits that hold every gray exactly.

@@ -17,7 +17,7 @@ final class PNGScanlines {
     }
 
     /// Inflated at once: enough that the inflater runs at its best, little enough for the cache.
-    private static let stripByteCount = 64 << 10
+    static let stripByteCount = 64 << 10
 
     let passes: [PNGPass]
     private let layout: PNGLayout
@@ -97,8 +97,6 @@ final class PNGScanlines {
         guard self.row == self.passes[self.pass].height else { return }
         self.row = 0
         self.pass += 1
-        // Nothing lies above the first line of a pass: each is a picture of its own.
-        self.lines.initializeMemory(as: UInt8.self, repeating: 0)
     }
 
     /// Inflates more; false when it takes more compressed bytes.
@@ -125,6 +123,8 @@ final class PNGScanlines {
             let strip = self.strip.baseAddress?.assumingMemoryBound(to: UInt8.self)
         else { throw .truncated(.png) }
         let prior = lines + self.current * self.lineCapacity
+        // Nothing lies above the first line of a pass: each is a picture of its own.
+        if self.row == 0 { prior.update(repeating: 0, count: self.lineCapacity) }
         self.current = 1 - self.current
         let line = lines + self.current * self.lineCapacity
         let filtered = strip + self.filled.lowerBound
