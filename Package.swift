@@ -117,6 +117,9 @@ let package = Package(
             path: "Benchmarks/TintypeDemo"
         ),
 
+        // Fuzzers
+        .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
+
         // Tests
         .target(
             name: "TestSupport",

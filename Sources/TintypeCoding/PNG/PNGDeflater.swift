@@ -7,13 +7,15 @@ import TintypeImage
 /// libdeflate, because it makes smaller files than zlib in half the time. It takes its input in
 /// one piece: a picture's filtered scanlines are held at once.
 struct PNGDeflater: ~Copyable {
+    /// libdeflate's levels, 0 to 12, that make files no larger than zlib's 0 to 9, measured on photographs.
+    private static let levels: [CInt] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10]
+
     private let compressor: OpaquePointer
 
     /// - Parameter level: The effort on zlib's scale, 0 to 9; others are brought within.
     init(level: Int) throws(CodingError) {
-        // Both scales mean about the same up to 9, where libdeflate has three steps more.
-        let level = min(max(0, level), 9)
-        guard let compressor = libdeflate_alloc_compressor(CInt(level)) else { throw .outOfMemory(.png) }
+        let level = Self.levels[min(max(0, level), Self.levels.count - 1)]
+        guard let compressor = libdeflate_alloc_compressor(level) else { throw .outOfMemory(.png) }
         self.compressor = compressor
     }
 
