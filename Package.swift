@@ -80,7 +80,8 @@ let package = Package(
         .target(
             name: "TintypeCoding",
             dependencies: [
-                "TintypeImage", "TintypeConcurrency", "CTurboJPEG", "CDeflate", "CZlib", "CPNGFilters", "CWebP", "CLCMS2",
+                "TintypeImage", "TintypeConcurrency", "CTurboJPEG", "CDeflate", "CZlib", "CPNGFilters", "CWebP",
+                "CLCMS2",
             ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),

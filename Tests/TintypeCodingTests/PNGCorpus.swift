@@ -69,8 +69,9 @@ enum PNGCorpus {
         }
     }
 
-    /// What the manifest describes: the image that decoders without animations show. Where it is
-    /// no frame, the chunks of the animation are taken away; the frames have a table of their own.
+    /// What the manifest describes: the image that decoders without animations show.
+    ///
+    /// Where it is no frame, the chunks of the animation are taken away; the frames have a table of their own.
     private static func defaultImage(of data: Data, _ decoder: ImageDecoder) throws -> Image {
         let chunks = self.chunkTypes(of: data)
         guard let control = chunks.firstIndex(of: "fcTL"), let pixels = chunks.firstIndex(of: "IDAT"), control > pixels,

@@ -2,7 +2,9 @@
 ///
 /// Source: W3C PNG, third edition, sections 4.9 and 11.3.6.
 struct PNGAnimation {
-    /// One frame. Small, because a hostile file may hold a million.
+    /// One frame.
+    ///
+    /// Small, because a hostile file may hold a million.
     struct Frame {
         let left: UInt32
         let top: UInt32

@@ -1,7 +1,7 @@
 import CDeflate
 import TintypeImage
 
-/// Cuts bytes that arrive in pieces into chunks. Keeps no content.
+/// Cuts bytes that arrive in pieces into chunks, of which it keeps nothing.
 struct PNGChunkStream {
     /// What comes next in the bytes.
     enum Event {
@@ -25,9 +25,10 @@ struct PNGChunkStream {
     private var partialCount = 0
     private var checksum: UInt32 = 0
 
-    /// The next event, or `nil` when it takes more bytes.
+    /// Reads as far as the next event.
     ///
     /// - Parameter input: What has arrived; what was used is taken off its front.
+    /// - Returns: `nil` when it takes more bytes.
     /// - Throws: `CodingError` for a chunk that is too long.
     mutating func next(_ input: inout UnsafeRawBufferPointer) throws(CodingError) -> Event? {
         switch self.state {

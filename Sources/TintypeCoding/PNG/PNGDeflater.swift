@@ -12,7 +12,7 @@ struct PNGDeflater: ~Copyable {
 
     private let compressor: OpaquePointer
 
-    /// - Parameter level: The effort on zlib's scale, 0 to 9; others are brought within.
+    /// The effort is on zlib's scale, 0 to 9; others are brought within.
     init(level: Int) throws(CodingError) {
         let level = Self.levels[min(max(0, level), Self.levels.count - 1)]
         guard let compressor = libdeflate_alloc_compressor(level) else { throw .outOfMemory(.png) }

@@ -31,7 +31,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
     private var metadata = Data()
     private var havePixelsEnded = false
     private var hasEnded = false
-    /// What was wrong, where that is allowed.
+    /// What was wrong, where that is allowed or does not matter.
     private var failure: CodingError?
     private var previewedLineCount = 0
 
@@ -40,20 +40,24 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
     }
 
     func append(_ bytes: Data) throws {
-        guard !bytes.isEmpty, self.failure == nil else { return }
+        guard !bytes.isEmpty else { return }
         try Task.checkCancellation()
         self.receivedByteCount += bytes.count
         try self.options.limits.check(encodedByteCount: self.receivedByteCount)
+        if self.keepsAll, self.pixels != nil { self.kept.append(bytes) }
+        guard self.failure == nil else { return }
         do {
             if self.pixels != nil {
-                if self.keepsAll { self.kept.append(bytes) }
                 try bytes.withUnsafeBytes { try self.consume($0) }
             } else {
                 self.kept.append(bytes)
                 try self.beginPixels()
             }
         } catch let error as CodingError {
-            guard self.options.allowsTruncated, let pixels, pixels.lines.lineCount > 0 else { throw error }
+            // The default image of an animation need not be its frame.
+            guard let pixels, self.keepsAll || (self.options.allowsTruncated && pixels.lines.lineCount > 0) else {
+                throw error
+            }
             self.failure = error
         }
     }
@@ -76,6 +80,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
         }
         if self.keepsAll, let image = try self.finishAnimation() { return image }
         if !self.options.allowsTruncated {
+            if let failure { throw failure }
             guard pixels.lines.isFinished, self.hasEnded else { throw CodingError.truncated(.png) }
         } else if pixels.lines.lineCount == 0 {
             throw self.failure ?? CodingError.truncated(.png)

@@ -78,8 +78,9 @@ struct PNGPixelData {
         return try body(UnsafeRawBufferPointer(rebasing: whole[..<copied]))
     }
 
-    /// Reads on behind the pixels to the end chunk. Other chunks hold no pixels; what is wrong
-    /// with them harms nothing, unless they are critical.
+    /// Reads on behind the pixels to the end chunk.
+    ///
+    /// Other chunks hold no pixels; what is wrong with them harms nothing, unless they are critical.
     ///
     /// - Throws: `CodingError` when the end is missing.
     func checkEnd() throws(CodingError) {

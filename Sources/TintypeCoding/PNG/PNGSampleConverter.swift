@@ -34,7 +34,9 @@ struct PNGSampleConverter {
         }
     }
 
-    /// Writes `count` pixels. `samples` holds as many, `pixels` has room for them.
+    /// Writes `count` pixels.
+    ///
+    /// `samples` holds as many, `pixels` has room for them.
     func convert(_ samples: UnsafeRawBufferPointer, count: Int, to pixels: UnsafeMutableRawPointer) {
         guard let base = samples.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
         let target = pixels.assumingMemoryBound(to: UInt8.self)

@@ -74,10 +74,11 @@ final class PNGScanlines {
     /// Whether all lines were given out.
     var isFinished: Bool { self.pass == self.passes.count }
 
-    /// The next line, or `nil` when there are no more, or when it takes more compressed bytes.
+    /// Inflates and unfilters the next line.
     ///
     /// - Parameter input: Compressed bytes; what was used is taken off its front. All of them
     ///   are used before `nil` is returned, unless the picture is finished.
+    /// - Returns: `nil` when there are no more lines, or when it takes more compressed bytes.
     /// - Throws: `CodingError` for data that break off or are broken.
     func next(_ input: inout UnsafeRawBufferPointer) throws(CodingError) -> Line? {
         guard self.pass < self.passes.count else { return nil }
