@@ -28,6 +28,18 @@ let package = Package(
             providers: [.apt(["libspng-dev"])]
         ),
         .systemLibrary(
+            name: "CDeflate",
+            path: "Sources/CLibraries/CDeflate",
+            pkgConfig: "libdeflate",
+            providers: [.apt(["libdeflate-dev"])]
+        ),
+        .systemLibrary(
+            name: "CZlib",
+            path: "Sources/CLibraries/CZlib",
+            pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"])]
+        ),
+        .systemLibrary(
             name: "CWebP",
             path: "Sources/CLibraries/CWebP",
             pkgConfig: "libwebp",
@@ -65,6 +77,7 @@ let package = Package(
             cSettings: [.define("_GNU_SOURCE")]
         ),
         .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
+        .target(name: "CPNGFilters", path: "Sources/CLibraries/CPNGFilters"),
 
         // Floor 1
         .target(name: "TintypeImage"),
@@ -73,7 +86,9 @@ let package = Package(
         // Floor 2
         .target(
             name: "TintypeCoding",
-            dependencies: ["TintypeImage", "TintypeConcurrency", "CJPEG", "CSPNG", "CWebP", "CLCMS2"]
+            dependencies: [
+                "TintypeImage", "TintypeConcurrency", "CJPEG", "CDeflate", "CZlib", "CPNGFilters", "CWebP", "CLCMS2",
+            ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
         .target(name: "TintypeCaching", dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CXXHash"]),
@@ -116,6 +131,7 @@ let package = Package(
             dependencies: ["TintypeCoding", "TintypeImage"],
             path: "Fuzz/JPEG"
         ),
+        .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
 
         // Tests
         .target(
@@ -142,7 +158,7 @@ let package = Package(
         .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),
         .testTarget(
             name: "TintypeCodingTests",
-            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "CCrypto"]
+            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "CCrypto", "CSPNG"]
         ),
         .testTarget(
             name: "TintypeTransformsTests",
@@ -166,7 +182,7 @@ let package = Package(
 )
 
 // One policy for every Swift target, written once.
-let cTargets = ["CJPEG", "CShims", "CAllocationCounter"]
+let cTargets = ["CJPEG", "CShims", "CPNGFilters", "CAllocationCounter"]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [
