@@ -28,6 +28,18 @@ let package = Package(
             providers: [.apt(["libspng-dev"])]
         ),
         .systemLibrary(
+            name: "CDeflate",
+            path: "Sources/CLibraries/CDeflate",
+            pkgConfig: "libdeflate",
+            providers: [.apt(["libdeflate-dev"])]
+        ),
+        .systemLibrary(
+            name: "CZlib",
+            path: "Sources/CLibraries/CZlib",
+            pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"])]
+        ),
+        .systemLibrary(
             name: "CWebP",
             path: "Sources/CLibraries/CWebP",
             pkgConfig: "libwebp",
@@ -65,6 +77,7 @@ let package = Package(
             cSettings: [.define("_GNU_SOURCE")]
         ),
         .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
+        .target(name: "CPNGFilters", path: "Sources/CLibraries/CPNGFilters"),
 
         // Floor 1
         .target(name: "TintypeImage"),
@@ -73,7 +86,9 @@ let package = Package(
         // Floor 2
         .target(
             name: "TintypeCoding",
-            dependencies: ["TintypeImage", "TintypeConcurrency", "CJPEG", "CSPNG", "CWebP", "CLCMS2"]
+            dependencies: [
+                "TintypeImage", "TintypeConcurrency", "CJPEG", "CDeflate", "CZlib", "CPNGFilters", "CWebP", "CLCMS2",
+            ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
         .target(name: "TintypeCaching", dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CXXHash"]),
@@ -110,11 +125,13 @@ let package = Package(
         ),
 
         // Fuzzers
+        .executableTarget(name: "FuzzGIF", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/GIF"),
         .executableTarget(
             name: "FuzzJPEG",
             dependencies: ["TintypeCoding", "TintypeImage"],
             path: "Fuzz/JPEG"
         ),
+        .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
 
         // Tests
         .target(
@@ -123,11 +140,25 @@ let package = Package(
             path: "Tests/TestSupport",
             exclude: ["Fixtures"]
         ),
+        .target(
+            name: "Conformance",
+            dependencies: ["TintypeCoding", "TintypeImage", "TestSupport", "CCrypto"],
+            path: "Tests/Conformance"
+        ),
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: ["Conformance", "TintypeCoding", "TintypeImage", "TestSupport"]
+        ),
+        .executableTarget(
+            name: "TintypeConformance",
+            dependencies: ["Conformance"],
+            path: "Benchmarks/TintypeConformance"
+        ),
         .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage", "TestSupport"]),
         .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),
         .testTarget(
             name: "TintypeCodingTests",
-            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "CCrypto"]
+            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "CCrypto", "CSPNG"]
         ),
         .testTarget(
             name: "TintypeTransformsTests",
@@ -142,13 +173,16 @@ let package = Package(
             dependencies: ["TintypeDownloading", "TintypeConcurrency", "TestSupport"]
         ),
         .testTarget(name: "TintypeTests", dependencies: ["Tintype", "TestSupport"]),
-        .testTarget(name: "TintypeCommandTests", dependencies: ["TintypeCommand", "Tintype", "TestSupport"]),
+        .testTarget(
+            name: "TintypeCommandTests",
+            dependencies: ["TintypeCommand", "Tintype", "TintypeConcurrency", "TintypeImage", "TestSupport"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
 
 // One policy for every Swift target, written once.
-let cTargets = ["CJPEG", "CShims", "CAllocationCounter"]
+let cTargets = ["CJPEG", "CShims", "CPNGFilters", "CAllocationCounter"]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [

@@ -23,7 +23,7 @@ public struct ImageRequest: Sendable, Hashable {
 
         init(_ fields: Fields) {
             self.fields = fields
-            self.sourceKey = RequestKeys.source(url: fields.url, headers: fields.headers)
+            self.sourceKey = RequestKeys.source(url: fields.url, headers: fields.headers, options: fields.options)
             self.key = RequestKeys.picture(
                 source: self.sourceKey,
                 thumbnail: fields.thumbnail,
@@ -95,7 +95,7 @@ public struct ImageRequest: Sendable, Hashable {
         set { self.set(\.options, newValue) }
     }
 
-    /// Names the encoded bytes: URL and headers.
+    /// Names the encoded bytes: URL, headers, and whether certificates are verified.
     public var sourceKey: CacheKey { self.storage.sourceKey }
 
     /// Names the picture: the source and everything that is made of it.

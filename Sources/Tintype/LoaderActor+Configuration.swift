@@ -13,6 +13,8 @@ extension LoaderActor {
         /// The disk tier, or `nil` for none; default 1 GiB under the XDG cache directory, 7 days.
         public var disk: DiskCache.Configuration?
         /// How bodies are downloaded.
+        ///
+        /// Of its `maximumBodySize` and the limit of encoded bytes below, the lower one holds.
         public var downloads: DownloadActor.Configuration
         /// What a picture may cost; default 100 megapixels, 32,768 a side, 64 MiB of encoded bytes.
         public var limits: DecodingLimits

@@ -29,6 +29,7 @@ struct Rendering: Sendable {
         self.filter = request.thumbnail?.filter ?? .lanczos3
         self.geometry = try Self.geometry(for: request, header: decoder.header)
         if let geometry {
+            try Self.check(geometry, header: decoder.header, limits: limits)
             options.sufficientSize = Self.sufficientSize(for: geometry, header: decoder.header)
         }
         self.options = options
@@ -37,8 +38,12 @@ struct Rendering: Sendable {
     /// The bytes that making the picture takes at most.
     var byteCount: Int {
         let whole = self.decoder.byteCount(options: self.options)
-        guard let geometry, whole >= Self.streamingThreshold, !self.decoder.header.isInterlaced else { return whole }
-        return min(whole, geometry.width * geometry.height * 8 + self.decoder.header.codecByteCount)
+        guard let geometry else { return whole }
+        let target = geometry.width.saturatingMultiplied(by: geometry.height).saturatingMultiplied(by: 4)
+        // Streamed rows leave only the codec's own memory and the target, before and after its turn.
+        let isStreamed = whole >= Self.streamingThreshold && !self.decoder.header.isInterlaced
+        let source = isStreamed ? self.decoder.header.codecByteCount.saturatingAdded(to: target) : whole
+        return source.saturatingAdded(to: target)
     }
 
     func render() throws -> Image {
@@ -82,10 +87,24 @@ struct Rendering: Sendable {
         return header.orientation.swapsSides ? upright?.transposed : upright
     }
 
+    /// Refuses to enlarge a picture beyond what one may have that is decoded.
+    private static func check(_ geometry: ResizeGeometry, header: ImageHeader, limits: DecodingLimits) throws {
+        let isLarger = geometry.width > header.pixelWidth || geometry.height > header.pixelHeight
+        let pixels = geometry.width.saturatingMultiplied(by: geometry.height)
+        let side = max(geometry.width, geometry.height)
+        guard isLarger, pixels > limits.maximumPixels || side > limits.maximumSide else { return }
+        throw TransformError(
+            code: .invalidSize,
+            message: "A picture can't be enlarged to \(geometry.width)x\(geometry.height): the limits are "
+                + "\(limits.maximumPixels) pixels and \(limits.maximumSide) a side. Ask for a smaller size."
+        )
+    }
+
     /// The whole picture's size at which the part that is read is oversampled enough.
     private static func sufficientSize(for geometry: ResizeGeometry, header: ImageHeader) -> PixelSize {
         func scaled(_ side: Int, _ target: Int, _ part: Double) -> Int {
-            Int((Double(side) * Double(target * self.oversampling) / part).rounded(.up))
+            // More than is stored can't be read.
+            Int(min(Double(side), (Double(side) * Double(target) * Double(self.oversampling) / part).rounded(.up)))
         }
         return PixelSize(
             width: scaled(header.pixelWidth, geometry.width, geometry.sourceWidth),

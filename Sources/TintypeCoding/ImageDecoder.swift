@@ -97,6 +97,13 @@ public struct ImageDecoder: Sendable {
         try self.coder.frameReader(for: self.data, header: self.header, options: options)
     }
 
+    /// Draws the frames of an animation on their canvas; `nil` for a still picture.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out.
+    package func makeCompositor(options: DecodeOptions = DecodeOptions()) throws -> FrameCompositor? {
+        try self.frameReader(options: options).map { try FrameCompositor($0) }
+    }
+
     /// Lends the stored rows one by one; `nil` when the picture can't be streamed.
     ///
     /// - Throws: `CodingError`, `CancellationError`, what `body` throws.
@@ -111,12 +118,17 @@ public struct ImageDecoder: Sendable {
     /// The bytes that decoding will take at most, for the memory gate: pixels of the decoded
     /// size, the turned copy, and what the codec holds.
     public func byteCount(options: DecodeOptions) -> Int {
-        var pixels = self.header.pixelWidth * self.header.pixelHeight
-        if let size = options.sufficientSize, self.header.format == .jpeg || self.header.format == .webp {
+        // Limits may be raised up to where these products overflow.
+        var pixels = self.header.pixelWidth.saturatingMultiplied(by: self.header.pixelHeight)
+        let isAnimated = !self.header.animation.durations.isEmpty
+        let isScaledByCodec = self.header.format == .jpeg || (self.header.format == .webp && !isAnimated)
+        if let size = options.sufficientSize, isScaledByCodec {
             // The decoded size is below twice that of the next smaller step: four times the pixels.
-            pixels = min(pixels, size.width * size.height * 16)
+            pixels = min(pixels, size.width.saturatingMultiplied(by: size.height).saturatingMultiplied(by: 16))
         }
         let copies = self.header.orientation == .up ? 1 : 2
-        return pixels * (self.header.hasAlpha ? 4 : 3) * copies + self.header.codecByteCount
+        // Frames of an animation are composited on a canvas with alpha.
+        let bytesPerPixel = self.header.hasAlpha || isAnimated ? 4 : 3
+        return pixels.saturatingMultiplied(by: bytesPerPixel * copies).saturatingAdded(to: self.header.codecByteCount)
     }
 }

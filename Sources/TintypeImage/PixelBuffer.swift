@@ -41,20 +41,26 @@ public final class PixelBuffer: Sendable {
 
     /// Allocates a buffer and lets `fill` write its pixels, without zeroing them first.
     ///
-    /// `fill` must write every byte of every row that is not padding.
+    /// `fill` must write every byte of every row that is not padding; padding is zeroed after it. It is
+    /// lent `extraByteCount` bytes behind the last row, for decoders that work in place; they stay
+    /// allocated.
     package init(
         _ layout: PixelLayout,
+        extraByteCount: Int = 0,
         fillingUnsafely fill: (UnsafeMutableRawBufferPointer) throws -> Void
     ) throws {
-        guard let base = Self.allocate(layout.byteCount) else {
+        let byteCount = layout.byteCount + extraByteCount
+        guard let base = Self.allocate(byteCount) else {
             throw ImageError(
                 code: .outOfMemory,
                 message:
-                    "There is no memory for \(layout.byteCount) bytes of pixels; lower the limits or the number of lanes."
+                    "There is no memory for \(byteCount) bytes of pixels; lower the limits or the number of lanes."
             )
         }
         do {
-            try fill(UnsafeMutableRawBufferPointer(start: base, count: layout.byteCount))
+            let bytes = UnsafeMutableRawBufferPointer(start: base, count: byteCount)
+            try fill(bytes)
+            layout.clearPadding(of: UnsafeMutableRawBufferPointer(rebasing: bytes[..<layout.byteCount]))
         } catch {
             free(base)
             throw error

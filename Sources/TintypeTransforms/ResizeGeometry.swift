@@ -15,13 +15,14 @@ public struct ResizeGeometry: Sendable, Hashable {
 
     /// The geometry of `resize` for a source of `width` by `height`, which are at least 1.
     ///
-    /// - Throws: `TransformError.Code.invalidSize` when a side of the box is under 1.
+    /// - Throws: `TransformError.Code.invalidSize` when a side of the box is under 1 or over `Int32.max`.
     public init(_ resize: Resize, width: Int, height: Int) throws(TransformError) {
-        guard resize.width > 0, resize.height > 0, width > 0, height > 0 else {
+        let sides = 1...Int(Int32.max)
+        guard sides.contains(resize.width), sides.contains(resize.height), width > 0, height > 0 else {
             throw TransformError(
                 code: .invalidSize,
-                message:
-                    "A picture can't be resized to \(resize.width)x\(resize.height); give sides of at least 1 pixel."
+                message: "A picture can't be resized to \(resize.width)x\(resize.height); "
+                    + "give sides of 1 to \(sides.upperBound) pixels."
             )
         }
         let source = (width: Double(width), height: Double(height))

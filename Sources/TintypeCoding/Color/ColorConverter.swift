@@ -29,10 +29,12 @@ final class ColorConverter: Sendable {
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     func convert(_ pixels: PixelBuffer, from profile: Data, intent: ColorHandling.Intent) throws -> PixelBuffer {
-        guard let transform = self.transform(for: Key(profile: profile, format: pixels.format, intent: intent)) else {
-            return pixels
+        if let transform = self.transform(for: Key(profile: profile, format: pixels.format, intent: intent)) {
+            return try transform.apply(to: pixels)
         }
-        return try transform.apply(to: pixels)
+        // Gray pictures should have gray profiles; some have their camera's.
+        guard pixels.format == .gray8, LittleCMSProfile(profile)?.isRGB == true else { return pixels }
+        return try self.convert(try pixels.expandedFromGray(), from: profile, intent: intent)
     }
 
     private func transform(for key: Key) -> ColorTransform? {

@@ -22,6 +22,9 @@ struct LittleCMSProfile: ~Copyable {
         cmsCloseProfile(self.handle)
     }
 
+    /// Whether the profile is for red, green and blue.
+    var isRGB: Bool { cmsGetColorSpace(self.handle) == cmsSigRgbData }
+
     /// sRGB for samples of a format: for gray ones its white and its tone curve (IEC 61966-2-1).
     static func sRGB(for format: PixelFormat) -> LittleCMSProfile? {
         guard format == .gray8 else { return cmsCreate_sRGBProfile().map { LittleCMSProfile(handle: $0) } }
