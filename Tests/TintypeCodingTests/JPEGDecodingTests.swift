@@ -117,6 +117,14 @@ import TintypeImage
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
+    @Test func aBombIsRefusedFromItsHeader() throws {
+        let data = try self.data("bombs/max_size.jpg")
+        let start = ContinuousClock.now
+        let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: CoderRegistry()) }
+        #expect(error?.code == .sideTooLong)
+        #expect(ContinuousClock.now - start < .milliseconds(50))
+    }
+
     @Test func coefficientsAreCounted() throws {
         let progressive = try self.coder.header(of: try self.data("photos/TestImageLarge.jpg"))
         let pixels = progressive.pixelWidth * progressive.pixelHeight
