@@ -119,6 +119,7 @@ let package = Package(
         ),
 
         // Fuzzers
+        .executableTarget(name: "FuzzGIF", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/GIF"),
         .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
 
         // Tests
@@ -127,6 +128,20 @@ let package = Package(
             dependencies: ["TintypeConcurrency", "TintypeImage", "CShims"],
             path: "Tests/TestSupport",
             exclude: ["Fixtures"]
+        ),
+        .target(
+            name: "Conformance",
+            dependencies: ["TintypeCoding", "TintypeImage", "TestSupport", "CCrypto"],
+            path: "Tests/Conformance"
+        ),
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: ["Conformance", "TintypeCoding", "TintypeImage", "TestSupport"]
+        ),
+        .executableTarget(
+            name: "TintypeConformance",
+            dependencies: ["Conformance"],
+            path: "Benchmarks/TintypeConformance"
         ),
         .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage", "TestSupport"]),
         .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),
@@ -147,7 +162,10 @@ let package = Package(
             dependencies: ["TintypeDownloading", "TintypeConcurrency", "TestSupport"]
         ),
         .testTarget(name: "TintypeTests", dependencies: ["Tintype", "TestSupport"]),
-        .testTarget(name: "TintypeCommandTests", dependencies: ["TintypeCommand", "Tintype", "TestSupport"]),
+        .testTarget(
+            name: "TintypeCommandTests",
+            dependencies: ["TintypeCommand", "Tintype", "TintypeConcurrency", "TintypeImage", "TestSupport"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

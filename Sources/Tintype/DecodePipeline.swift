@@ -34,64 +34,51 @@ struct DecodePipeline: Sendable {
         try await self.lanes.run { try ImageDecoder(data, registry: self.registry, limits: self.limits).header }
     }
 
-    /// The bytes of `image` in `format`.
+    /// Decodes the bytes of `mailbox` while they come; at most one preview is in the making.
+    func showPreviews(of mailbox: ByteMailbox, show: @Sendable (Image) -> Void) async {
+        let decoder = PreviewDecoder(
+            registry: self.registry,
+            options: DecodeOptions(limits: self.limits),
+            lanes: self.lanes
+        )
+        while let bytes = await mailbox.take() {
+            if let preview = await decoder.append(bytes) { show(preview) }
+        }
+    }
+
+    /// The frames of a picture; the limits are checked.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
-    func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) async throws -> Data {
+    func frames(of data: Data, pool: FramePool) async throws -> FrameSource {
+        let decoder = try await self.lanes.run {
+            try ImageDecoder(data, registry: self.registry, limits: self.limits)
+        }
+        return FrameSource(decoder, options: DecodeOptions(limits: self.limits), lanes: self.lanes, pool: pool)
+    }
+
+    /// The bytes of `image` in `format`: PNG where it has any transparency and JPEG otherwise,
+    /// where none is given.
+    ///
+    /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
+    func encode(
+        _ image: Image,
+        as format: ImageFormat?,
+        options: EncodeOptions,
+        maximumSide: Int?
+    ) async throws -> Data {
+        try await self.lanes.run {
+            var image = try image.upright()
+            if let side = maximumSide { image = try image.resized(.fit(width: side, height: side)) }
+            let format = format ?? (image.hasTransparency ? .png : .jpeg)
+            return try self.registry.coder(encoding: format).encode(image, as: format, options: options)
+        }
+    }
+
+    /// The bytes of `animation` in `format`.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    func encode(_ animation: AnimationContent, as format: ImageFormat, options: EncodeOptions) async throws -> Data {
         let coder = try self.registry.coder(encoding: format)
-        return try await self.lanes.run { try coder.encode(image, as: format, options: options) }
-    }
-}
-
-/// One picture that is to be made, its header read and its size decided.
-private struct Rendering: Sendable {
-    /// The resampler is given at least this many times the target's pixels a side: what the
-    /// codec leaves out below that costs sharpness.
-    private static let oversampling = 2
-
-    private let decoder: ImageDecoder
-    private let options: DecodeOptions
-    private let filter: Resize.Filter
-    /// In stored pixels, before the picture is turned upright: the turn is cheaper afterwards.
-    private let geometry: ResizeGeometry?
-
-    init(decoder: ImageDecoder, request: ImageRequest, limits: DecodingLimits) throws {
-        var options = DecodeOptions(limits: limits, allowsTruncated: request.options.contains(.allowTruncated))
-        self.decoder = decoder
-        self.filter = request.thumbnail?.filter ?? .lanczos3
-        self.geometry = try request.thumbnail.map { resize in
-            let size = decoder.header.uprightSize
-            let upright = try ResizeGeometry(resize, width: size.width, height: size.height)
-            return decoder.header.orientation.swapsSides ? upright.transposed : upright
-        }
-        if let geometry {
-            options.sufficientSize = Self.sufficientSize(for: geometry, header: decoder.header)
-        }
-        self.options = options
-    }
-
-    var byteCount: Int { self.decoder.byteCount(options: self.options) }
-
-    func render() throws -> Image {
-        let decoded = try self.decoder.decodeStored(options: self.options)
-        guard let geometry else { return try decoded.image.upright() }
-        let header = self.decoder.header
-        let scaled = geometry.scaled(
-            byWidth: decoded.coveredWidth / Double(header.pixelWidth),
-            height: decoded.coveredHeight / Double(header.pixelHeight)
-        )
-        try Task.checkCancellation()
-        return try decoded.image.resized(scaled, filter: self.filter).upright()
-    }
-
-    /// The whole picture's size at which the part that is read is oversampled enough.
-    private static func sufficientSize(for geometry: ResizeGeometry, header: ImageHeader) -> PixelSize {
-        func scaled(_ side: Int, _ target: Int, _ part: Double) -> Int {
-            Int((Double(side) * Double(target * self.oversampling) / part).rounded(.up))
-        }
-        return PixelSize(
-            width: scaled(header.pixelWidth, geometry.width, geometry.sourceWidth),
-            height: scaled(header.pixelHeight, geometry.height, geometry.sourceHeight)
-        )
+        return try await self.lanes.run { try coder.encode(animation, as: format, options: options) }
     }
 }

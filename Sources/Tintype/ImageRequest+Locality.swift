@@ -9,11 +9,7 @@ extension ImageRequest {
 
     /// The URL for messages: without credentials, and cut where it is long.
     var displayURL: String {
-        var text = self.url.absoluteString
-        if let user = self.url.user() {
-            let password = self.url.password().map { ":\($0)" } ?? ""
-            text = text.replacing("\(user)\(password)@", with: "", maxReplacements: 1)
-        }
-        return text.count > 200 ? "\(text.prefix(200))..." : text
+        let text = self.url.withoutCredentials.text
+        return text.utf8.count > 200 ? "\(text.prefix(200))..." : text
     }
 }

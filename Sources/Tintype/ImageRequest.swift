@@ -12,6 +12,7 @@ public struct ImageRequest: Sendable, Hashable {
         var url: URL
         var headers: HTTPHeaders
         var thumbnail: Resize?
+        var scaleDownLimit: Int?
         var options: LoadOptions
     }
 
@@ -22,10 +23,11 @@ public struct ImageRequest: Sendable, Hashable {
 
         init(_ fields: Fields) {
             self.fields = fields
-            self.sourceKey = RequestKeys.source(url: fields.url, headers: fields.headers)
+            self.sourceKey = RequestKeys.source(url: fields.url, headers: fields.headers, options: fields.options)
             self.key = RequestKeys.picture(
                 source: self.sourceKey,
                 thumbnail: fields.thumbnail,
+                scaleDownLimit: fields.scaleDownLimit,
                 options: fields.options
             )
         }
@@ -39,10 +41,29 @@ public struct ImageRequest: Sendable, Hashable {
     ///   - url: An `http:`, `https:`, `file:` or `data:` URL.
     ///   - headers: Header fields to send besides the loader's own; they are a part of the key.
     ///   - thumbnail: The size to bring the picture to; `nil` keeps it full size.
+    ///   - scaleDownLimit: The bytes of pixels, four for each, that a picture without a thumbnail
+    ///     may have; a larger one is scaled down to it as it is decoded. `nil` is no limit.
     ///   - options: How the load uses the caches.
-    public init(url: URL, headers: HTTPHeaders = [:], thumbnail: Resize? = nil, options: LoadOptions = []) {
-        self.storage = Storage(Fields(url: url, headers: headers, thumbnail: thumbnail, options: options))
+    public init(
+        url: URL,
+        headers: HTTPHeaders = [:],
+        thumbnail: Resize? = nil,
+        scaleDownLimit: Int? = nil,
+        options: LoadOptions = []
+    ) {
+        self.storage = Storage(
+            Fields(
+                url: url,
+                headers: headers,
+                thumbnail: thumbnail,
+                scaleDownLimit: scaleDownLimit,
+                options: options
+            )
+        )
     }
+
+    /// The usual limit for ``scaleDownLimit``: 60 MiB, which is 15.7 megapixels.
+    public static let defaultScaleDownLimit = 60 << 20
 
     /// Where the picture is.
     public var url: URL {
@@ -62,13 +83,19 @@ public struct ImageRequest: Sendable, Hashable {
         set { self.set(\.thumbnail, newValue) }
     }
 
+    /// The bytes of pixels that a picture without a thumbnail may have, or `nil` for no limit.
+    public var scaleDownLimit: Int? {
+        get { self.storage.fields.scaleDownLimit }
+        set { self.set(\.scaleDownLimit, newValue) }
+    }
+
     /// How the load uses the caches and what it tolerates.
     public var options: LoadOptions {
         get { self.storage.fields.options }
         set { self.set(\.options, newValue) }
     }
 
-    /// Names the encoded bytes: URL and headers.
+    /// Names the encoded bytes: URL, headers, and whether certificates are verified.
     public var sourceKey: CacheKey { self.storage.sourceKey }
 
     /// Names the picture: the source and everything that is made of it.

@@ -87,7 +87,7 @@ extension LoadError {
         public static let encodingFailed = Code(.encodingFailed)
         /// The system refused memory.
         public static let outOfMemory = Code(.outOfMemory)
-        /// A size under 1 pixel was asked for.
+        /// A size under 1 pixel, or over the limits, was asked for.
         public static let invalidSize = Code(.invalidSize)
         /// A transform failed.
         public static let failed = Code(.failed)

@@ -20,11 +20,22 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     public static let allowTruncated = LoadOptions(rawValue: 1 << 5)
     /// Accepts TLS certificates that can't be verified.
     ///
-    /// For tests of one's own servers.
+    /// For tests of one's own servers. What such a request loads is cached apart from what is
+    /// loaded with verified certificates.
     public static let allowInvalidCertificates = LoadOptions(rawValue: 1 << 6)
     /// Hands out the encoded bytes with the picture, as ``ImageResponse/data``.
     public static let keepData = LoadOptions(rawValue: 1 << 7)
 
+    /// Keeps the stored samples and hands out their profile with the picture, instead of converting to sRGB.
+    public static let keepColorProfile = LoadOptions(rawValue: 1 << 8)
+
+    /// Shows unfinished pictures among the events while the bytes arrive, where the format allows it.
+    public static let previews = LoadOptions(rawValue: 1 << 9)
+
     /// The options that change what the pixels are: a part of the picture's key.
-    static let decoding: LoadOptions = [.allowTruncated]
+    static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]
+    /// The options that change how the bytes are got and kept: loads that agree in them share their bytes.
+    static let fetching: LoadOptions = [
+        .refresh, .cacheOnly, .skipDisk, .waitForStore, .allowInvalidCertificates, .previews,
+    ]
 }

@@ -15,16 +15,48 @@ extension LoaderActor {
         }
     }
 
+    /// The frames of the picture that `request` names, decoded when they are asked for.
+    ///
+    /// A still picture is a source of one frame. The request's thumbnail is not looked at.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func frames(for request: ImageRequest) async throws -> FrameSource {
+        let data = try await self.data(for: request)
+        do {
+            return try await self.decoding.frames(of: data, pool: self.framePool)
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+
     /// The bytes of a picture, encoded on a lane.
+    ///
+    /// A longer side than `maximumSide` is brought to it first.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func encode(
         _ image: Image,
+        as format: ImageFormat? = nil,
+        options: EncodeOptions = EncodeOptions(),
+        maximumSide: Int? = nil
+    ) async throws -> Data {
+        do {
+            return try await self.decoding.encode(image, as: format, options: options, maximumSide: maximumSide)
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+
+    /// The bytes of an animation, encoded on a lane.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func encode(
+        _ animation: AnimationContent,
         as format: ImageFormat,
         options: EncodeOptions = EncodeOptions()
     ) async throws -> Data {
         do {
-            return try await self.decoding.encode(image, as: format, options: options)
+            return try await self.decoding.encode(animation, as: format, options: options)
         } catch {
             throw LoadError.wrapping(error)
         }

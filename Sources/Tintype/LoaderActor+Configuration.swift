@@ -13,11 +13,15 @@ extension LoaderActor {
         /// The disk tier, or `nil` for none; default 1 GiB under the XDG cache directory, 7 days.
         public var disk: DiskCache.Configuration?
         /// How bodies are downloaded.
+        ///
+        /// Of its `maximumBodySize` and the limit of encoded bytes below, the lower one holds.
         public var downloads: DownloadActor.Configuration
         /// What a picture may cost; default 100 megapixels, 32,768 a side, 64 MiB of encoded bytes.
         public var limits: DecodingLimits
         /// The coders to ask; by default all of this library.
         public var coders: CoderRegistry
+        /// The bytes of decoded frames of animations that are kept; default 64 MiB.
+        public var framePoolByteLimit: Int
         /// The pictures that are worked on at once; default one for each core.
         public var laneCount: Int
         /// The bytes of pixels that all decodes may hold together; default a quarter of the memory that the
@@ -33,6 +37,7 @@ extension LoaderActor {
             self.downloads = DownloadActor.Configuration()
             self.limits = DecodingLimits()
             self.coders = CoderRegistry()
+            self.framePoolByteLimit = 64 << 20
             self.laneCount = ProcessInfo.processInfo.activeProcessorCount
             self.decodingMemory = MemoryBudget().byteCount / 4
         }

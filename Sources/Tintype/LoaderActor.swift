@@ -21,12 +21,14 @@ public actor LoaderActor {
     public nonisolated let downloads: DownloadActor
 
     private nonisolated let memory: MemoryCache
+    /// The frames of all animations that this loader opened.
+    nonisolated let framePool: FramePool
     private nonisolated let sources: SourcePipeline
     nonisolated let decoding: DecodePipeline
-    private nonisolated let imageLoads = Coalescer<FlightKey, ImageResponse, TransferProgress>()
-    private nonisolated let dataLoads = Coalescer<FlightKey, DataResponse, TransferProgress>()
+    private nonisolated let imageLoads = Coalescer<FlightKey, ImageResponse, LoadUpdate>()
+    private nonisolated let dataLoads = Coalescer<FlightKey, DataResponse, SourceUpdate>()
 
-    /// Loads that differ in an option must not share a flight.
+    /// Loads that differ in an option that matters to them must not share a flight.
     private struct FlightKey: Hashable, Sendable {
         let key: CacheKey
         let options: LoadOptions
@@ -40,12 +42,13 @@ public actor LoaderActor {
         let disk = configuration.disk.map { DiskCache($0) }
         let downloads = DownloadActor(configuration: configuration.downloads)
         self.memory = memory
+        self.framePool = FramePool(byteLimit: configuration.framePoolByteLimit)
         self.cache = CacheActor(memory: memory, disk: disk)
         self.downloads = downloads
         self.sources = SourcePipeline(
             cache: self.cache,
             downloads: downloads,
-            maximumBodySize: configuration.limits.maximumEncodedBytes
+            maximumBodySize: min(configuration.limits.maximumEncodedBytes, configuration.downloads.maximumBodySize)
         )
         self.decoding = DecodePipeline(
             registry: configuration.coders,
@@ -92,13 +95,13 @@ public actor LoaderActor {
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func dataResponse(for request: ImageRequest) async throws -> DataResponse {
         do {
-            return try await self.loadData(request) { _ in }
+            return try await self.fetch(request) { _ in }
         } catch {
             throw LoadError.wrapping(error)
         }
     }
 
-    /// The events of loading `request`: progress, then the picture.
+    /// The events of loading `request`: progress, previews if they are asked for, then the picture.
     public nonisolated func events(for request: ImageRequest) -> LoadEvents {
         LoadEvents { report in
             if let response = self.memoryResponse(for: request) { return response }
@@ -127,7 +130,7 @@ public actor LoaderActor {
 
     private func load(
         _ request: ImageRequest,
-        observer: (@Sendable (TransferProgress) -> Void)?
+        observer: (@Sendable (LoadUpdate) -> Void)?
     ) async throws -> ImageResponse {
         let key = FlightKey(key: request.key, options: request.options)
         do {
@@ -142,7 +145,7 @@ public actor LoaderActor {
     /// One load, step by step; runs once for all callers that wait for it.
     private nonisolated func run(
         _ request: ImageRequest,
-        report: @escaping @Sendable (TransferProgress) -> Void
+        report: @escaping @Sendable (LoadUpdate) -> Void
     ) async throws -> ImageResponse {
         // The picture may have come between the caller's look and this load's start.
         if let response = self.memoryResponse(for: request) { return response }
@@ -151,19 +154,43 @@ public actor LoaderActor {
             return try await self.makeImage(from: bytes, for: request)
         } catch let error as CodingError where error.isAboutContent {
             // What is no picture must not stay in the cache; what was on disk may have been
-            // damaged there, so the origin is asked once more.
-            await self.sources.discard(request)
+            // damaged there, so the origin is asked once more. Bytes without a format were not
+            // stored: what is cached then is an older, good copy.
+            if bytes.source == .disk || bytes.metadata.formatName != nil { await self.sources.discard(request) }
             guard bytes.source == .disk, !request.options.contains(.cacheOnly) else { throw error }
             let fresh = try await self.loadData(request, report: report)
             return try await self.makeImage(from: fresh, for: request)
         }
     }
 
+    /// The bytes of a picture; unfinished pictures are shown on the way, where they are wanted.
     private nonisolated func loadData(
         _ request: ImageRequest,
-        report: @escaping @Sendable (TransferProgress) -> Void
+        report: @escaping @Sendable (LoadUpdate) -> Void
     ) async throws -> DataResponse {
-        let key = FlightKey(key: request.sourceKey, options: request.options)
+        let mailbox = ByteMailbox()
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            if request.options.contains(.previews) {
+                group.addTask {
+                    await self.decoding.showPreviews(of: mailbox) { report(.preview($0)) }
+                }
+            }
+            // The previews end with the bytes, however those end.
+            defer { mailbox.finish() }
+            return try await self.fetch(request) { update in
+                switch update {
+                case .progress(let progress): report(.progress(progress))
+                case .bytes(let bytes): mailbox.put(bytes)
+                }
+            }
+        }
+    }
+
+    private nonisolated func fetch(
+        _ request: ImageRequest,
+        report: @escaping @Sendable (SourceUpdate) -> Void
+    ) async throws -> DataResponse {
+        let key = FlightKey(key: request.sourceKey, options: request.options.intersection(.fetching))
         return try await self.dataLoads.value(for: key, observer: report) { [sources = self.sources] report in
             try await sources.data(for: request, report: report)
         }

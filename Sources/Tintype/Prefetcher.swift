@@ -1,5 +1,3 @@
-import TintypeConcurrency
-
 /// Brings pictures into a cache before they are asked for.
 public struct Prefetcher: Sendable {
     /// Where prefetched pictures go.
@@ -41,12 +39,14 @@ public struct Prefetcher: Sendable {
     }
 
     private func run(_ requests: [ImageRequest], report: @escaping @Sendable (PrefetchResult) -> Void) async {
-        await withDiscardingTaskGroup { group in
-            let gate = WeightedGate(capacity: self.concurrency)
-            for request in requests {
+        await withTaskGroup(of: Void.self) { group in
+            for (index, request) in requests.enumerated() {
+                // One begins as another ends, so that a long list costs no task for each request.
+                if index >= self.concurrency { await group.next() }
+                // Nobody reads any more.
+                guard !Task.isCancelled else { return }
                 group.addTask {
-                    // A load that is cancelled while it waits for its turn never starts.
-                    let outcome = await self.outcome { try await gate.withWeight(1) { try await self.load(request) } }
+                    let outcome = await self.outcome { try await self.load(request) }
                     report(PrefetchResult(request: request, outcome: outcome))
                 }
             }

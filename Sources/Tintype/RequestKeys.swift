@@ -5,29 +5,40 @@ import TintypeTransforms
 
 /// The one place where keys are derived from requests.
 ///
-/// A key is a canonical text: the source's on one line, then a line for each header, then one
-/// for what is made of it. Line breaks can't be smuggled in: URLs are percent-encoded, and
-/// header lines are escaped.
+/// A key is a canonical text: the URL on one line, then whether it may be unverified, then a line
+/// for each header, then one for what is made of it. Keys are written to disk, so that what may be
+/// a secret is in them only as a digest: header values, and a user and password in the URL.
 enum RequestKeys {
-    static func source(url: URL, headers: HTTPHeaders) -> CacheKey {
-        var text = url.absoluteString
+    static func source(url: URL, headers: HTTPHeaders, options: LoadOptions) -> CacheKey {
+        let (address, credentials) = url.withoutCredentials
+        var text = address
+        if let credentials { text += "\n|user: \(self.digest(credentials))" }
+        // What anyone on the way may have written must not answer who asked for the origin's own.
+        if options.contains(.allowInvalidCertificates) { text += "\n|unverified" }
         for (name, value) in headers {
-            text += "\n\(self.escaped(name.lowercased())): \(self.escaped(value))"
+            text += "\n\(self.digest(name.lowercased())): \(self.digest(value))"
         }
         return CacheKey(text)
     }
 
-    static func picture(source: CacheKey, thumbnail: Resize?, options: LoadOptions) -> CacheKey {
+    static func picture(
+        source: CacheKey,
+        thumbnail: Resize?,
+        scaleDownLimit: Int?,
+        options: LoadOptions
+    ) -> CacheKey {
         let decoding = options.intersection(.decoding)
-        guard thumbnail != nil || !decoding.isEmpty else { return source }
+        guard thumbnail != nil || scaleDownLimit != nil || !decoding.isEmpty else { return source }
         var text = source.text + "\n"
         if decoding.contains(.allowTruncated) { text += "|truncated" }
+        if decoding.contains(.keepColorProfile) { text += "|profile" }
+        // A thumbnail has its size whatever the limit is.
+        if thumbnail == nil, let scaleDownLimit { text += "|limit(\(scaleDownLimit))" }
         if let thumbnail { text += "|\(thumbnail.key)" }
         return CacheKey(text)
     }
 
-    private static func escaped(_ text: String) -> String {
-        guard text.utf8.contains(where: { $0 == 0x0A || $0 == 0x5C }) else { return text }
-        return text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
+    private static func digest(_ text: String) -> String {
+        CacheKey(text).digest
     }
 }

@@ -30,7 +30,8 @@ extension DiskCache {
         public var pendingByteLimit: Int
         /// The clock that ages are worked out with.
         public var now: @Sendable () -> Date
-        /// Called on one of the cache's threads with the error of a store in the background.
+        /// Called with the error of a store in the background: on one of the cache's threads, or on
+        /// the storing thread when too many bytes wait already.
         public var storeErrorHandler: (@Sendable (CacheError) -> Void)?
 
         /// Creates a configuration.

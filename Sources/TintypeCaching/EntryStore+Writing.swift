@@ -141,31 +141,33 @@ extension EntryStore {
         while true {
             let path = self.makeTemporaryPath()
             do {
-                try self.writeFile(at: path, head, body, now: now)
+                let file = try self.createFile(at: path)
+                try head.span.bytes.withUnsafeBytes { head throws(SystemCallError) in try file.write(head, body) }
+                try file.setModificationTime(now)
+                try file.checkWritten()
                 try self.moveIntoPlace(path, digest, byteCount: head.count + body.count, now: now)
+                // Only now: the lock on the file must last until it has its place.
+                file.close()
                 return
             } catch {
                 unlink(path)
                 // Somebody deleted the folder, or took the file for one that a killed writer left.
-                guard error.number == ENOENT, attempt < 3 else { throw error }
+                guard error.number == ENOENT, attempt < 8 else { throw error }
                 attempt += 1
                 try self.makeFolder(self.temporaryFolder)
             }
         }
     }
 
-    private func writeFile(
-        at path: String,
-        _ head: [UInt8],
-        _ body: UnsafeRawBufferPointer,
-        now: Double
-    ) throws(SystemCallError) {
+    /// Makes a file and locks it, which tells those who clean up, in any process, that its writer
+    /// lives.
+    ///
+    /// - Throws: `ENOENT` also when one of them was faster and has taken the file for a dead writer's.
+    private func createFile(at path: String) throws(SystemCallError) -> OpenFile {
         let file = try OpenFile(creating: path)
-        // Tells those who clean up, in any process, that the writer is alive.
-        _ = file.tryLock()
-        try head.span.bytes.withUnsafeBytes { head throws(SystemCallError) in try file.write(head, body) }
-        try file.setModificationTime(now)
-        try file.close()
+        if !file.tryLock(), errno == EWOULDBLOCK { throw SystemCallError(call: "flock", number: ENOENT) }
+        guard try file.status().hasName else { throw SystemCallError(call: "flock", number: ENOENT) }
+        return file
     }
 
     private func moveIntoPlace(

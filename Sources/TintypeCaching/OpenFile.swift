@@ -6,12 +6,15 @@ struct OpenFile: ~Copyable {
     struct Status {
         let byteCount: Int
         let isRegular: Bool
+        /// Whether the file still has a name.
+        let hasName: Bool
         /// Seconds since 1970.
         let modifiedAt: Double
 
         init(_ status: stat) {
             self.byteCount = Int(status.st_size)
             self.isRegular = status.st_mode & S_IFMT == S_IFREG
+            self.hasName = status.st_nlink > 0
             self.modifiedAt = Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1e9
         }
     }
@@ -41,13 +44,18 @@ struct OpenFile: ~Copyable {
         Glibc.close(self.descriptor)
     }
 
-    /// Closes the file and says whether that failed, which on some file systems is when a full
-    /// disk shows.
-    consuming func close() throws(SystemCallError) {
-        let descriptor = self.descriptor
-        discard self
+    /// Closes the file; what was written must have been checked before.
+    consuming func close() {}
+
+    /// Says whether all that was written was taken, and keeps the file open.
+    ///
+    /// On some file systems a full disk shows only when a descriptor is closed: a copy is closed.
+    func checkWritten() throws(SystemCallError) {
+        let copy = fcntl(self.descriptor, F_DUPFD_CLOEXEC, 0)
+        // Without a descriptor to spare there is no early answer; the checksum finds what is missing.
+        guard copy >= 0 else { return }
         // After EINTR the descriptor is closed as well; a second call could close another's.
-        guard Glibc.close(descriptor) == 0 || errno == EINTR else { throw SystemCallError.last("close") }
+        guard Glibc.close(copy) == 0 || errno == EINTR else { throw SystemCallError.last("close") }
     }
 
     func status() throws(SystemCallError) -> Status {

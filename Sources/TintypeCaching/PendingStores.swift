@@ -67,6 +67,11 @@ final class PendingStores: Sendable {
             while state.head < state.queue.count {
                 let key = state.queue[state.head]
                 state.head += 1
+                if state.head >= 1_024, state.head * 2 >= state.queue.count {
+                    // The front half is used up; a lane that never catches up must not keep its keys.
+                    state.queue.removeFirst(state.head)
+                    state.head = 0
+                }
                 guard let item = state.items.removeValue(forKey: key) else { continue }
                 state.byteCount -= item.data.count
                 return item

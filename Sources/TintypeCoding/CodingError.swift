@@ -82,4 +82,13 @@ extension CodingError {
             format: format
         )
     }
+
+    /// An animation has fewer frames than were asked for.
+    static func noFrame(_ index: Int, in header: ImageHeader) -> CodingError {
+        CodingError(
+            code: .invalidOptions,
+            message: "There is no frame \(index): the picture has \(header.animation.frameCount), from 0 on.",
+            format: header.format
+        )
+    }
 }

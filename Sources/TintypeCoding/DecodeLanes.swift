@@ -25,7 +25,7 @@ public final class DecodeLanes: Sendable {
     ///   what the work throws.
     public func run<Result: Sendable>(_ work: @Sendable () throws -> Result) async throws -> Result {
         let index = self.loads.withLock { loads in
-            let index = loads.indices.min { loads[$0] < loads[$1] } ?? 0
+            let index = Self.leastLoaded(loads)
             loads[index] += 1
             return index
         }
@@ -34,8 +34,19 @@ public final class DecodeLanes: Sendable {
     }
 }
 
+extension DecodeLanes {
+    /// The lane that has the least to do now, for work that stays on one lane for longer.
+    var leastLoaded: DecodeLane {
+        self.lanes[self.loads.withLock { Self.leastLoaded($0) }]
+    }
+
+    private static func leastLoaded(_ loads: [Int]) -> Int {
+        loads.indices.min { loads[$0] < loads[$1] } ?? 0
+    }
+}
+
 /// One serial executor and the actor that is pinned to it.
-private actor DecodeLane {
+actor DecodeLane {
     private let executor: ThreadExecutor
     nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 

@@ -34,24 +34,27 @@ public struct ImageDecoder: Sendable {
         self.data = data
     }
 
-    /// Decodes the picture and turns it upright.
+    /// Decodes the picture, upright and in sRGB unless the options keep its profile.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     public func decode(options: DecodeOptions = DecodeOptions()) throws -> Image {
-        try self.decodeStored(options: options).image.upright()
+        try self.finish(try self.decodeStored(options: options).image, options: options)
     }
 
-    /// Decodes the picture as it is stored, with its orientation noted on the image.
+    /// Decodes the picture as it is stored: not turned, its orientation noted on the image, and
+    /// its samples not converted.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     public func decodeStored(options: DecodeOptions = DecodeOptions()) throws -> DecodedImage {
         try Task.checkCancellation()
-        guard self.header.animation.durations.indices.contains(options.frame) || options.frame == 0 else {
-            throw CodingError(
-                code: .invalidOptions,
-                message:
-                    "There is no frame \(options.frame): the picture has \(self.header.animation.frameCount), from 0 on.",
-                format: self.header.format
+        let frameCount = self.header.animation.frameCount
+        guard (0..<frameCount).contains(options.frame) else {
+            throw CodingError.noFrame(options.frame, in: self.header)
+        }
+        if frameCount > 1, let reader = try self.frameReader(options: options) {
+            let pixels = try FrameCompositor(reader).frame(at: options.frame)
+            return DecodedImage(
+                Image(pixels: pixels, orientation: self.header.orientation, sourceFormat: self.header.format)
             )
         }
         let decoded = try self.coder.decode(self.data, header: self.header, options: options)
@@ -59,15 +62,73 @@ public struct ImageDecoder: Sendable {
         return decoded
     }
 
+    /// Brings the samples to sRGB and turns the picture upright: the last steps of a decode,
+    /// which cost least on a picture that was made smaller before.
+    ///
+    /// - Parameters:
+    ///   - image: What a decode gave, perhaps resized.
+    ///   - options: Say what becomes of the profile.
+    ///   - turnsUpright: Whether the orientation is applied.
+    /// - Returns: The finished picture.
+    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
+    public func finish(
+        _ image: Image,
+        options: DecodeOptions = DecodeOptions(),
+        turnsUpright: Bool = true
+    ) throws -> Image {
+        var image = image
+        if let profile = self.header.colorProfile {
+            switch options.color {
+            case .convert(let intent):
+                let converted = try ColorConverter.shared.convert(image.pixels, from: profile, intent: intent)
+                image = image.replacingPixels(converted, orientation: image.orientation)
+            case .keep: image = image.tagged(with: ColorProfile(data: profile))
+            case .ignore: break
+            }
+        }
+        try Task.checkCancellation()
+        return turnsUpright ? try image.upright() : image
+    }
+
+    /// The frames of an animation, or `nil` for a still picture.
+    ///
+    /// - Throws: `CodingError`.
+    public func frameReader(options: DecodeOptions = DecodeOptions()) throws -> (any FrameReader)? {
+        try self.coder.frameReader(for: self.data, header: self.header, options: options)
+    }
+
+    /// Draws the frames of an animation on their canvas; `nil` for a still picture.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out.
+    package func makeCompositor(options: DecodeOptions = DecodeOptions()) throws -> FrameCompositor? {
+        try self.frameReader(options: options).map { try FrameCompositor($0) }
+    }
+
+    /// Lends the stored rows one by one; `nil` when the picture can't be streamed.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`, what `body` throws.
+    public func withRows<Result>(
+        options: DecodeOptions,
+        _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
+    ) throws -> Result? {
+        guard self.header.animation.frameCount == 1 else { return nil }
+        return try self.coder.withRows(of: self.data, header: self.header, options: options, body)
+    }
+
     /// The bytes that decoding will take at most, for the memory gate: pixels of the decoded
     /// size, the turned copy, and what the codec holds.
     public func byteCount(options: DecodeOptions) -> Int {
-        var pixels = self.header.pixelWidth * self.header.pixelHeight
-        if let size = options.sufficientSize, self.header.format == .jpeg || self.header.format == .webp {
+        // Limits may be raised up to where these products overflow.
+        var pixels = self.header.pixelWidth.saturatingMultiplied(by: self.header.pixelHeight)
+        let isAnimated = !self.header.animation.durations.isEmpty
+        let isScaledByCodec = self.header.format == .jpeg || (self.header.format == .webp && !isAnimated)
+        if let size = options.sufficientSize, isScaledByCodec {
             // The decoded size is below twice that of the next smaller step: four times the pixels.
-            pixels = min(pixels, size.width * size.height * 16)
+            pixels = min(pixels, size.width.saturatingMultiplied(by: size.height).saturatingMultiplied(by: 16))
         }
         let copies = self.header.orientation == .up ? 1 : 2
-        return pixels * (self.header.hasAlpha ? 4 : 3) * copies + self.header.codecByteCount
+        // Frames of an animation are composited on a canvas with alpha.
+        let bytesPerPixel = self.header.hasAlpha || isAnimated ? 4 : 3
+        return pixels.saturatingMultiplied(by: bytesPerPixel * copies).saturatingAdded(to: self.header.codecByteCount)
     }
 }

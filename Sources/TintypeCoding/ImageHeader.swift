@@ -19,6 +19,8 @@ public struct ImageHeader: Sendable {
     public var colorProfile: Data?
     /// The frames and their timing; one frame for stills.
     public var animation = AnimationTiming()
+    /// Whether rows are stored in passes, so that they can't be decoded one by one.
+    public var isInterlaced = false
     /// The bytes that the codec itself needs while it decodes, besides the pixels it gives out.
     public var codecByteCount = 0
 

@@ -47,6 +47,9 @@ public final class ThreadExecutor: SerialExecutor {
     ///
     /// Traps once the thread has ended after ``shutdown()``: the job could never run.
     public func enqueue(_ job: consuming ExecutorJob) {
+        // The job may run, and end the actor and this executor with it, before the wake below.
+        let retained = Unmanaged.passRetained(self)
+        defer { retained.release() }
         let job = UnownedJob(job)
         let action = self.state.withLock { state -> EnqueueAction in
             guard !state.hasEnded else { return .trap }

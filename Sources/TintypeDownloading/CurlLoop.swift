@@ -47,6 +47,9 @@ final class CurlLoop: SerialExecutor {
     ///
     /// Traps once the thread has ended: the job could never run.
     func enqueue(_ job: consuming ExecutorJob) {
+        // The job may run, and end the actor and this loop with it, before the wake below.
+        let retained = Unmanaged.passRetained(self)
+        defer { retained.release() }
         let job = UnownedJob(job)
         let action = self.state.withLock { state -> EnqueueAction in
             guard !state.hasEnded else { return .trap }

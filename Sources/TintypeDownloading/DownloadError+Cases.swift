@@ -73,7 +73,7 @@ extension DownloadError {
         return DownloadError(
             code: .bodyTooLarge,
             message:
-                "The body of \(shown(address)) \(size) the limit of \(limit) bytes; raise maximumBodySize to accept it.",
+                "The body of \(shown(address)) \(size) the limit of \(limit) bytes; raise the limit on bodies to accept it.",
             url: url(address),
             status: status,
             headers: headers

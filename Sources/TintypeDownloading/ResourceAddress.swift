@@ -38,7 +38,9 @@ struct ResourceAddress: Sendable {
         let rest = text[self.resourceStart...]
         guard rest.hasPrefix("//") else { throw .urlWithoutHost() }
         let start = rest.utf8.index(rest.startIndex, offsetBy: 2)
-        let end = rest[start...].utf8.firstIndex { "/?#\\".utf8.contains($0) } ?? rest.endIndex
+        // As libcurl reads it, or a redirect could pass another host off as this origin: a
+        // backslash ends nothing, `http://a\@b/` is at `b`.
+        let end = rest[start...].utf8.firstIndex { "/?#".utf8.contains($0) } ?? rest.endIndex
         let at = rest[start..<end].utf8.lastIndex(of: UInt8(ascii: "@"))
         let hostStart = at.map { rest.utf8.index(after: $0) } ?? start
         self.credentials = at == nil ? nil : start..<hostStart

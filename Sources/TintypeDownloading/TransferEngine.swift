@@ -137,14 +137,18 @@ final class TransferEngine: @unchecked Sendable {
     private func start(_ transfer: Transfer) {
         guard let handle = self.idleHandles.popLast() ?? EasyHandle(usesProxies: Self.usesProxies) else {
             self.queue.finish(origin: transfer.address.origin)
-            self.end(transfer, .failure(DownloadError.outOfMemory(at: transfer.address)))
+            self.fail(transfer, .outOfMemory(at: transfer.address))
             return
         }
         let headers = self.headerList(for: transfer)
         handle.prepare(for: transfer, headers: headers)
         transfer.willStart()
         self.active[transfer.id] = (handle, headers)
-        curl_multi_add_handle(self.multi, handle.easy)
+        guard curl_multi_add_handle(self.multi, handle.easy) == CURLM_OK else {
+            self.detach(transfer)
+            self.fail(transfer, .outOfMemory(at: transfer.address))
+            return
+        }
         self.expect(deadline: transfer.lastProgress + transfer.timeout)
     }
 
@@ -178,7 +182,7 @@ final class TransferEngine: @unchecked Sendable {
         transfer.metrics.add(ccurl_get_metrics(easy))
         if transfer.metrics.httpVersion == .http2 { self.queue.setMultiplexes(origin: transfer.address.origin) }
         self.detach(transfer)
-        do {
+        do throws(DownloadError) {
             if let target = try transfer.redirectTarget(limit: self.configuration.maximumRedirects) {
                 transfer.redirect(to: target)
                 self.queue.submit(transfer.id, origin: target.origin)
@@ -188,8 +192,7 @@ final class TransferEngine: @unchecked Sendable {
             self.counters.succeeded += 1
             self.end(transfer, .success(response))
         } catch {
-            self.counters.failed += 1
-            self.end(transfer, .failure(error))
+            self.fail(transfer, error)
         }
     }
 
@@ -201,6 +204,11 @@ final class TransferEngine: @unchecked Sendable {
         handle.transfer = nil
         self.idleHandles.append(handle)
         self.queue.finish(origin: transfer.address.origin)
+    }
+
+    private func fail(_ transfer: Transfer, _ error: DownloadError) {
+        self.counters.failed += 1
+        self.end(transfer, .failure(error))
     }
 
     private func end(_ transfer: Transfer, _ result: Result<DownloadResponse, any Error>) {
@@ -232,9 +240,8 @@ final class TransferEngine: @unchecked Sendable {
             guard let transfer = self.transfers[id] else { continue }
             let deadline = transfer.deadline(connectedAfter: handle.connectTime, now: now)
             if now >= deadline {
-                self.counters.failed += 1
                 self.detach(transfer)
-                self.end(transfer, .failure(transfer.stalledError))
+                self.fail(transfer, transfer.stalledError)
             } else {
                 self.expect(deadline: deadline)
             }

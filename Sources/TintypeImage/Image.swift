@@ -40,4 +40,14 @@ public struct Image: Sendable {
             colorProfile: self.colorProfile
         )
     }
+
+    /// The same picture whose samples are in the colour space of `profile`.
+    public func tagged(with profile: ColorProfile) -> Image {
+        Image(
+            pixels: self.pixels,
+            orientation: self.orientation,
+            sourceFormat: self.sourceFormat,
+            colorProfile: profile
+        )
+    }
 }

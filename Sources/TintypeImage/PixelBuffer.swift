@@ -41,8 +41,8 @@ public final class PixelBuffer: Sendable {
 
     /// Allocates a buffer and lets `fill` write its pixels, without zeroing them first.
     ///
-    /// `fill` must write every byte of every row that is not padding. It is lent `extraByteCount`
-    /// bytes behind the last row, for decoders that work in place; they stay allocated.
+    /// `fill` must write every byte of every row that is not padding; padding is zeroed after it. It is
+    /// lent `extraByteCount` bytes behind the last row, for decoders that work in place; they stay allocated.
     package init(
         _ layout: PixelLayout,
         extraByteCount: Int = 0,
@@ -59,6 +59,7 @@ public final class PixelBuffer: Sendable {
         }
         do {
             try fill(UnsafeMutableRawBufferPointer(start: base, count: byteCount))
+            layout.clearPadding(of: UnsafeMutableRawBufferPointer(start: base, count: layout.byteCount))
         } catch {
             free(base)
             throw error

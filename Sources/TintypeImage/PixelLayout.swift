@@ -54,6 +54,19 @@ public struct PixelLayout: Sendable, Hashable {
     }
 }
 
+extension PixelLayout {
+    /// Zeroes what holds no samples: it is handed out with the pixels, and may be old memory.
+    func clearPadding(of block: UnsafeMutableRawBufferPointer) {
+        for plane in self.planes where plane.usedBytesPerRow < plane.bytesPerRow {
+            for row in 0..<plane.height {
+                let start = plane.offset + row * plane.bytesPerRow
+                let padding = block[(start + plane.usedBytesPerRow)..<(start + plane.bytesPerRow)]
+                UnsafeMutableRawBufferPointer(rebasing: padding).initializeMemory(as: UInt8.self, repeating: 0)
+            }
+        }
+    }
+}
+
 extension PixelLayout.Plane {
     /// The plane of a picture, or `nil` when a side is under 1 or a size overflows.
     fileprivate init?(_ plane: PlaneFormat, at offset: Int, width: Int, height: Int) {

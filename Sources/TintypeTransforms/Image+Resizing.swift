@@ -20,4 +20,18 @@ extension Image {
         let pixels = try Resampler(from: self.pixels, geometry: geometry, filter: filter).resample()
         return self.replacingPixels(pixels, orientation: self.orientation)
     }
+
+    /// A picture made from rows that are read once, from the top.
+    ///
+    /// It needs no more memory than the result and a strip; with pixels that are there,
+    /// ``resized(_:filter:)`` is faster.
+    ///
+    /// - Throws: What the source throws, `ImageError` when memory runs out, `CancellationError`.
+    public static func resampling(
+        _ rows: any RowSource,
+        _ geometry: ResizeGeometry,
+        filter: Resize.Filter
+    ) throws -> Image {
+        Image(pixels: try RowResampler(rows, geometry: geometry, filter: filter).resample())
+    }
 }

@@ -15,13 +15,14 @@ public struct ResizeGeometry: Sendable, Hashable {
 
     /// The geometry of `resize` for a source of `width` by `height`, which are at least 1.
     ///
-    /// - Throws: `TransformError.Code.invalidSize` when a side of the box is under 1.
+    /// - Throws: `TransformError.Code.invalidSize` when a side of the box is under 1 or over `Int32.max`.
     public init(_ resize: Resize, width: Int, height: Int) throws(TransformError) {
-        guard resize.width > 0, resize.height > 0, width > 0, height > 0 else {
+        let sides = 1...Int(Int32.max)
+        guard sides.contains(resize.width), sides.contains(resize.height), width > 0, height > 0 else {
             throw TransformError(
                 code: .invalidSize,
-                message:
-                    "A picture can't be resized to \(resize.width)x\(resize.height); give sides of at least 1 pixel."
+                message: "A picture can't be resized to \(resize.width)x\(resize.height); "
+                    + "give sides of 1 to \(sides.upperBound) pixels."
             )
         }
         let source = (width: Double(width), height: Double(height))
@@ -52,6 +53,24 @@ public struct ResizeGeometry: Sendable, Hashable {
             sourceHeight: part.height,
             width: max(1, Int(target.width.rounded())),
             height: max(1, Int(target.height.rounded()))
+        )
+    }
+
+    /// The geometry that brings a source of `width` by `height` within a limit of pixel bytes, four
+    /// for each; `nil` when it is within.
+    ///
+    /// The side factor is the square root of the area ratio, so that a limit of 60 MiB gives 60 MiB.
+    public init?(pixelByteLimit: Int, width: Int, height: Int) {
+        let pixelLimit = Double(max(4, pixelByteLimit) / 4)
+        let factor = (pixelLimit / (Double(width) * Double(height))).squareRoot()
+        guard width > 0, height > 0, factor < 1 else { return nil }
+        self.init(
+            left: 0,
+            top: 0,
+            sourceWidth: Double(width),
+            sourceHeight: Double(height),
+            width: max(1, Int((Double(width) * factor).rounded(.down))),
+            height: max(1, Int((Double(height) * factor).rounded(.down)))
         )
     }
 

@@ -11,7 +11,7 @@ public struct TransformError: Error, Sendable, CustomStringConvertible {
         /// The stable name of the code.
         public var description: String { self.value.rawValue }
 
-        /// A target size is under 1 pixel.
+        /// A target size is under 1 pixel, or larger than can be made.
         public static let invalidSize = Code(value: .invalidSize)
         /// The library that does the work refused it.
         public static let failed = Code(value: .failed)

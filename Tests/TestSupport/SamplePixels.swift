@@ -65,4 +65,12 @@ extension PixelBuffer {
             Int($0[plane.offset + row * plane.bytesPerRow + column * self.format.channelCount + channel])
         }
     }
+
+    /// RGBA samples with colours multiplied by alpha: what of hidden and faint colours can be seen.
+    public static func premultiplied(_ samples: [UInt8]) -> [Int] {
+        samples.indices.map { index in
+            guard index % 4 < 3 else { return Int(samples[index]) }
+            return Int(samples[index]) * Int(samples[index - index % 4 + 3]) / 255
+        }
+    }
 }

@@ -104,4 +104,23 @@ import Testing
         close(descriptor)
         #expect(await cache.prune().temporaryFiles == 1)
     }
+
+    @Test func openingCachesTakeNoFileFromAWriterThatLives() async throws {
+        let (folder, url) = (self.folder, self.folder.url)
+        await withThrowingTaskGroup(of: Void.self) { group in
+            for task in 0..<6 {
+                group.addTask {
+                    for number in 0..<100 {
+                        // Each cleans the folder when it opens.
+                        let cache = DiskCache(.init(directory: url))
+                        try await cache.store(makeData(100), metadata: .init(), for: CacheKey("\(task) \(number)"))
+                        await cache.shutdown()
+                    }
+                }
+            }
+            await #expect(throws: Never.self) { try await group.waitForAll() }
+        }
+        #expect(folder.entryFiles().count == 600)
+        #expect(folder.files().count == 600)
+    }
 }

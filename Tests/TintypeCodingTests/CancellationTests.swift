@@ -4,7 +4,7 @@ import Testing
 import TintypeCoding
 import TintypeImage
 
-@Suite(.timeLimit(.minutes(1))) struct CancellationTests {
+@Suite(.timeLimit(.minutes(5))) struct CancellationTests {
     /// The coder itself is asked, so that the check before it does not answer.
     @Test(arguments: [ImageFormat.png, .webp]) func aDecodeStopsInside(format: ImageFormat) async throws {
         let data = try SampleFiles.smooth(format)

@@ -5,7 +5,7 @@ import TintypeCoding
 import TintypeImage
 
 /// Bytes that are no picture, and pictures whose bytes were changed: errors at most, never a crash.
-@Suite(.timeLimit(.minutes(2))) struct DamageTests {
+@Suite(.timeLimit(.minutes(5))) struct DamageTests {
     private static let limits = DecodingLimits(maximumPixels: 10_000)
 
     @Test(arguments: [

@@ -3,7 +3,7 @@ import Testing
 import TintypeCoding
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(1))) struct DecodeLanesTests {
+@Suite(.timeLimit(.minutes(5))) struct DecodeLanesTests {
     @Test(arguments: [1, 2, 4]) func workRunsOnLaneThreads(lanes: Int) async throws {
         let decodeLanes = DecodeLanes(count: lanes)
         let names = try await withThrowingTaskGroup(of: String.self) { group in

@@ -4,7 +4,7 @@ import Testing
 import TintypeCoding
 import TintypeImage
 
-@Suite(.timeLimit(.minutes(1))) struct TruncationTests {
+@Suite(.timeLimit(.minutes(5))) struct TruncationTests {
     static let cases: [(ImageFormat, PixelFormat)] = [
         (.jpeg, .gray8), (.jpeg, .rgb8), (.png, .gray8), (.png, .rgb8), (.png, .rgba8), (.webp, .rgb8), (.webp, .rgba8),
     ]

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(1))) struct CoalescerCancellationTests {
+@Suite(.timeLimit(.minutes(5))) struct CoalescerCancellationTests {
     let coalescer = Coalescer<String, Int, Int>()
 
     @Test(arguments: [0, 1, 2])

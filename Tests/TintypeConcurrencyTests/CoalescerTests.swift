@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(1))) struct CoalescerTests {
+@Suite(.timeLimit(.minutes(5))) struct CoalescerTests {
     let coalescer = Coalescer<String, Int, Int>()
 
     @Test(arguments: [1, 2, 100, 1_000])

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(1))) struct CoalescerUpdateTests {
+@Suite(.timeLimit(.minutes(5))) struct CoalescerUpdateTests {
     let coalescer = Coalescer<String, Int, Int>()
 
     @Test func everyObserverSeesTheUpdatesInOrder() async throws {

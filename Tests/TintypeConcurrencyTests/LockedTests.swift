@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(1))) struct LockedTests {
+@Suite(.timeLimit(.minutes(5))) struct LockedTests {
     @Test func excludesOtherThreads() async {
         let value = Locked(0)
         await withTaskGroup { group in

@@ -1,7 +1,7 @@
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(1))) struct ThreadExecutorIsolationTests {
+@Suite(.timeLimit(.minutes(5))) struct ThreadExecutorIsolationTests {
     @Test func isolationIsTrueInAJobAndFalseElsewhere() async {
         let recorder = Recorder()
         defer { recorder.executor.shutdown() }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(1))) struct ThreadExecutorShutdownTests {
+@Suite(.timeLimit(.minutes(5))) struct ThreadExecutorShutdownTests {
     @Test func waitsForTheJobsThatAreQueued() async {
         let recorder = Recorder()
         let ran = Tally()

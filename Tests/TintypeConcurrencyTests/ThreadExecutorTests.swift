@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(1))) struct ThreadExecutorTests {
+@Suite(.timeLimit(.minutes(5))) struct ThreadExecutorTests {
     @Test(arguments: [1, 2, 100, 2_000])
     func runsEveryJobOnceAndInOrder(count: Int) async {
         let recorder = Recorder()

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(1))) struct WeightedGateCancellationTests {
+@Suite(.timeLimit(.minutes(5))) struct WeightedGateCancellationTests {
     @Test func aCancelledWaiterLetsThoseBehindItIn() async throws {
         let gate = WeightedGate(capacity: 10)
         let inside = Holder(gate, weight: 5)

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(1))) struct WeightedGateTests {
+@Suite(.timeLimit(.minutes(5))) struct WeightedGateTests {
     @Test(arguments: [1, 7, 100])
     func neverLetsInMoreThanItsCapacity(capacity: Int) async throws {
         let gate = WeightedGate(capacity: capacity)

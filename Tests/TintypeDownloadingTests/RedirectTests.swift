@@ -62,6 +62,15 @@ struct RedirectTests {
         #expect(sent.contains("X-Kept: yes"))
     }
 
+    @Test func `a location can't pass another host off as the same origin`() async throws {
+        let target = try FaultyOrigin(["/b": .echo])
+        let origin = try FaultyOrigin([:])
+        origin.script("/a", .redirect(to: "http://127.0.0.1:\(origin.port)\\@127.0.0.1:\(target.port)/b"))
+        let request = DownloadRequest(url: origin.url("/a"), headers: ["Authorization": "Bearer s3cret"])
+        let body = try await self.downloader.response(for: request).body
+        #expect(!String(decoding: body, as: UTF8.self).contains("s3cret"))
+    }
+
     @Test func `credentials stay on the same origin`() async throws {
         let origin = try FaultyOrigin(["/b": .echo])
         origin.script("/a", .redirect(to: origin.url("/b").absoluteString))

@@ -7,6 +7,7 @@ import Testing
         ("http://Example.org/a", "http://example.org:80", "example.org"),
         ("HTTPS://example.org:443?x", "https://example.org:443", "example.org:443"),
         ("https://user:pass@word@example.org#f", "https://example.org:443", "example.org"),
+        ("http://other.org\\@example.org/", "http://example.org:80", "example.org"),
         ("http://[::1]/a:b", "http://[::1]:80", "[::1]"),
         ("http://[::1]:8080/a", "http://[::1]:8080", "[::1]:8080"),
     ])

@@ -31,9 +31,9 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         BadInput(name: "garbage", response: .garbage, code: .invalidResponse, hint: "HTTP"),
         BadInput(name: "a reset", response: .reset, code: .connectionLost, hint: "again"),
         BadInput(name: "a redirect loop", response: .redirect(to: "/bad"), code: .tooManyRedirects, hint: "redirect"),
-        BadInput(name: "half a PNG", response: .body(Array(FailureTests.half)), code: .truncated, hint: "ends"),
+        BadInput(name: "half a PNG", response: .body(FailureTests.half), code: .truncated, hint: "ends"),
     ]
-    private static let half = (try? Fixtures.data("kodak-3.png")).map { $0.prefix($0.count / 2) } ?? Data()
+    private static let half = (try? Fixtures.data("kodak-3.png")).map { Array($0.prefix($0.count / 2)) } ?? []
 
     @Test(arguments: Self.inputs)
     func badInputGivesItsOwnErrorAndIsNotCached(input: BadInput) async throws {
@@ -87,6 +87,26 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         #expect(error?.code == .bodyTooLarge)
     }
 
+    @Test func theLimitOfTheDownloadsHoldsToo() async throws {
+        let fixture = try LoaderFixture()
+        let origin = try FaultyOrigin(["/picture": .body(Array(repeating: 0, count: 2_000))])
+        let loader = fixture.makeLoader { $0.downloads.maximumBodySize = 1_000 }
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: origin.url("/picture")) }
+        #expect(error?.code == .bodyTooLarge)
+    }
+
+    @Test(arguments: [Resize.Mode.fit, .fill, .stretch], [100_000, Int(Int32.max), Int.max])
+    func anEnlargementOverTheLimitsIsRefused(mode: Resize.Mode, side: Int) async throws {
+        let fixture = try LoaderFixture()
+        let origin = try FaultyOrigin(["/picture": .body(try makePNG())])
+        let thumbnail = Resize(width: side, height: side, mode: mode, upscales: true)
+        let request = ImageRequest(url: origin.url("/picture"), thumbnail: thumbnail)
+        let loader = fixture.makeLoader()
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: request) }
+        #expect(error?.code == .invalidSize)
+        #expect(fixture.decodes.count == 0)
+    }
+
     @Test(arguments: ["ftp://example.com/a.png", "gopher://a/", "no-scheme", "http://"])
     func aURLThatCanNotBeLoadedIsRefused(text: String) async throws {
         let url = try #require(URL(string: text))
@@ -107,7 +127,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
 
     @Test func truncatedPicturesAreTakenWhenAllowed() async throws {
         let fixture = try LoaderFixture()
-        let origin = try FaultyOrigin(["/half": .body(Array(Self.half))])
+        let origin = try FaultyOrigin(["/half": .body(Self.half)])
         let loader = fixture.makeLoader()
         let strict = ImageRequest(url: origin.url("/half"))
         let lenient = ImageRequest(url: origin.url("/half"), options: [.allowTruncated])

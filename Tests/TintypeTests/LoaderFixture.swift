@@ -16,6 +16,8 @@ struct LoaderFixture {
     func makeLoader(_ change: (inout LoaderActor.Configuration) -> Void = { _ in }) -> LoaderActor {
         var configuration = LoaderActor.Configuration()
         configuration.disk = DiskCache.Configuration(directory: self.directory.url(of: "cache"))
+        // On a starved machine an origin that is held back may be silent for longer than the default.
+        configuration.downloads.timeout = .seconds(60)
         configuration.coders = CoderRegistry(coders: [
             CountingCoder(WebPCoder(), self.decodes), CountingCoder(PNGCoder(), self.decodes),
             CountingCoder(JPEGCoder(), self.decodes),

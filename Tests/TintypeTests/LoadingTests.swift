@@ -89,6 +89,18 @@ import Tintype
         #expect(try await self.fixture.makeLoader().image(for: request).width == 768)
     }
 
+    @Test func aPageInPlaceOfARefreshedPictureLeavesTheCachedOne() async throws {
+        let url = self.origin.url("/flower.webp")
+        let request = ImageRequest(url: url, options: [.waitForStore])
+        _ = try await self.fixture.makeLoader().image(for: request)
+        try self.origin.write(Data("<html>try later</html>".utf8), to: "flower.webp")
+        let loader = self.fixture.makeLoader()
+        let refresh = ImageRequest(url: url, options: [.refresh])
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: refresh) }
+        #expect(error?.code == .notAnImage)
+        #expect(try await loader.response(for: request).source == .disk)
+    }
+
     @Test func cacheOnlyNeverAsksTheOrigin() async throws {
         let url = self.origin.url("/kodak-3.png")
         let loader = self.fixture.makeLoader()

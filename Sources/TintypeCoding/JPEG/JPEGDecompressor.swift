@@ -43,7 +43,6 @@ final class JPEGDecompressor {
         to pixels: UnsafeMutableRawBufferPointer,
         layout: PixelLayout,
         as format: TJPF,
-        bytesPerRow: Int? = nil,
         _ jpeg: JPEGHeader,
         _ allowsTruncated: Bool
     ) throws {
@@ -55,7 +54,7 @@ final class JPEGDecompressor {
             UInt(source.count),
             pixels.baseAddress?.assumingMemoryBound(to: UInt8.self),
             CInt(layout.width),
-            CInt(bytesPerRow ?? layout.planes[0].bytesPerRow),
+            CInt(layout.planes[0].bytesPerRow),
             CInt(layout.height),
             CInt(format.rawValue),
             TJFLAG_LIMITSCANS
@@ -105,28 +104,26 @@ final class JPEGDecompressor {
         _ jpeg: JPEGHeader,
         _ allowsTruncated: Bool
     ) throws {
-        let bytesPerRow = layout.width * 4
-        let inks = UnsafeMutableRawBufferPointer.allocate(byteCount: bytesPerRow * layout.height, alignment: 64)
-        defer { inks.deallocate() }
-        try self.decompress(
-            source,
-            to: inks,
-            layout: layout,
-            as: TJPF_CMYK,
-            bytesPerRow: bytesPerRow,
-            jpeg,
-            allowsTruncated
+        // Four samples a pixel, whatever they mean.
+        let inkLayout = try PixelLayout(format: .rgba8, width: layout.width, height: layout.height)
+        let inks = try PixelBuffer(
+            inkLayout,
+            fillingUnsafely: { inks in
+                try self.decompress(source, to: inks, layout: inkLayout, as: TJPF_CMYK, jpeg, allowsTruncated)
+            }
         )
         let inversion: UInt8 = jpeg.hasAdobeMarker ? 0 : 255
-        for row in 0..<layout.height {
-            try Task.checkCancellation()
-            for column in 0..<layout.width {
-                let ink = row * bytesPerRow + column * 4
-                let pixel = row * layout.planes[0].bytesPerRow + column * 3
-                let key = Int(inks[ink + 3] ^ inversion)
-                for channel in 0..<3 {
-                    // Stored light, as Adobe does: 255 is no ink.
-                    pixels[pixel + channel] = UInt8((Int(inks[ink + channel] ^ inversion) * key + 127) / 255)
+        try inks.withUnsafeBytes { inks in
+            for row in 0..<layout.height {
+                try Task.checkCancellation()
+                for column in 0..<layout.width {
+                    let ink = row * inkLayout.planes[0].bytesPerRow + column * 4
+                    let pixel = row * layout.planes[0].bytesPerRow + column * 3
+                    let key = Int(inks[ink + 3] ^ inversion)
+                    for channel in 0..<3 {
+                        // Stored light, as Adobe does: 255 is no ink.
+                        pixels[pixel + channel] = UInt8((Int(inks[ink + channel] ^ inversion) * key + 127) / 255)
+                    }
                 }
             }
         }

@@ -24,6 +24,11 @@ struct WebPAnimationDecompressor: ~Copyable {
 
     /// A frame as it looks on the canvas; those before it are composited first.
     borrowing func frame(_ index: Int, header: ImageHeader) throws -> PixelBuffer {
+        // The frames are read at the header's size: it must be the decoder's.
+        var info = WebPAnimInfo()
+        guard WebPAnimDecoderGetInfo(self.decoder, &info) != 0, Int(info.canvas_width) == header.pixelWidth,
+            Int(info.canvas_height) == header.pixelHeight
+        else { throw CodingError.corrupt(.webp, "its chunks disagree about the size of the canvas") }
         var frame: UnsafeMutablePointer<UInt8>?
         var timestamp: CInt = 0
         for _ in 0...index {

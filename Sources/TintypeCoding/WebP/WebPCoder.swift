@@ -26,8 +26,13 @@ public struct WebPCoder: ImageCoder {
         header.orientation = webp.exif.flatMap { EXIF.orientation(in: $0) } ?? .up
         header.colorProfile = webp.colorProfile
         header.animation = webp.animation
-        // A lossless picture is held whole, and an animation as a canvas, besides the output.
-        if features.format != 1 { header.codecByteCount = header.pixelWidth * header.pixelHeight * 4 }
+        // Besides the output a lossless picture is held whole, and an animation as two canvases and a frame.
+        let pixels = header.pixelWidth * header.pixelHeight
+        if !header.animation.durations.isEmpty {
+            header.codecByteCount = pixels * 12
+        } else if features.format != 1 {
+            header.codecByteCount = pixels * 4
+        }
         return header
     }
 

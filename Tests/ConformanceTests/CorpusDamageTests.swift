@@ -5,7 +5,7 @@ import TintypeCoding
 import TintypeImage
 
 /// Real files that are damaged, or made to do damage.
-@Suite(.enabled(if: Corpus.isPresent), .timeLimit(.minutes(2))) struct CorpusDamageTests {
+@Suite(.enabled(if: Corpus.isRead), .timeLimit(.minutes(5))) struct CorpusDamageTests {
     private let registry = CoderRegistry()
 
     @Test(

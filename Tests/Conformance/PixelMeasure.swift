@@ -1,12 +1,14 @@
 import CCrypto
-import TintypeImage
+public import TintypeImage
 
 /// What the corpus manifest says about pixels, computed from ours.
 ///
 /// Written with pointers and plain loops: tests are built without optimisation, and the pictures are large.
-enum PixelMeasure {
+public enum PixelMeasure {
     /// The SHA-256 of the pixels as straight RGBA rows without padding, in hexadecimal digits.
-    static func digest(_ pixels: PixelBuffer) -> String {
+    ///
+    /// With `clearsHidden` the colours of clear pixels count as 0.
+    public static func digest(_ pixels: PixelBuffer, clearsHidden: Bool = false) -> String {
         let count = pixels.width * pixels.height * 4
         let rgba = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
         defer { rgba.deallocate() }
@@ -19,6 +21,11 @@ enum PixelMeasure {
                     count: pixels.width,
                     to: rgba + row * pixels.width * 4
                 )
+            }
+        }
+        if clearsHidden {
+            for pixel in stride(from: rgba, to: rgba + count, by: 4) where pixel[3] == 0 {
+                pixel.update(repeating: 0, count: 3)
             }
         }
         var digest = [UInt8](repeating: 0, count: 32)
@@ -50,7 +57,7 @@ enum PixelMeasure {
     /// The means of 16 by 16 cells, row by row, and of the whole, over red, green and blue times alpha.
     ///
     /// Of a large picture only some rows are looked at.
-    static func means(_ pixels: PixelBuffer) -> (cells: [Double], whole: [Double]) {
+    public static func means(_ pixels: PixelBuffer) -> (cells: [Double], whole: [Double]) {
         let columns = (0..<16).map { Span(cell: $0, of: pixels.width) }
         let rows = (0..<16).map { Span(cell: $0, of: pixels.height) }
         var cells: [Double] = []

@@ -1,0 +1,114 @@
+import TintypeCoding
+import TintypeImage
+import TintypeTransforms
+
+/// One picture that is to be made, its header read and its size decided.
+struct Rendering: Sendable {
+    /// The resampler is given at least this many times the target's pixels a side: what the
+    /// codec leaves out below that costs sharpness.
+    private static let oversampling = 2
+    /// The bytes of decoded pixels from which on rows are resampled as they are decoded, so that the picture is
+    /// never there whole.
+    ///
+    /// Below, zimg is faster.
+    private static let streamingThreshold = 32 << 20
+
+    private let decoder: ImageDecoder
+    private let options: DecodeOptions
+    private let filter: Resize.Filter
+    /// In stored pixels, before the picture is turned upright: the turn is cheaper afterwards.
+    private let geometry: ResizeGeometry?
+
+    init(decoder: ImageDecoder, request: ImageRequest, limits: DecodingLimits) throws {
+        var options = DecodeOptions(
+            limits: limits,
+            allowsTruncated: request.options.contains(.allowTruncated),
+            color: request.options.contains(.keepColorProfile) ? .keep : .convert(.relativeColorimetric)
+        )
+        self.decoder = decoder
+        self.filter = request.thumbnail?.filter ?? .lanczos3
+        self.geometry = try Self.geometry(for: request, header: decoder.header)
+        if let geometry {
+            try Self.check(geometry, header: decoder.header, limits: limits)
+            options.sufficientSize = Self.sufficientSize(for: geometry, header: decoder.header)
+        }
+        self.options = options
+    }
+
+    /// The bytes that making the picture takes at most.
+    var byteCount: Int {
+        let whole = self.decoder.byteCount(options: self.options)
+        guard let geometry else { return whole }
+        let target = geometry.width.saturatingMultiplied(by: geometry.height).saturatingMultiplied(by: 4)
+        // Streamed rows leave only the codec's own memory and the target, before and after its turn.
+        let isStreamed = whole >= Self.streamingThreshold && !self.decoder.header.isInterlaced
+        let source = isStreamed ? self.decoder.header.codecByteCount.saturatingAdded(to: target) : whole
+        return source.saturatingAdded(to: target)
+    }
+
+    func render() throws -> Image {
+        guard let geometry else { return try self.decoder.decode(options: self.options) }
+        let resized = try self.streamed(geometry) ?? self.decodedWhole(geometry)
+        return try self.decoder.finish(resized, options: self.options)
+    }
+
+    private func decodedWhole(_ geometry: ResizeGeometry) throws -> Image {
+        let decoded = try self.decoder.decodeStored(options: self.options)
+        let scaled = self.scaled(geometry, coveredWidth: decoded.coveredWidth, coveredHeight: decoded.coveredHeight)
+        try Task.checkCancellation()
+        return try decoded.image.resized(scaled, filter: self.filter)
+    }
+
+    /// The resized picture, made row by row; `nil` when it is small, or can't be streamed.
+    private func streamed(_ geometry: ResizeGeometry) throws -> Image? {
+        let header = self.decoder.header
+        guard self.decoder.byteCount(options: self.options) >= Self.streamingThreshold else { return nil }
+        return try self.decoder.withRows(options: self.options) { rows, coveredWidth, coveredHeight in
+            let scaled = self.scaled(geometry, coveredWidth: coveredWidth, coveredHeight: coveredHeight)
+            let image = try Image.resampling(rows, scaled, filter: self.filter)
+            return Image(pixels: image.pixels, orientation: header.orientation, sourceFormat: header.format)
+        }
+    }
+
+    /// The geometry for a picture that the codec scaled down.
+    private func scaled(_ geometry: ResizeGeometry, coveredWidth: Double, coveredHeight: Double) -> ResizeGeometry {
+        geometry.scaled(
+            byWidth: coveredWidth / Double(self.decoder.header.pixelWidth),
+            height: coveredHeight / Double(self.decoder.header.pixelHeight)
+        )
+    }
+
+    private static func geometry(for request: ImageRequest, header: ImageHeader) throws -> ResizeGeometry? {
+        let size = header.uprightSize
+        var upright = try request.thumbnail.map { try ResizeGeometry($0, width: size.width, height: size.height) }
+        if upright == nil, let limit = request.scaleDownLimit {
+            upright = ResizeGeometry(pixelByteLimit: limit, width: size.width, height: size.height)
+        }
+        return header.orientation.swapsSides ? upright?.transposed : upright
+    }
+
+    /// Refuses to enlarge a picture beyond what one may have that is decoded.
+    private static func check(_ geometry: ResizeGeometry, header: ImageHeader, limits: DecodingLimits) throws {
+        let isLarger = geometry.width > header.pixelWidth || geometry.height > header.pixelHeight
+        let pixels = geometry.width.saturatingMultiplied(by: geometry.height)
+        let side = max(geometry.width, geometry.height)
+        guard isLarger, pixels > limits.maximumPixels || side > limits.maximumSide else { return }
+        throw TransformError(
+            code: .invalidSize,
+            message: "A picture can't be enlarged to \(geometry.width)x\(geometry.height): the limits are "
+                + "\(limits.maximumPixels) pixels and \(limits.maximumSide) a side. Ask for a smaller size."
+        )
+    }
+
+    /// The whole picture's size at which the part that is read is oversampled enough.
+    private static func sufficientSize(for geometry: ResizeGeometry, header: ImageHeader) -> PixelSize {
+        func scaled(_ side: Int, _ target: Int, _ part: Double) -> Int {
+            // More than is stored can't be read.
+            Int(min(Double(side), (Double(side) * Double(target) * Double(self.oversampling) / part).rounded(.up)))
+        }
+        return PixelSize(
+            width: scaled(header.pixelWidth, geometry.width, geometry.sourceWidth),
+            height: scaled(header.pixelHeight, geometry.height, geometry.sourceHeight)
+        )
+    }
+}

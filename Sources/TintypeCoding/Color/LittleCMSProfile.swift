@@ -1,0 +1,39 @@
+import CLCMS2
+import FoundationEssentials
+import TintypeImage
+
+/// An open profile; closed with the value.
+struct LittleCMSProfile: ~Copyable {
+    let handle: cmsHPROFILE
+
+    /// Opens an embedded profile; `nil` when it is broken.
+    init?(_ data: Data) {
+        // Little CMS copies the bytes.
+        let handle = data.withUnsafeBytes { cmsOpenProfileFromMem($0.baseAddress, UInt32(clamping: $0.count)) }
+        guard let handle else { return nil }
+        self.handle = handle
+    }
+
+    private init(handle: cmsHPROFILE) {
+        self.handle = handle
+    }
+
+    deinit {
+        cmsCloseProfile(self.handle)
+    }
+
+    /// Whether the profile is for red, green and blue.
+    var isRGB: Bool { cmsGetColorSpace(self.handle) == cmsSigRgbData }
+
+    /// sRGB for samples of a format: for gray ones its white and its tone curve (IEC 61966-2-1).
+    static func sRGB(for format: PixelFormat) -> LittleCMSProfile? {
+        guard format == .gray8 else { return cmsCreate_sRGBProfile().map { LittleCMSProfile(handle: $0) } }
+        // The parametric curve of type 4: gamma, a, b, c, d.
+        guard let curve = cmsBuildParametricToneCurve(nil, 4, [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045])
+        else {
+            return nil
+        }
+        defer { cmsFreeToneCurve(curve) }
+        return cmsCreateGrayProfile(cmsD50_xyY(), curve).map { LittleCMSProfile(handle: $0) }
+    }
+}

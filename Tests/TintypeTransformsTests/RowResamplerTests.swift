@@ -1,0 +1,75 @@
+import TestSupport
+import Testing
+import TintypeImage
+import TintypeTransforms
+
+@Suite struct RowResamplerTests {
+    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8])
+    func rowsGiveWhatTheWholePictureGives(format: PixelFormat) throws {
+        let pixels = try PixelBuffer.smooth(format, width: 210, height: 170)
+        for resize in [
+            Resize.fit(width: 40, height: 40), .fill(width: 50, height: 20), .stretch(width: 200, height: 9),
+            Resize(width: 60, height: 60, filter: .bicubic), Resize(width: 60, height: 60, filter: .bilinear),
+        ] {
+            let geometry = try ResizeGeometry(resize, width: 210, height: 170)
+            let whole = try Image(pixels: pixels).resized(geometry, filter: resize.filter).pixels
+            let rows = BufferRows(pixels)
+            let streamed = try Image.resampling(rows, geometry, filter: resize.filter).pixels
+            #expect((streamed.width, streamed.height) == (whole.width, whole.height))
+            let worst = zip(Self.visible(streamed), Self.visible(whole)).map { abs($0 - $1) }.max()
+            #expect(try #require(worst) <= 2, "\(resize.key)")
+        }
+    }
+
+    private static func visible(_ pixels: PixelBuffer) -> [Int] {
+        pixels.format.hasAlpha ? PixelBuffer.premultiplied(pixels.samples) : pixels.samples.map { Int($0) }
+    }
+
+    @Test func rowsAreReadOnceAndNotBeyondNeed() throws {
+        let rows = BufferRows(try .smooth(.gray8, width: 100, height: 1_000))
+        let geometry = try ResizeGeometry(.fill(width: 10, height: 10), width: 100, height: 1_000)
+        _ = try Image.resampling(rows, geometry, filter: .lanczos3)
+        #expect(rows.readCount > 550)
+        #expect(rows.readCount < 600)
+    }
+
+    @Test func hiddenColoursDoNotBleed() throws {
+        let pixels = try PixelBuffer.make(.rgba8, width: 64, height: 64) { column, row, channel in
+            let isRed = (column + row) % 2 == 0
+            return [isRed ? 255 : 0, isRed ? 0 : 255, 0, isRed ? 255 : 0][channel]
+        }
+        let geometry = try ResizeGeometry(.fit(width: 16, height: 16), width: 64, height: 64)
+        let small = try Image.resampling(BufferRows(pixels), geometry, filter: .lanczos3).pixels
+        for row in 0..<16 {
+            for column in 0..<16 { #expect(small.sample(column, row, 1) == 0) }
+        }
+    }
+
+    @Test func aSourceThatFailsSaysWhy() throws {
+        let rows = BufferRows(try .smooth(.gray8, width: 10, height: 10), failsAt: 5)
+        let geometry = try ResizeGeometry(.fit(width: 5, height: 5), width: 10, height: 10)
+        #expect(throws: BufferRows.Failure.self) { try Image.resampling(rows, geometry, filter: .lanczos3) }
+    }
+}
+
+/// The rows of a buffer, one at a time.
+private final class BufferRows: RowSource {
+    struct Failure: Error {}
+
+    private let pixels: PixelBuffer
+    private let failingRow: Int?
+    private(set) var readCount = 0
+
+    init(_ pixels: PixelBuffer, failsAt failingRow: Int? = nil) {
+        self.pixels = pixels
+        self.failingRow = failingRow
+    }
+
+    var layout: PixelLayout { self.pixels.layout }
+
+    func readRow(into row: UnsafeMutableRawBufferPointer) throws {
+        if self.readCount == self.failingRow { throw Failure() }
+        row.copyBytes(from: self.pixels.row(self.readCount))
+        self.readCount += 1
+    }
+}
