@@ -16,10 +16,10 @@ let package = Package(
             providers: [.apt(["libcurl4-openssl-dev"])]
         ),
         .systemLibrary(
-            name: "CTurboJPEG",
-            path: "Sources/CLibraries/CTurboJPEG",
-            pkgConfig: "libturbojpeg",
-            providers: [.apt(["libturbojpeg0-dev"])]
+            name: "CLibJPEG",
+            path: "Sources/CLibraries/CLibJPEG",
+            pkgConfig: "libjpeg",
+            providers: [.apt(["libjpeg62-turbo-dev"])]
         ),
         .systemLibrary(
             name: "CSPNG",
@@ -69,6 +69,13 @@ let package = Package(
             pkgConfig: "lcms2",
             providers: [.apt(["liblcms2-dev"])]
         ),
+        // libjpeg reports errors by longjmp; this catches them before they reach Swift.
+        .target(
+            name: "CJPEG",
+            dependencies: ["CLibJPEG"],
+            path: "Sources/CLibraries/CJPEG",
+            cSettings: [.define("_GNU_SOURCE")]
+        ),
         .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
         .target(name: "CPNGFilters", path: "Sources/CLibraries/CPNGFilters"),
 
@@ -80,8 +87,7 @@ let package = Package(
         .target(
             name: "TintypeCoding",
             dependencies: [
-                "TintypeImage", "TintypeConcurrency", "CTurboJPEG", "CDeflate", "CZlib", "CPNGFilters", "CWebP",
-                "CLCMS2",
+                "TintypeImage", "TintypeConcurrency", "CJPEG", "CDeflate", "CZlib", "CPNGFilters", "CWebP", "CLCMS2",
             ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
@@ -120,6 +126,11 @@ let package = Package(
 
         // Fuzzers
         .executableTarget(name: "FuzzGIF", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/GIF"),
+        .executableTarget(
+            name: "FuzzJPEG",
+            dependencies: ["TintypeCoding", "TintypeImage"],
+            path: "Fuzz/JPEG"
+        ),
         .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
 
         // Tests
@@ -173,7 +184,7 @@ let package = Package(
 )
 
 // One policy for every Swift target, written once.
-let cTargets = ["CShims", "CPNGFilters", "CAllocationCounter"]
+let cTargets = ["CJPEG", "CShims", "CPNGFilters", "CAllocationCounter"]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [

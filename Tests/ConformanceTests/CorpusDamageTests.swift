@@ -1,3 +1,4 @@
+import Conformance
 import FoundationEssentials
 import TestSupport
 import Testing
@@ -20,7 +21,7 @@ import TintypeImage
     }
 
     @Test(
-        arguments: Corpus.pictures(in: "bombs", "png-corrupt", "webp-corrupt", "png-fuzz") { $0.expectation == "limit" }
+        arguments: Corpus.pictures(in: "bombs", "png-corrupt", "webp-corrupt", "gif-corrupt", "png-fuzz") { $0.expectation == "limit" }
     )
     func whatIsTooLargeIsRefused(_ picture: CorpusPicture) throws {
         let data = try picture.data
@@ -43,7 +44,8 @@ import TintypeImage
     }
 
     @Test(arguments: [
-        "jpeg-corrupt", "png-corrupt", "webp-corrupt", "apng-corrupt", "jpeg-exotic", "jpeg-fuzz", "png-fuzz",
+        "jpeg-corrupt", "png-corrupt", "webp-corrupt", "apng-corrupt", "gif-corrupt", "jpeg-exotic", "jpeg-fuzz",
+        "png-fuzz",
     ])
     func nothingCrashes(folder: String) throws {
         for picture in Corpus.pictures(in: folder) {

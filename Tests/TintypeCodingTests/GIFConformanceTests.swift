@@ -33,7 +33,9 @@ import TintypeImage
         do {
             image = try ImageDecoder(data, registry: self.registry).decode(options: options)
         } catch let error as CodingError {
-            print("lenient", file.path, error)
+            // Nothing is there: a screen without width, and a file that ends before its first image.
+            let empty = ["gif-corrupt/zero_width.gif", "gif-pygif/image-zero-height.gif"]
+            #expect(empty.contains(file.path), "\(error)")
             return
         }
         #expect(GIFCorpus.digest(GIFCorpus.pixels(of: image.pixels)) == file.digest)
@@ -76,5 +78,8 @@ import TintypeImage
         }
         #expect(header.animation.durations == file.frames.map { $0.milliseconds < 11 ? 100 : $0.milliseconds })
         #expect(try GIFCorpus.composite(reader).map(GIFCorpus.digest) == file.frames.map(\.digest))
+        // The shared compositor agrees with the plain one.
+        let last = try decoder.decode(options: DecodeOptions(frame: reader.frames.count - 1))
+        #expect(GIFCorpus.digest(GIFCorpus.pixels(of: last.pixels)) == file.frames.last?.digest)
     }
 }

@@ -118,7 +118,10 @@ import TintypeImage
         for allowsTruncated in [false, true] {
             let options = DecodeOptions(limits: limits, allowsTruncated: allowsTruncated)
             guard let header = try? self.coder.header(of: data) else { continue }
-            _ = try? self.coder.decode(data, header: header, options: options)
+            let whole = try? self.coder.decode(data, header: header, options: options).image.pixels
+            let pieces = try? self.decodePieces(data, options)
+            #expect(whole.map(GIFCorpus.pixels) == pieces.map(GIFCorpus.pixels))
+            #expect(whole?.format == pieces?.format)
             guard let reader = try? self.coder.frameReader(for: data, header: header, options: options) else {
                 continue
             }
@@ -128,6 +131,12 @@ import TintypeImage
 
     private func decode(_ data: Data, _ options: DecodeOptions) throws -> [UInt32] {
         GIFCorpus.pixels(of: try ImageDecoder(data, registry: CoderRegistry()).decode(options: options).pixels)
+    }
+
+    private func decodePieces(_ data: Data, _ options: DecodeOptions) throws -> PixelBuffer? {
+        let decoder = try self.coder.makeIncrementalDecoder(for: .gif, options: options)
+        for byte in data { try decoder?.append(Data([byte])) }
+        return try decoder?.finish().image.pixels
     }
 
     /// A file without colours and with one square image.

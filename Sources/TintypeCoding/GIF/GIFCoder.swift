@@ -20,11 +20,8 @@ public struct GIFCoder: ImageCoder {
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
         guard options.frame == 0 else {
-            throw CodingError(
-                code: .unsupportedFeature,
-                message: "Only the first frame of an animated GIF can be decoded; ask for frame 0.",
-                format: .gif
-            )
+            let pixels = try FrameCompositor(try GIFFrameReader(data, options: options)).frame(at: options.frame)
+            return DecodedImage(Image(pixels: pixels, sourceFormat: .gif))
         }
         let pixels = try GIFFile(data, options: options).firstPicture()
         return DecodedImage(Image(pixels: pixels, sourceFormat: .gif))

@@ -47,6 +47,7 @@ struct GIFFrameDecoder: ~Copyable {
         guard self.isSupported else { return self.progress = .isDamaged }
         let result = Result<Void, any Error> { try data.withUnsafeBytes { try self.readBlocks($0, isAll: isAll) } }
         self.reader.flush(to: &self.writer)
+        if self.writer.remaining == 0 { self.progress = .isComplete }
         try result.get()
     }
 

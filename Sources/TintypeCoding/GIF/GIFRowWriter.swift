@@ -51,7 +51,9 @@ struct GIFRowWriter: ~Copyable {
         self.visibleWidth = visible.width
         self.visibleHeight = visible.height
         self.isInterlaced = frame.isInterlaced
-        self.remaining = visible.width > 0 && visible.height > 0 ? self.width * self.height : 0
+        // The rows of a plain image that lie below the picture need not be known.
+        let rows = frame.isInterlaced ? self.height : visible.height
+        self.remaining = visible.width > 0 && visible.height > 0 ? self.width * rows : 0
         self.palette = .allocate(capacity: 256)
         for index in 0..<256 { (self.palette + index).initialize(to: palette.pixels[index]) }
     }
@@ -79,8 +81,6 @@ struct GIFRowWriter: ~Copyable {
         self.column = 0
         guard self.isInterlaced else {
             self.row += 1
-            // The rows below the screen need not be known.
-            if self.row >= self.visibleHeight { self.remaining = 0 }
             return
         }
         self.row += Self.passSteps[self.pass]

@@ -77,11 +77,12 @@ struct GIFStream: Sendable {
 
     /// Parses on, through a file that has grown; blocks that are not all there wait.
     mutating func advance(through data: Data) throws(CodingError) {
-        while try self.parseNext(data) {}
+        let bytes = data.bytes
+        while try self.parseNext(bytes) {}
     }
 
     /// `false` when more bytes are needed, or none are.
-    private mutating func parseNext(_ data: Data) throws(CodingError) -> Bool {
+    private mutating func parseNext(_ data: borrowing RawSpan) throws(CodingError) -> Bool {
         switch self.state {
         case .signature: try self.parseScreen(data)
         case .block: try self.parseBlock(data)
@@ -91,11 +92,11 @@ struct GIFStream: Sendable {
         }
     }
 
-    private mutating func parseScreen(_ data: Data) throws(CodingError) -> Bool {
-        guard data.count >= 13 else { return false }
+    private mutating func parseScreen(_ data: borrowing RawSpan) throws(CodingError) -> Bool {
+        guard data.byteCount >= 13 else { return false }
         guard data.has("GIF", at: 0) else { throw .corrupt(.gif, "it does not begin with a signature") }
         guard
-            let width = data.uint16(at: 6, .little), let height = data.uint16(at: 8, .little),
+            let width = data.uint16(at: 6), let height = data.uint16(at: 8),
             let flags = data.byte(at: 10)
         else { return false }
         guard width > 0, height > 0 else { throw .corrupt(.gif, "it declares an impossible size") }
@@ -107,7 +108,7 @@ struct GIFStream: Sendable {
         return true
     }
 
-    private mutating func parseBlock(_ data: Data) throws(CodingError) -> Bool {
+    private mutating func parseBlock(_ data: borrowing RawSpan) throws(CodingError) -> Bool {
         guard let introducer = data.byte(at: self.offset) else { return false }
         switch introducer {
         case 0x2C: return try self.parseImage(data)
@@ -122,11 +123,11 @@ struct GIFStream: Sendable {
         return true
     }
 
-    private mutating func parseImage(_ data: Data) throws(CodingError) -> Bool {
+    private mutating func parseImage(_ data: borrowing RawSpan) throws(CodingError) -> Bool {
         let start = self.offset
         guard
-            let left = data.uint16(at: start + 1, .little), let top = data.uint16(at: start + 3, .little),
-            let width = data.uint16(at: start + 5, .little), let height = data.uint16(at: start + 7, .little),
+            let left = data.uint16(at: start + 1), let top = data.uint16(at: start + 3),
+            let width = data.uint16(at: start + 5), let height = data.uint16(at: start + 7),
             let flags = data.byte(at: start + 9)
         else { return false }
         let palette = Self.palette(flags, at: start + 10)
@@ -172,14 +173,14 @@ struct GIFStream: Sendable {
         }
     }
 
-    private mutating func skipImageData(_ data: Data) -> Bool {
+    private mutating func skipImageData(_ data: borrowing RawSpan) -> Bool {
         guard let size = self.nextBlock(data) else { return false }
         self.offset += 1 + size
         if size == 0 { self.state = .block }
         return true
     }
 
-    private mutating func parseExtensionLabel(_ data: Data) -> Bool {
+    private mutating func parseExtensionLabel(_ data: borrowing RawSpan) -> Bool {
         guard let label = data.byte(at: self.offset + 1) else { return false }
         switch label {
         case 0xF9: self.state = .extensionBlocks(.control)
@@ -195,7 +196,7 @@ struct GIFStream: Sendable {
         return true
     }
 
-    private mutating func parseExtension(_ kind: Extension, _ data: Data) -> Bool {
+    private mutating func parseExtension(_ kind: Extension, _ data: borrowing RawSpan) -> Bool {
         guard let size = self.nextBlock(data) else { return false }
         let start = self.offset + 1
         self.offset = start + size
@@ -209,7 +210,7 @@ struct GIFStream: Sendable {
             let isLoop = data.has("NETSCAPE2.0", at: start) || data.has("ANIMEXTS1.0", at: start)
             self.state = .extensionBlocks(isLoop && size == 11 ? .loop : .other)
         case .loop:
-            if size >= 3, data.byte(at: start) == 1, let count = data.uint16(at: start + 1, .little) {
+            if size >= 3, data.byte(at: start) == 1, let count = data.uint16(at: start + 1) {
                 self.animation.loopCount = count
             }
         case .other: break
@@ -217,10 +218,10 @@ struct GIFStream: Sendable {
         return true
     }
 
-    private mutating func parseControl(_ data: Data, at start: Int, size: Int) {
+    private mutating func parseControl(_ data: borrowing RawSpan, at start: Int, size: Int) {
         self.state = .extensionBlocks(.other)
         guard
-            size >= 4, let flags = data.byte(at: start), let delay = data.uint16(at: start + 1, .little),
+            size >= 4, let flags = data.byte(at: start), let delay = data.uint16(at: start + 1),
             let index = data.byte(at: start + 3)
         else { return }
         self.control = Control(
@@ -231,8 +232,8 @@ struct GIFStream: Sendable {
     }
 
     /// The size of the block at the offset, or `nil` when it is not all there.
-    private func nextBlock(_ data: Data) -> Int? {
-        guard let size = data.byte(at: self.offset), self.offset + 1 + Int(size) <= data.count else { return nil }
+    private func nextBlock(_ data: borrowing RawSpan) -> Int? {
+        guard let size = data.byte(at: self.offset), self.offset + 1 + Int(size) <= data.byteCount else { return nil }
         return Int(size)
     }
 

@@ -4,9 +4,12 @@ public import TintypeImage
 
 /// Reads and writes WebP through libwebp.
 ///
-/// Source: RFC 9649. Decodes to `rgb8`, or `rgba8` where the file announces alpha. A smaller
-/// sufficient size is decoded straight to. Of an animation it gives one frame, as
-/// composited on its canvas.
+/// Source: RFC 9649. Stills are decoded to `rgb8`, or `rgba8` where they have alpha; a smaller sufficient size is
+/// decoded straight to. Frames of an animation are decoded to `rgba8`, each by itself.
+///
+/// Memory: a lossy still needs its rows and little else, and with ``withRows(of:header:options:_:)`` only a strip of
+/// them. The format makes a lossless one need four bytes a pixel of the stored size besides: any pixel may refer to
+/// any before it. So does the alpha of a lossy one, which is stored as a lossless picture.
 public struct WebPCoder: ImageCoder {
     /// Creates the coder.
     public init() {}
@@ -15,51 +18,112 @@ public struct WebPCoder: ImageCoder {
     public var encodableFormats: Set<ImageFormat> { [.webp] }
 
     public func header(of data: Data) throws(CodingError) -> ImageHeader {
-        var features = WebPBitstreamFeatures()
-        let status = data.withUnsafeBytes { bytes in
-            WebPGetFeatures(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count, &features)
-        }
-        guard status == VP8_STATUS_OK else { throw Self.error(status) }
-        let webp = WebPHeader(data)
-        var header = ImageHeader(format: .webp, pixelWidth: Int(features.width), pixelHeight: Int(features.height))
-        header.hasAlpha = features.has_alpha != 0
-        header.orientation = webp.exif.flatMap { EXIF.orientation(in: $0) } ?? .up
-        header.colorProfile = webp.colorProfile
-        header.animation = webp.animation
-        // Besides the output a lossless picture is held whole, and an animation as two canvases and a frame.
-        let pixels = header.pixelWidth * header.pixelHeight
-        if !header.animation.durations.isEmpty {
-            header.codecByteCount = pixels * 12
-        } else if features.format != 1 {
-            header.codecByteCount = pixels * 4
-        }
-        return header
+        let container = WebPContainer(data)
+        if let header = container.header { return header }
+        throw container.error(byteCount: data.count) ?? .corrupt(.webp, "it holds no picture")
     }
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
-        // The last bytes may hold nothing that the decoder still needs, but then the file was cut all the same.
-        guard options.allowsTruncated || WebPHeader(data).isComplete else { throw CodingError.truncated(.webp) }
-        let pixels = try data.withUnsafeBytes { bytes in
-            if header.animation.durations.isEmpty {
-                try WebPDecompressor().decompress(bytes, header: header, options: options)
+        let container = try self.container(of: data, header: header, options: options)
+        let pixels =
+            if container.isAnimated {
+                try self.frame(of: data, container, header: header, options: options)
             } else {
-                try WebPAnimationDecompressor(bytes).frame(options.frame, header: header)
+                try self.still(of: data, container, options: options)
             }
-        }
         return DecodedImage(Image(pixels: pixels, orientation: header.orientation, sourceFormat: .webp))
     }
 
-    public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
-        try WebPCompressor.compress(try image.upright().pixels, options: options)
+    public func frameReader(
+        for data: Data,
+        header: ImageHeader,
+        options: DecodeOptions
+    ) throws -> (any FrameReader)? {
+        let container = try self.container(of: data, header: header, options: options)
+        guard container.isAnimated else { return nil }
+        return self.reader(of: data, container, header: header, options: options)
     }
 
-    /// The error for a status that is not success.
-    static func error(_ status: VP8StatusCode) -> CodingError {
-        switch status {
-        case VP8_STATUS_OUT_OF_MEMORY: .outOfMemory(.webp)
-        case VP8_STATUS_NOT_ENOUGH_DATA, VP8_STATUS_SUSPENDED: .truncated(.webp)
-        case VP8_STATUS_UNSUPPORTED_FEATURE: .corrupt(.webp, "it uses a feature that libwebp does not know")
-        default: .corrupt(.webp, "its bit stream breaks the format")
+    public func makeIncrementalDecoder(
+        for format: ImageFormat,
+        options: DecodeOptions
+    ) throws -> (any IncrementalDecoder)? {
+        format == .webp ? WebPIncrementalDecoder(options: options) : nil
+    }
+
+    /// Lends the rows of a still, of any kind; for its memory see ``WebPCoder``.
+    public func withRows<Result>(
+        of data: Data,
+        header: ImageHeader,
+        options: DecodeOptions,
+        _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
+    ) throws -> Result? {
+        let container = try self.container(of: data, header: header, options: options)
+        guard !container.isAnimated, let picture = container.pictures.first else { return nil }
+        let layout = try picture.layout(sufficientSize: options.sufficientSize)
+        return try data.withUnsafeBytes { bytes in
+            let rows = try WebPRowSource(picture, of: bytes, layout: layout, allowsTruncated: options.allowsTruncated)
+            return try rows.map { try body($0, Double(layout.width), Double(layout.height)) }
         }
+    }
+
+    public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
+        try WebPCompressor(options).compress(try image.upright().pixels)
+    }
+
+    public func encode(_ animation: AnimationContent, as format: ImageFormat, options: EncodeOptions) throws -> Data {
+        try WebPAnimationCompressor(options).compress(animation)
+    }
+}
+
+extension WebPCoder {
+    /// The chunks of a file that may be decoded.
+    private func container(of data: Data, header: ImageHeader, options: DecodeOptions) throws -> WebPContainer {
+        let container = WebPContainer(data)
+        if !options.allowsTruncated, let error = container.error(byteCount: data.count) { throw error }
+        // The limits were checked for the header's size, so the file's must be the same.
+        guard let size = container.size, (size.width, size.height) == (header.pixelWidth, header.pixelHeight) else {
+            throw container.error(byteCount: data.count) ?? .corrupt(.webp, "its header is that of another file")
+        }
+        return container
+    }
+
+    private func still(of data: Data, _ container: WebPContainer, options: DecodeOptions) throws -> PixelBuffer {
+        let picture = container.pictures[0]
+        return try data.withUnsafeBytes { bytes in
+            try WebPDecompressor.decompress(
+                picture,
+                of: bytes,
+                layout: try picture.layout(sufficientSize: options.sufficientSize),
+                allowsTruncated: options.allowsTruncated
+            )
+        }
+    }
+
+    private func frame(
+        of data: Data,
+        _ container: WebPContainer,
+        header: ImageHeader,
+        options: DecodeOptions
+    ) throws -> PixelBuffer {
+        guard container.pictures.indices.contains(options.frame) else {
+            throw CodingError.noFrame(options.frame, in: header)
+        }
+        let reader = self.reader(of: data, container, header: header, options: options)
+        return try FrameCompositor(reader).frame(at: options.frame)
+    }
+
+    private func reader(
+        of data: Data,
+        _ container: WebPContainer,
+        header: ImageHeader,
+        options: DecodeOptions
+    ) -> WebPFrameReader {
+        WebPFrameReader(
+            data,
+            container,
+            canvas: PixelSize(width: header.pixelWidth, height: header.pixelHeight),
+            allowsTruncated: options.allowsTruncated
+        )
     }
 }

@@ -2,55 +2,86 @@ import CWebP
 import FoundationEssentials
 import TintypeImage
 
-/// Encodes lossy WebP with libwebp.
-enum WebPCompressor {
+/// Encodes stills with libwebp.
+struct WebPCompressor {
+    private let options: EncodeOptions
+
+    init(_ options: EncodeOptions) {
+        self.options = options
+    }
+
     /// Encodes upright pixels.
-    static func compress(_ pixels: PixelBuffer, options: EncodeOptions) throws -> Data {
-        guard max(pixels.width, pixels.height) <= WEBP_MAX_DIMENSION else {
-            throw Self.failure("a side may have at most \(WEBP_MAX_DIMENSION) pixels")
+    func compress(_ pixels: PixelBuffer) throws -> Data {
+        let picture = try WebPSourcePicture(pixels, isLossless: self.options.compression.isLossless)
+        let quality = self.options.webpQuality
+        let whole = try self.compress(picture, quality: quality)
+        guard let limit = self.options.maximumByteCount, whole.count > limit else { return whole }
+        guard !self.options.compression.isLossless else {
+            throw CodingError.webpEncoding("without loss it takes \(whole.count) bytes of \(limit); choose lossy")
         }
+        return try Self.largest(within: limit, below: quality) { try self.compress(picture, quality: $0) }
+    }
+
+    /// The best quality below the wanted one whose file fits the limit: at most seven tries.
+    static func largest(within limit: Int, below quality: Int, _ compress: (Int) throws -> Data) throws -> Data {
+        var fitting: Data?
+        var (low, high) = (1, quality - 1)
+        while low <= high {
+            let middle = (low + high) / 2
+            let data = try compress(middle)
+            if data.count <= limit {
+                fitting = data
+                low = middle + 1
+            } else {
+                high = middle - 1
+            }
+        }
+        guard let fitting else {
+            throw CodingError.webpEncoding("it does not fit \(limit) bytes at the lowest quality; make it smaller")
+        }
+        return fitting
+    }
+
+    private func compress(_ picture: borrowing WebPSourcePicture, quality: Int) throws -> Data {
+        try Task.checkCancellation()
+        var config = try self.options.webpConfig(quality: quality)
+        return try WebPMetadata.add(self.options.metadata, to: try picture.encode(&config))
+    }
+}
+
+extension EncodeOptions {
+    /// The quality within libwebp's bounds.
+    var webpQuality: Int { min(max(self.quality, 1), 100) }
+
+    /// libwebp's options for these.
+    func webpConfig(quality: Int) throws(CodingError) -> WebPConfig {
         var config = WebPConfig()
-        guard WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, Float(min(max(options.quality, 1), 100))) != 0 else {
-            throw Self.failure("libwebp refused the options")
+        var isValid = WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, Float(quality)) != 0
+        switch self.compression {
+        case .lossy: break
+        case .lossless:
+            // The effort that cwebp takes unless told otherwise; hidden colours are kept.
+            isValid = isValid && WebPConfigLosslessPreset(&config, 6) != 0
+            config.exact = 1
+        case .nearLossless(let level):
+            isValid = isValid && WebPConfigLosslessPreset(&config, 6) != 0
+            config.near_lossless = CInt(min(max(level, 0), 100))
+            // libwebp changes nothing where hidden colours are kept.
+            config.exact = level >= 100 ? 1 : 0
         }
-        var picture = WebPPicture()
-        guard WebPPictureInit(&picture) != 0 else { throw Self.failure("libwebp has another version") }
-        defer { WebPPictureFree(&picture) }
-        picture.width = CInt(pixels.width)
-        picture.height = CInt(pixels.height)
-        guard try self.importPixels(pixels, to: &picture) else { throw CodingError.outOfMemory(.webp) }
-        return try self.encode(&picture, config: &config)
+        guard isValid, WebPValidateConfig(&config) != 0 else { throw .webpEncoding("libwebp refused the options") }
+        return config
     }
+}
 
-    private static func importPixels(_ pixels: PixelBuffer, to picture: inout WebPPicture) throws -> Bool {
-        let pixels = pixels.format == .gray8 ? try pixels.expandedFromGray() : pixels
-        let bytesPerRow = CInt(pixels.layout.planes[0].bytesPerRow)
-        return pixels.withUnsafeBytes { source in
-            let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self)
-            return pixels.format.hasAlpha
-                ? WebPPictureImportRGBA(&picture, bytes, bytesPerRow) != 0
-                : WebPPictureImportRGB(&picture, bytes, bytesPerRow) != 0
-        }
-    }
+extension EncodeOptions.Compression {
+    /// Whether VP8L is written.
+    var isLossless: Bool { self != .lossy }
+}
 
-    private static func encode(_ picture: inout WebPPicture, config: inout WebPConfig) throws -> Data {
-        var writer = WebPMemoryWriter()
-        WebPMemoryWriterInit(&writer)
-        let isEncoded = withUnsafeMutablePointer(to: &writer) { writer in
-            picture.writer = WebPMemoryWrite
-            picture.custom_ptr = UnsafeMutableRawPointer(writer)
-            picture.progress_hook = { _, _ in Task.isCancelled ? 0 : 1 }
-            return WebPEncode(&config, &picture) != 0
-        }
-        guard isEncoded, let bytes = writer.mem else {
-            WebPMemoryWriterClear(&writer)
-            try Task.checkCancellation()
-            throw Self.failure("libwebp gave error \(picture.error_code.rawValue)")
-        }
-        return Data(bytesNoCopy: bytes, count: writer.size, deallocator: .custom { pointer, _ in WebPFree(pointer) })
-    }
-
-    private static func failure(_ reason: String) -> CodingError {
+extension CodingError {
+    /// A picture could not be written.
+    static func webpEncoding(_ reason: String) -> CodingError {
         CodingError(
             code: .encodingFailed,
             message: "The picture can't be written as WebP: \(reason).",

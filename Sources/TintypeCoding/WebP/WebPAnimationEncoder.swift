@@ -1,0 +1,57 @@
+import CWebP
+import FoundationEssentials
+import TintypeImage
+
+/// One libwebp animation encoder; freed with the value.
+final class WebPAnimationEncoder {
+    private let encoder: OpaquePointer
+    /// When the next frame begins, in milliseconds.
+    private var time = 0
+
+    init(_ size: PixelSize, loopCount: Int) throws(CodingError) {
+        guard max(size.width, size.height) <= WEBP_MAX_DIMENSION else {
+            throw .webpEncoding("a side may have at most \(WEBP_MAX_DIMENSION) pixels")
+        }
+        var options = WebPAnimEncoderOptions()
+        guard WebPAnimEncoderOptionsInit(&options) != 0 else { throw .webpEncoding("libwebp has another version") }
+        options.anim_params.loop_count = CInt(loopCount)
+        // Transparent, as canvases are when they are decoded; the format's own default is white.
+        options.anim_params.bgcolor = 0
+        guard let encoder = WebPAnimEncoderNew(CInt(size.width), CInt(size.height), &options) else {
+            throw .outOfMemory(.webp)
+        }
+        self.encoder = encoder
+    }
+
+    deinit {
+        WebPAnimEncoderDelete(self.encoder)
+    }
+
+    func add(_ picture: borrowing WebPSourcePicture, milliseconds: Int, _ config: inout WebPConfig) throws {
+        let isAdded = picture.withPicture { WebPAnimEncoderAdd(self.encoder, $0, CInt(self.time), &config) != 0 }
+        guard isAdded else { throw try self.failure() }
+        self.time = try Self.sum(self.time, milliseconds)
+    }
+
+    func finish() throws -> Data {
+        var assembled = WebPData()
+        guard WebPAnimEncoderAdd(self.encoder, nil, CInt(self.time), nil) != 0,
+            WebPAnimEncoderAssemble(self.encoder, &assembled) != 0, let bytes = assembled.bytes
+        else { throw try self.failure() }
+        return Data(webp: bytes, count: assembled.size)
+    }
+
+    private static func sum(_ time: Int, _ milliseconds: Int) throws(CodingError) -> Int {
+        // The format has 24 bits for a duration.
+        guard (0..<1 << 24).contains(milliseconds), time + milliseconds <= Int(CInt.max) else {
+            throw .webpEncoding("a frame may be shown for at most 16777215 milliseconds")
+        }
+        return time + milliseconds
+    }
+
+    private func failure() throws -> CodingError {
+        try Task.checkCancellation()
+        let reason = WebPAnimEncoderGetError(self.encoder).map { String(cString: $0) } ?? "no reason given"
+        return .webpEncoding("libwebp says \"\(reason)\"")
+    }
+}

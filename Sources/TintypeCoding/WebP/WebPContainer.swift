@@ -1,0 +1,274 @@
+import CWebP
+import FoundationEssentials
+import TintypeImage
+
+/// What the RIFF chunks of a WebP say, pixels left out.
+///
+/// Reads each chunk's head once and jumps over its content, so that the cost is linear in the number of chunks; goes
+/// on where it stopped when more bytes are there. As strict as libwebp's own demuxer, except that a chunk which the
+/// flags of VP8X do not announce counts all the same.
+///
+/// Source: RFC 9649, section 2.
+struct WebPContainer {
+    /// The size that VP8X announces; simple files have none.
+    private(set) var canvas: PixelSize?
+    /// Whether VP8X announces an animation.
+    private(set) var isAnimated = false
+    /// The loop count and the durations of the frames.
+    private(set) var timing = AnimationTiming()
+    /// The still, or the frames; the last one's end may be missing.
+    private(set) var pictures: [WebPCodedPicture] = []
+    private(set) var orientation = Orientation.up
+    private(set) var colorProfile: Data?
+    /// Which rule of the format is broken; nothing behind that place is read.
+    private(set) var damage: String?
+    private(set) var transparency = WebPTransparency()
+    /// The bytes of memory that the hungriest picture takes in libwebp.
+    private(set) var codecByteCount = 0
+
+    /// Where the file ends according to its own size.
+    private var end: Int?
+    /// The next chunk.
+    private var offset = 12
+    private var alpha: WebPChunk?
+    private var hasTiming = false
+    private var hasEXIF = false
+    /// Whether the last picture's end was missing when it was found.
+    private var isLastOpen = false
+
+    /// Reads what there is of a file.
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.scan(bytes)
+    }
+
+    /// Reads what there is of a file.
+    init(_ data: Data) {
+        self.init()
+        data.withUnsafeBytes { self.scan($0) }
+    }
+
+    /// Begins a file of which nothing is there yet.
+    init() {}
+
+    /// Whether `byteCount` bytes go as far as the file says.
+    func isComplete(_ byteCount: Int) -> Bool {
+        self.end.map { $0 <= byteCount } ?? false
+    }
+
+    /// The size of the whole picture, once it is known.
+    var size: PixelSize? {
+        guard let first = self.pictures.first else { return nil }
+        return self.canvas ?? PixelSize(width: first.frame.width, height: first.frame.height)
+    }
+
+    /// Goes on with all `bytes` from the first of the file on.
+    mutating func scan(_ bytes: UnsafeRawBufferPointer) {
+        guard self.damage == nil, let end = self.end ?? self.start(bytes) else { return }
+        let known = UnsafeRawBufferPointer(rebasing: bytes.prefix(end))
+        while self.damage == nil, self.offset + WebPChunk.headByteCount <= end,
+            let chunk = WebPChunk(known, at: self.offset)
+        {
+            guard chunk.body.upperBound <= end else {
+                // Players of simple files look at nothing behind the picture.
+                if self.canvas != nil || self.pictures.isEmpty { self.damage = "a chunk is longer than the file" }
+                return
+            }
+            guard self.read(chunk, known) else { return }
+            self.offset = chunk.next
+        }
+    }
+
+    private mutating func start(_ bytes: UnsafeRawBufferPointer) -> Int? {
+        guard bytes.count >= 12 else { return nil }
+        let size = Int(bytes.uint32(at: 4))
+        guard bytes.starts(with: "RIFF".utf8), bytes[8..<12].elementsEqual("WEBP".utf8), size >= 12 else {
+            self.damage = "it does not begin as the format says"
+            return nil
+        }
+        self.end = size + 8
+        return self.end
+    }
+
+    /// Reads one chunk; `false` when it must wait for more bytes.
+    private mutating func read(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        let isFirst = chunk.start == 12
+        if isFirst, !chunk.isPicture, chunk.name != WebPChunk.Name.extended {
+            self.damage = "it does not begin with a picture"
+            return true
+        }
+        switch chunk.name {
+        case WebPChunk.Name.extended: return self.readExtended(chunk, isFirst, bytes)
+        case WebPChunk.Name.animation: return self.readTiming(chunk, bytes)
+        case WebPChunk.Name.frame: return !self.isAnimated || self.readFrame(chunk, bytes)
+        case WebPChunk.Name.alpha:
+            if self.alpha == nil { self.alpha = chunk }
+            return true
+        case WebPChunk.Name.lossy, WebPChunk.Name.lossless: return self.readStill(chunk, bytes)
+        case WebPChunk.Name.colorProfile, WebPChunk.Name.exif: return self.readMetadata(chunk, bytes)
+        default: return true
+        }
+    }
+
+    private mutating func readExtended(_ chunk: WebPChunk, _ isFirst: Bool, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard isFirst, chunk.body.count >= 10 else {
+            self.damage = "its VP8X chunk is out of place or too short"
+            return true
+        }
+        let body = chunk.body.lowerBound
+        guard bytes.count >= body + 10 else { return false }
+        self.isAnimated = bytes[body] & 2 != 0
+        let canvas = PixelSize(width: bytes.uint24(at: body + 4) + 1, height: bytes.uint24(at: body + 7) + 1)
+        guard canvas.width * canvas.height < 1 << 32 else {
+            self.damage = "its canvas of \(canvas.width)x\(canvas.height) pixels is larger than the format allows"
+            return true
+        }
+        self.canvas = canvas
+        return true
+    }
+
+    private mutating func readTiming(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard self.isAnimated, !self.hasTiming else { return true }
+        guard chunk.body.count >= 6 else {
+            self.damage = "its ANIM chunk is too short"
+            return true
+        }
+        let body = chunk.body.lowerBound
+        guard bytes.count >= body + 6 else { return false }
+        self.timing.loopCount = Int(bytes[body + 4]) | Int(bytes[body + 5]) << 8
+        self.hasTiming = true
+        return true
+    }
+
+    private mutating func readMetadata(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count >= chunk.body.upperBound else { return false }
+        // Copies: the bytes may move before more of them are there.
+        if chunk.name == WebPChunk.Name.colorProfile, self.colorProfile == nil {
+            self.colorProfile = Data(bytes[chunk.body])
+        } else if chunk.name == WebPChunk.Name.exif, !self.hasEXIF {
+            self.hasEXIF = true
+            self.orientation = EXIF.orientation(in: Data(bytes[chunk.body])) ?? .up
+        }
+        return true
+    }
+}
+
+// MARK: Pictures
+
+extension WebPContainer {
+    private mutating func readStill(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard !self.isAnimated else {
+            self.damage = "it has a still picture and says that it is an animation"
+            return true
+        }
+        if !self.isLastOpen, !self.pictures.isEmpty {
+            if self.canvas != nil { self.damage = "it has two pictures" }
+            return true
+        }
+        let alpha = self.canvas == nil ? nil : self.alpha
+        guard let picture = self.picture(chunk, alpha: alpha, bytes) else { return self.damage != nil }
+        if let canvas, (canvas.width, canvas.height) != (picture.frame.width, picture.frame.height) {
+            self.damage = "the picture has another size than its canvas"
+            return true
+        }
+        return self.append(picture)
+    }
+
+    private mutating func readFrame(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        let body = chunk.body.lowerBound
+        guard self.hasTiming, chunk.body.count >= 16 else {
+            self.damage = "a frame is out of place or too short"
+            return true
+        }
+        guard bytes.count >= body + 16 else { return false }
+        guard var next = self.inner(at: body + 16, of: chunk, bytes) else { return self.damage != nil }
+        var alpha: WebPChunk?
+        if next.name == WebPChunk.Name.alpha {
+            alpha = next
+            guard let picture = self.inner(at: next.next, of: chunk, bytes) else { return self.damage != nil }
+            next = picture
+        }
+        guard next.isPicture else {
+            self.damage = "a frame has no picture"
+            return true
+        }
+        guard var picture = self.picture(next, alpha: alpha, bytes) else { return self.damage != nil }
+        let flags = bytes[body + 15]
+        picture.frame.left = bytes.uint24(at: body) * 2
+        picture.frame.top = bytes.uint24(at: body + 3) * 2
+        picture.frame.disposal = flags & 1 == 0 ? .keep : .background
+        picture.frame.blend = flags & 2 == 0 ? .over : .source
+        picture.milliseconds = bytes.uint24(at: body + 12)
+        let size = PixelSize(width: bytes.uint24(at: body + 6) + 1, height: bytes.uint24(at: body + 9) + 1)
+        guard self.fits(picture.frame, size) else {
+            self.damage = "a frame does not lie on the canvas, or has another size than it says"
+            return true
+        }
+        return self.append(picture)
+    }
+
+    private func fits(_ frame: AnimationFrame, _ size: PixelSize) -> Bool {
+        guard let canvas, (frame.width, frame.height) == (size.width, size.height) else { return false }
+        return frame.left + frame.width <= canvas.width && frame.top + frame.height <= canvas.height
+    }
+
+    /// A chunk within a frame's; `nil` when it is not there yet, or breaks the rules.
+    private mutating func inner(at offset: Int, of outer: WebPChunk, _ bytes: UnsafeRawBufferPointer) -> WebPChunk? {
+        guard offset + WebPChunk.headByteCount <= outer.body.upperBound else {
+            self.damage = "a frame has no picture"
+            return nil
+        }
+        guard let chunk = WebPChunk(bytes, at: offset) else { return nil }
+        guard chunk.body.upperBound <= outer.body.upperBound else {
+            self.damage = "a frame's picture is longer than the frame"
+            return nil
+        }
+        return chunk
+    }
+
+    /// The picture in a VP8 or VP8L chunk; `nil` when its header is not there yet, or breaks the rules.
+    private mutating func picture(
+        _ chunk: WebPChunk,
+        alpha: WebPChunk?,
+        _ bytes: UnsafeRawBufferPointer
+    ) -> WebPCodedPicture? {
+        let end = min(chunk.body.upperBound, bytes.count)
+        var features = WebPBitstreamFeatures()
+        let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        let status = WebPGetFeatures(start.map { $0 + chunk.start }, end - chunk.start, &features)
+        guard status == VP8_STATUS_OK, features.width > 0, features.height > 0 else {
+            if status != VP8_STATUS_NOT_ENOUGH_DATA || end == chunk.body.upperBound {
+                self.damage = "its bit stream begins with no picture"
+            }
+            return nil
+        }
+        let isLossless = chunk.name == WebPChunk.Name.lossless
+        return WebPCodedPicture(
+            frame: AnimationFrame(
+                left: 0,
+                top: 0,
+                width: Int(features.width),
+                height: Int(features.height),
+                hasAlpha: isLossless ? features.has_alpha != 0 : alpha != nil
+            ),
+            bytes: (isLossless ? chunk.start : alpha?.start ?? chunk.start)..<end,
+            end: chunk.body.upperBound,
+            isLossless: isLossless
+        )
+    }
+
+    /// Adds a picture, or the rest of the last one; `false` while its end is missing.
+    private mutating func append(_ picture: WebPCodedPicture) -> Bool {
+        if self.isLastOpen {
+            self.pictures[self.pictures.count - 1] = picture
+        } else {
+            self.pictures.append(picture)
+            self.codecByteCount = max(self.codecByteCount, picture.codecByteCount)
+            if let canvas, self.isAnimated {
+                self.timing.appendFrame(milliseconds: picture.milliseconds)
+                self.transparency.draw(picture.frame, canvas: canvas)
+            }
+        }
+        self.isLastOpen = picture.bytes.upperBound < picture.end
+        return !self.isLastOpen
+    }
+}

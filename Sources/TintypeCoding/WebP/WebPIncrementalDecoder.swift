@@ -1,0 +1,83 @@
+import CWebP
+import FoundationEssentials
+import TintypeImage
+
+/// Decodes a WebP while its bytes arrive: a still by rows, of an animation the first frame.
+///
+/// libwebp goes on where it stopped; only the header of a lossless picture is read again, each time that a quarter
+/// more has arrived. Another frame than the first one is decoded at the end.
+final class WebPIncrementalDecoder: IncrementalDecoder {
+    private let options: DecodeOptions
+    private var data = Data()
+    private var container = WebPContainer()
+    private var canvas: WebPGrowingCanvas?
+    private var shownRowCount = 0
+    /// Whether the header was seen and is within the limits.
+    private var isChecked = false
+
+    init(options: DecodeOptions) {
+        self.options = options
+    }
+
+    var header: ImageHeader? { self.isChecked ? self.container.header : nil }
+
+    func append(_ bytes: Data) throws {
+        try Task.checkCancellation()
+        self.data.append(bytes)
+        try self.options.limits.check(self.data)
+        self.data.withUnsafeBytes { self.container.scan($0) }
+        guard let first = self.container.pictures.first, let size = self.container.size else {
+            if let damage = self.container.damage { throw CodingError.corrupt(.webp, damage) }
+            return
+        }
+        if !self.isChecked {
+            if let header = self.container.header { try self.options.limits.check(header) }
+            self.isChecked = true
+        }
+        if self.canvas == nil {
+            self.canvas = try WebPGrowingCanvas(
+                first,
+                canvas: self.container.isAnimated ? size : nil,
+                sufficientSize: self.options.sufficientSize
+            )
+        }
+        self.data.withUnsafeBytes { bytes in
+            self.canvas?.update(UnsafeRawBufferPointer(rebasing: bytes[first.bytes]), of: first)
+        }
+        guard !self.options.allowsTruncated else { return }
+        try self.canvas?.checkDamage()
+        if let damage = self.container.damage { throw CodingError.corrupt(.webp, damage) }
+    }
+
+    func preview() throws -> Image? {
+        guard self.options.frame == 0, let canvas = self.canvas, canvas.rowCount > self.shownRowCount else {
+            return nil
+        }
+        self.shownRowCount = canvas.rowCount
+        return self.image(try canvas.pixels())
+    }
+
+    func finish() throws -> DecodedImage {
+        try Task.checkCancellation()
+        let error = self.container.error(byteCount: self.data.count)
+        guard let canvas = self.canvas else { throw error ?? .truncated(.webp) }
+        if let error, !self.options.allowsTruncated { throw error }
+        guard self.container.isAnimated, self.options.frame != 0 else {
+            try canvas.check(allowsTruncated: self.options.allowsTruncated)
+            return DecodedImage(self.image(try canvas.pixels()))
+        }
+        return try self.laterFrame()
+    }
+
+    private func laterFrame() throws -> DecodedImage {
+        guard let header = self.container.header else { throw CodingError.truncated(.webp) }
+        guard header.animation.durations.indices.contains(self.options.frame),
+            let reader = try WebPCoder().frameReader(for: self.data, header: header, options: self.options)
+        else { throw CodingError.noFrame(self.options.frame, in: header) }
+        return DecodedImage(self.image(try FrameCompositor(reader).frame(at: self.options.frame)))
+    }
+
+    private func image(_ pixels: PixelBuffer) -> Image {
+        Image(pixels: pixels, orientation: self.container.orientation, sourceFormat: .webp)
+    }
+}

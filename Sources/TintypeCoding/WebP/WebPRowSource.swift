@@ -1,0 +1,77 @@
+import CWebP
+import TintypeImage
+
+/// Gives the rows of a still WebP as libwebp decodes them.
+///
+/// Used only while the bytes of the file are lent.
+final class WebPRowSource: RowSource {
+    /// The bytes of new rows that are meant to exist at once.
+    private static let window = 1 << 20
+    /// The most bytes that the decoder is shown at once.
+    private static let maximumStep = 256 << 10
+
+    let layout: PixelLayout
+    private let bytes: UnsafeRawBufferPointer
+    private let allowsTruncated: Bool
+    // In this order: the decoder writes to the window.
+    private let decoder: WebPPictureDecoder
+    private var window: WebPRowWindow
+    /// How many bytes the decoder has seen, and how many it sees next.
+    private var end = 0
+    private var step = 16 << 10
+    /// How many rows there are, and how many were read.
+    private var rowCount = 0
+    private var readRowCount = 0
+
+    /// Begins with the first row; `nil` where the system refuses the range of addresses.
+    init?(
+        _ picture: WebPCodedPicture,
+        of bytes: UnsafeRawBufferPointer,
+        layout: PixelLayout,
+        allowsTruncated: Bool
+    ) throws(CodingError) {
+        guard let window = WebPRowWindow(byteCount: layout.byteCount) else { return nil }
+        self.decoder = try WebPPictureDecoder(picture, to: window.bytes, layout: layout)
+        self.window = window
+        self.layout = layout
+        self.bytes = UnsafeRawBufferPointer(rebasing: bytes[picture.bytes])
+        self.allowsTruncated = allowsTruncated
+    }
+
+    func readRow(into row: UnsafeMutableRawBufferPointer) throws {
+        precondition(self.readRowCount < self.layout.height, "There are no more rows.")
+        while self.rowCount <= self.readRowCount { try self.decodeMore() }
+        let plane = self.layout.planes[0]
+        let offset = self.readRowCount * plane.bytesPerRow
+        let decoded = self.window.bytes[offset..<offset + plane.usedBytesPerRow]
+        row.copyMemory(from: UnsafeRawBufferPointer(rebasing: decoded))
+        self.readRowCount += 1
+        // One row stays: alpha is written a row later than colour.
+        self.window.release(before: offset - plane.bytesPerRow)
+    }
+
+    private func decodeMore() throws {
+        try Task.checkCancellation()
+        let rowCount = self.rowCount
+        self.end = min(self.end + self.step, self.bytes.count)
+        let status = self.decoder.update(UnsafeRawBufferPointer(rebasing: self.bytes[..<self.end]))
+        self.rowCount = self.decoder.rowCount
+        if status != VP8_STATUS_SUSPENDED || self.end == self.bytes.count {
+            try WebPDecompressor.check(
+                status,
+                rowCount: self.rowCount,
+                height: self.layout.height,
+                allowsTruncated: self.allowsTruncated
+            )
+            // What is missing is zero.
+            self.rowCount = self.layout.height
+        }
+        // A flat picture has many rows in a byte, a lively one few in a kilobyte.
+        let newByteCount = (self.rowCount - rowCount) * self.layout.planes[0].bytesPerRow
+        if newByteCount > Self.window {
+            self.step = max(1, self.step / 2)
+        } else if newByteCount < Self.window / 4 {
+            self.step = min(Self.maximumStep, self.step * 2)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeImage
+
+@testable import TintypeCoding
+
+/// Real WebP files, compared with what reference decoders made of them.
+@Suite(.enabled(if: Corpus.isRead), .timeLimit(.minutes(5))) struct WebPConformanceTests {
+    /// A composited frame as the corpus has it.
+    struct Frame: Sendable {
+        let milliseconds: Int
+        let digest: String
+    }
+
+    static let frames: [String: [Frame]] = {
+        guard let folder = Fixtures.corpus, let table = try? Data(contentsOf: folder.appending(path: "frames.tsv"))
+        else {
+            return [:]
+        }
+        var frames: [String: [Frame]] = [:]
+        for line in String(decoding: table, as: UTF8.self).split(separator: "\n").dropFirst() {
+            let columns = line.split(separator: "\t").map { String($0) }
+            guard columns.count == 5, columns[0].hasSuffix(".webp"), let duration = Int(columns[2]) else { continue }
+            frames[columns[0], default: []].append(Frame(milliseconds: duration, digest: columns[3]))
+        }
+        return frames
+    }()
+
+    static let stills = Corpus.pictures(in: "webp", "webp-vectors", "webp-orientation", "icc", "photos") {
+        $0.format == "webp" && $0.expectation == "ok"
+    }
+    static let animations = Corpus.pictures(in: "webp-anim")
+
+    @Test(arguments: Self.stills) func everyWayToDecodeAStillGivesTheReference(_ picture: CorpusPicture) throws {
+        let data = try picture.data
+        let header = try WebPCoder().header(of: data)
+        #expect(header.hasAlpha || picture.hasAlpha == false)
+        #expect((header.colorProfile != nil) == (picture.hasProfile == true))
+        #expect(header.animation.frameCount == 1)
+        let whole = try WebPCoder().decode(data, header: header, options: DecodeOptions()).image.pixels
+        #expect(PixelMeasure.digest(whole) == picture.digest)
+        #expect(PixelMeasure.digest(try #require(try WebPSamples.rows(of: data))) == picture.digest)
+        var generator = SeededGenerator(seed: UInt64(data.count))
+        let pieces = WebPSamples.pieces(of: data, upTo: 3_000, using: &generator)
+        let arrived = try WebPSamples.decode(pieces).image
+        #expect(PixelMeasure.digest(arrived.pixels) == picture.digest)
+        #expect(arrived.orientation == header.orientation)
+    }
+
+    @Test(arguments: Self.animations) func everyFrameIsTheReferences(_ picture: CorpusPicture) throws {
+        let data = try picture.data
+        let decoder = try ImageDecoder(data, registry: CoderRegistry(coders: [WebPCoder()]))
+        let reader = try #require(try decoder.frameReader())
+        let compositor = try FrameCompositor(reader)
+        let frames = try #require(Self.frames[picture.path])
+        #expect(decoder.header.animation.loopCount == picture.loopCount)
+        #expect(decoder.header.animation.durations == frames.map { $0.milliseconds < 11 ? 100 : $0.milliseconds })
+        #expect(reader.frames.count == frames.count)
+        for (index, frame) in frames.enumerated() {
+            let pixels = try compositor.frame(at: index)
+            #expect(WebPSamples.digestWithoutHiddenColors(pixels) == frame.digest, "frame \(index)")
+            if !decoder.header.hasAlpha { #expect(!Image(pixels: pixels).hasTransparency, "frame \(index)") }
+        }
+        // Backwards, from key frames.
+        for index in frames.indices.reversed().prefix(4) {
+            let pixels = try compositor.frame(at: index)
+            #expect(WebPSamples.digestWithoutHiddenColors(pixels) == frames[index].digest, "frame \(index)")
+        }
+        var generator = SeededGenerator(seed: 3)
+        let first = try WebPSamples.decode(WebPSamples.pieces(of: data, upTo: 9_000, using: &generator)).image.pixels
+        #expect(WebPSamples.digestWithoutHiddenColors(first) == frames[0].digest)
+    }
+}
