@@ -4,7 +4,11 @@
 SWIFT ?= swift
 SWIFT_SOURCES = Package.swift Sources Tests Benchmarks
 
-.PHONY: help demo test lint format build bench sanitize sanitize-thread sanitize-address clean
+CORPUS ?= ../shared/corpus
+FUZZ_SECONDS ?= 600
+FUZZERS = FuzzJPEG FuzzPNG FuzzWebP FuzzGIF
+
+.PHONY: help demo test lint format build bench conformance fuzz sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -12,6 +16,8 @@ help:
 	@echo 'make lint      check format and house rules'
 	@echo 'make format    format all Swift files'
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
+	@echo 'make conformance  decode the corpus and count right, refused and wrong files'
+	@echo 'make fuzz      fuzz every coder, FUZZ_SECONDS=600 each'
 	@echo 'make sanitize  run all tests under the thread and the address sanitizer'
 	@echo 'make clean     remove what was built'
 
@@ -40,6 +46,16 @@ bench:
 	@.ci/setup bench
 	$(SWIFT) build -c release --product TintypeBenchmarks
 	"$$($(SWIFT) build -c release --show-bin-path)/TintypeBenchmarks" $(BENCH)
+
+conformance:
+	@.ci/setup build
+	@$(SWIFT) build -c release --product TintypeConformance
+	@"$$($(SWIFT) build -c release --show-bin-path)/TintypeConformance"
+
+# SwiftPM's own address sanitizer flag drops the coverage; the compiler's keeps both.
+fuzz:
+	@.ci/setup build
+	@for fuzzer in $(FUZZERS); do Fuzz/run $$fuzzer $(FUZZ_SECONDS) $(CORPUS) || exit 1; done
 
 sanitize: sanitize-thread sanitize-address
 

@@ -16,16 +16,28 @@ let package = Package(
             providers: [.apt(["libcurl4-openssl-dev"])]
         ),
         .systemLibrary(
-            name: "CTurboJPEG",
-            path: "Sources/CLibraries/CTurboJPEG",
-            pkgConfig: "libturbojpeg",
-            providers: [.apt(["libturbojpeg0-dev"])]
+            name: "CLibJPEG",
+            path: "Sources/CLibraries/CLibJPEG",
+            pkgConfig: "libjpeg",
+            providers: [.apt(["libjpeg62-turbo-dev"])]
         ),
         .systemLibrary(
             name: "CSPNG",
             path: "Sources/CLibraries/CSPNG",
             pkgConfig: "spng",
             providers: [.apt(["libspng-dev"])]
+        ),
+        .systemLibrary(
+            name: "CDeflate",
+            path: "Sources/CLibraries/CDeflate",
+            pkgConfig: "libdeflate",
+            providers: [.apt(["libdeflate-dev"])]
+        ),
+        .systemLibrary(
+            name: "CZlib",
+            path: "Sources/CLibraries/CZlib",
+            pkgConfig: "zlib",
+            providers: [.apt(["zlib1g-dev"])]
         ),
         .systemLibrary(
             name: "CWebP",
@@ -57,7 +69,15 @@ let package = Package(
             pkgConfig: "lcms2",
             providers: [.apt(["liblcms2-dev"])]
         ),
+        // libjpeg reports errors by longjmp; this catches them before they reach Swift.
+        .target(
+            name: "CJPEG",
+            dependencies: ["CLibJPEG"],
+            path: "Sources/CLibraries/CJPEG",
+            cSettings: [.define("_GNU_SOURCE")]
+        ),
         .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
+        .target(name: "CPNGFilters", path: "Sources/CLibraries/CPNGFilters"),
 
         // Floor 1
         .target(name: "TintypeImage"),
@@ -66,7 +86,9 @@ let package = Package(
         // Floor 2
         .target(
             name: "TintypeCoding",
-            dependencies: ["TintypeImage", "TintypeConcurrency", "CTurboJPEG", "CSPNG", "CWebP", "CLCMS2"]
+            dependencies: [
+                "TintypeImage", "TintypeConcurrency", "CJPEG", "CDeflate", "CZlib", "CPNGFilters", "CWebP", "CLCMS2",
+            ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
         .target(name: "TintypeCaching", dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CXXHash"]),
@@ -102,6 +124,15 @@ let package = Package(
             path: "Benchmarks/TintypeDemo"
         ),
 
+        // Fuzzers
+        .executableTarget(name: "FuzzGIF", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/GIF"),
+        .executableTarget(
+            name: "FuzzJPEG",
+            dependencies: ["TintypeCoding", "TintypeImage"],
+            path: "Fuzz/JPEG"
+        ),
+        .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
+
         // Tests
         .target(
             name: "TestSupport",
@@ -109,11 +140,25 @@ let package = Package(
             path: "Tests/TestSupport",
             exclude: ["Fixtures"]
         ),
+        .target(
+            name: "Conformance",
+            dependencies: ["TintypeCoding", "TintypeImage", "TestSupport", "CCrypto"],
+            path: "Tests/Conformance"
+        ),
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: ["Conformance", "TintypeCoding", "TintypeImage", "TestSupport"]
+        ),
+        .executableTarget(
+            name: "TintypeConformance",
+            dependencies: ["Conformance"],
+            path: "Benchmarks/TintypeConformance"
+        ),
         .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage", "TestSupport"]),
         .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),
         .testTarget(
             name: "TintypeCodingTests",
-            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "CCrypto"]
+            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "CCrypto", "CSPNG"]
         ),
         .testTarget(
             name: "TintypeTransformsTests",
@@ -128,13 +173,16 @@ let package = Package(
             dependencies: ["TintypeDownloading", "TintypeConcurrency", "TestSupport"]
         ),
         .testTarget(name: "TintypeTests", dependencies: ["Tintype", "TestSupport"]),
-        .testTarget(name: "TintypeCommandTests", dependencies: ["TintypeCommand", "Tintype", "TestSupport"]),
+        .testTarget(
+            name: "TintypeCommandTests",
+            dependencies: ["TintypeCommand", "Tintype", "TintypeConcurrency", "TintypeImage", "TestSupport"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
 
 // One policy for every Swift target, written once.
-let cTargets = ["CShims", "CAllocationCounter"]
+let cTargets = ["CJPEG", "CShims", "CPNGFilters", "CAllocationCounter"]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [

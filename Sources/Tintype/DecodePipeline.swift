@@ -34,6 +34,18 @@ struct DecodePipeline: Sendable {
         try await self.lanes.run { try ImageDecoder(data, registry: self.registry, limits: self.limits).header }
     }
 
+    /// Decodes the bytes of `mailbox` while they come; at most one preview is in the making.
+    func showPreviews(of mailbox: ByteMailbox, show: @Sendable (Image) -> Void) async {
+        let decoder = PreviewDecoder(
+            registry: self.registry,
+            options: DecodeOptions(limits: self.limits),
+            lanes: self.lanes
+        )
+        while let bytes = await mailbox.take() {
+            if let preview = await decoder.append(bytes) { show(preview) }
+        }
+    }
+
     /// The frames of a picture; the limits are checked.
     ///
     /// - Throws: `CodingError`, `CancellationError`.

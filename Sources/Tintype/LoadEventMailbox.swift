@@ -1,12 +1,15 @@
 import TintypeConcurrency
 import TintypeDownloading
+import TintypeImage
 
-/// What a reader of load events has not seen yet: the newest progress and the end.
+/// What a reader of load events has not seen yet: the newest progress, the newest
+/// preview and the end.
 final class LoadEventMailbox: Sendable {
     private typealias Reader = CheckedContinuation<LoadEvent?, any Error>
 
     private struct State {
         var progress: TransferProgress?
+        var preview: Image?
         var lastReported: Int64 = -1
         var end: Result<ImageResponse, any Error>?
         var isOver = false
@@ -15,6 +18,7 @@ final class LoadEventMailbox: Sendable {
         /// The next event for a reader, or `nil` when there is none yet.
         mutating func take() -> Result<LoadEvent?, any Error>? {
             if let progress = self.progress.take() { return .success(.progress(progress)) }
+            if let preview = self.preview.take() { return .success(.preview(preview)) }
             if let end = self.end.take() { return end.map { .finished($0) } }
             return self.isOver ? .success(nil) : nil
         }
@@ -36,9 +40,22 @@ final class LoadEventMailbox: Sendable {
         reader?.resume(returning: .progress(progress))
     }
 
+    /// Offers a preview in place of one that was not read.
+    func report(_ preview: Image) {
+        let reader = self.state.withLock { state -> Reader? in
+            guard !state.isOver else { return nil }
+            guard let reader = state.reader.take() else {
+                state.preview = preview
+                return nil
+            }
+            return reader
+        }
+        reader?.resume(returning: .preview(preview))
+    }
+
     /// Ends the events; the first end counts.
     ///
-    /// Unread progress is still delivered before it.
+    /// What is unread is still delivered before it.
     func finish(with end: Result<ImageResponse, any Error>) {
         let reader = self.state.withLock { state -> Reader? in
             guard !state.isOver else { return nil }

@@ -5,13 +5,13 @@ import TintypeDownloading
 ///
 /// The load starts with the first call of `next()`. It ends when the sequence does, when the
 /// task that reads it is cancelled, or when its iterator goes away, as after a `break`. A slow
-/// reader never delays the load: progress that was not read is replaced by newer progress.
+/// reader never delays the load: progress and previews that were not read are replaced by newer ones.
 /// Every iteration ends with exactly one ``LoadEvent/finished(_:)`` or one error.
 public struct LoadEvents: AsyncSequence, Sendable {
     public typealias Element = LoadEvent
     public typealias Failure = any Error
 
-    typealias Load = @Sendable (_ report: @escaping @Sendable (TransferProgress) -> Void) async throws -> ImageResponse
+    typealias Load = @Sendable (_ report: @escaping @Sendable (LoadUpdate) -> Void) async throws -> ImageResponse
 
     private let load: Load
 
@@ -73,7 +73,13 @@ final class LoadEventSource: Sendable {
             guard task == nil else { return }
             task = Task(name: "load events") { [load = self.load, mailbox = self.mailbox] in
                 do {
-                    mailbox.finish(with: .success(try await load { mailbox.report($0) }))
+                    let response = try await load { update in
+                        switch update {
+                        case .progress(let progress): mailbox.report(progress)
+                        case .preview(let image): mailbox.report(image)
+                        }
+                    }
+                    mailbox.finish(with: .success(response))
                 } catch {
                     mailbox.finish(with: .failure(error))
                 }

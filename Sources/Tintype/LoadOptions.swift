@@ -29,8 +29,13 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     /// Keeps the stored samples and hands out their profile with the picture, instead of converting to sRGB.
     public static let keepColorProfile = LoadOptions(rawValue: 1 << 8)
 
+    /// Shows unfinished pictures among the events while the bytes arrive, where the format allows it.
+    public static let previews = LoadOptions(rawValue: 1 << 9)
+
     /// The options that change what the pixels are: a part of the picture's key.
     static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]
     /// The options that change how the bytes are got and kept: loads that agree in them share their bytes.
-    static let fetching: LoadOptions = [.refresh, .cacheOnly, .skipDisk, .waitForStore, .allowInvalidCertificates]
+    static let fetching: LoadOptions = [
+        .refresh, .cacheOnly, .skipDisk, .waitForStore, .allowInvalidCertificates, .previews,
+    ]
 }

@@ -25,8 +25,8 @@ public actor LoaderActor {
     nonisolated let framePool: FramePool
     private nonisolated let sources: SourcePipeline
     nonisolated let decoding: DecodePipeline
-    private nonisolated let imageLoads = Coalescer<FlightKey, ImageResponse, TransferProgress>()
-    private nonisolated let dataLoads = Coalescer<FlightKey, DataResponse, TransferProgress>()
+    private nonisolated let imageLoads = Coalescer<FlightKey, ImageResponse, LoadUpdate>()
+    private nonisolated let dataLoads = Coalescer<FlightKey, DataResponse, SourceUpdate>()
 
     /// Loads that differ in an option that matters to them must not share a flight.
     private struct FlightKey: Hashable, Sendable {
@@ -95,13 +95,13 @@ public actor LoaderActor {
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func dataResponse(for request: ImageRequest) async throws -> DataResponse {
         do {
-            return try await self.loadData(request) { _ in }
+            return try await self.fetch(request) { _ in }
         } catch {
             throw LoadError.wrapping(error)
         }
     }
 
-    /// The events of loading `request`: progress, then the picture.
+    /// The events of loading `request`: progress, previews if they are asked for, then the picture.
     public nonisolated func events(for request: ImageRequest) -> LoadEvents {
         LoadEvents { report in
             if let response = self.memoryResponse(for: request) { return response }
@@ -130,7 +130,7 @@ public actor LoaderActor {
 
     private func load(
         _ request: ImageRequest,
-        observer: (@Sendable (TransferProgress) -> Void)?
+        observer: (@Sendable (LoadUpdate) -> Void)?
     ) async throws -> ImageResponse {
         let key = FlightKey(key: request.key, options: request.options)
         do {
@@ -145,7 +145,7 @@ public actor LoaderActor {
     /// One load, step by step; runs once for all callers that wait for it.
     private nonisolated func run(
         _ request: ImageRequest,
-        report: @escaping @Sendable (TransferProgress) -> Void
+        report: @escaping @Sendable (LoadUpdate) -> Void
     ) async throws -> ImageResponse {
         // The picture may have come between the caller's look and this load's start.
         if let response = self.memoryResponse(for: request) { return response }
@@ -163,9 +163,32 @@ public actor LoaderActor {
         }
     }
 
+    /// The bytes of a picture; unfinished pictures are shown on the way, where they are wanted.
     private nonisolated func loadData(
         _ request: ImageRequest,
-        report: @escaping @Sendable (TransferProgress) -> Void
+        report: @escaping @Sendable (LoadUpdate) -> Void
+    ) async throws -> DataResponse {
+        let mailbox = ByteMailbox()
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            if request.options.contains(.previews) {
+                group.addTask {
+                    await self.decoding.showPreviews(of: mailbox) { report(.preview($0)) }
+                }
+            }
+            // The previews end with the bytes, however those end.
+            defer { mailbox.finish() }
+            return try await self.fetch(request) { update in
+                switch update {
+                case .progress(let progress): report(.progress(progress))
+                case .bytes(let bytes): mailbox.put(bytes)
+                }
+            }
+        }
+    }
+
+    private nonisolated func fetch(
+        _ request: ImageRequest,
+        report: @escaping @Sendable (SourceUpdate) -> Void
     ) async throws -> DataResponse {
         let key = FlightKey(key: request.sourceKey, options: request.options.intersection(.fetching))
         return try await self.dataLoads.value(for: key, observer: report) { [sources = self.sources] report in

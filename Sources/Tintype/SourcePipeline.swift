@@ -14,7 +14,7 @@ struct SourcePipeline: Sendable {
     /// - Throws: `LoadError.Code.notInCache`, `DownloadError`, `CancellationError`.
     func data(
         for request: ImageRequest,
-        report: @escaping @Sendable (TransferProgress) -> Void
+        report: @escaping @Sendable (SourceUpdate) -> Void
     ) async throws -> DataResponse {
         if let cached = try await self.cachedData(for: request) { return cached }
         guard !request.options.contains(.cacheOnly) else {
@@ -24,7 +24,12 @@ struct SourcePipeline: Sendable {
             )
         }
         try Task.checkCancellation()
-        let response = try await self.downloads.response(for: self.downloadRequest(for: request), observer: report)
+        let showBytes: @Sendable (Data) -> Void = { report(.bytes($0)) }
+        let response = try await self.downloads.response(
+            for: self.downloadRequest(for: request),
+            observer: { report(.progress($0)) },
+            bytesObserver: request.options.contains(.previews) ? showBytes : nil
+        )
         try Task.checkCancellation()
         let metadata = Self.metadata(of: response)
         let storeError = await self.store(response.body, metadata: metadata, for: request)

@@ -17,7 +17,7 @@ public final class CoderRegistry: Sendable {
     private let state = Locked(State())
 
     /// Creates a registry, by default with all coders of this library.
-    public init(coders: [any ImageCoder] = [WebPCoder(), PNGCoder(), JPEGCoder()]) {
+    public init(coders: [any ImageCoder] = [GIFCoder(), WebPCoder(), PNGCoder(), JPEGCoder()]) {
         for coder in coders { self.register(coder) }
     }
 

@@ -23,10 +23,15 @@ public struct DecodingLimits: Sendable, Hashable {
 
     /// Refuses too many encoded bytes.
     func check(_ data: Data) throws(CodingError) {
-        guard data.count > self.maximumEncodedBytes else { return }
+        try self.check(encodedByteCount: data.count)
+    }
+
+    /// Refuses too many encoded bytes, all of them or those that have arrived.
+    func check(encodedByteCount count: Int) throws(CodingError) {
+        guard count > self.maximumEncodedBytes else { return }
         throw CodingError(
             code: .tooManyBytes,
-            message: "The picture has \(data.count) encoded bytes and the limit is \(self.maximumEncodedBytes); "
+            message: "The picture has \(count) encoded bytes and the limit is \(self.maximumEncodedBytes); "
                 + "raise maximumEncodedBytes if you trust the source."
         )
     }

@@ -97,6 +97,13 @@ public struct ImageDecoder: Sendable {
         try self.coder.frameReader(for: self.data, header: self.header, options: options)
     }
 
+    /// Draws the frames of an animation on their canvas; `nil` for a still picture.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out.
+    package func makeCompositor(options: DecodeOptions = DecodeOptions()) throws -> FrameCompositor? {
+        try self.frameReader(options: options).map { try FrameCompositor($0) }
+    }
+
     /// Lends the stored rows one by one; `nil` when the picture can't be streamed.
     ///
     /// - Throws: `CodingError`, `CancellationError`, what `body` throws.

@@ -7,6 +7,11 @@ struct ErrorText {
     /// What happened and what to do, on one line.
     let line: String
 
+    /// The line for an input that failed.
+    func line(for input: String) -> String {
+        "tintype: \(input.abbreviated): \(self.line)"
+    }
+
     init(_ error: any Error) {
         let (code, message): (String, String) =
             switch error {
@@ -15,11 +20,11 @@ struct ErrorText {
             case let error as DownloadError: (error.code.description, error.message)
             case let error as CacheError: (error.code.description, error.message)
             case let error as OutputError: ("outputFailed", error.message)
+            case let error as ListError: ("listUnreadable", error.message)
             case is CancellationError: ("cancelled", "The load was cancelled.")
             default: ("unexpected", "\(error)")
             }
         self.code = code
-        // A server's words may hold line breaks and control codes.
-        self.line = String(message.map { $0.isNewline || ($0.asciiValue ?? 32) < 32 ? " " : $0 })
+        self.line = message.printable
     }
 }

@@ -12,7 +12,7 @@ enum JSONLine {
 
     /// Prints `value` on standard output.
     static func print(_ value: some Encodable) throws {
-        Output.standard.line(try self.text(value))
+        try Output.standard.line(try self.text(value))
     }
 }
 

@@ -9,20 +9,22 @@ struct TintypeCommand {
         static let success: CInt = 0
         static let failure: CInt = 1
         static let usage: CInt = 2
-        /// As shells do: 128 and the number of the signal.
-        static let interrupted: CInt = 128 + SIGINT
     }
 
     private static var subcommands: [any Subcommand.Type] {
         [LoadCommand.self, InfoCommand.self, DecodeCommand.self, CacheCommand.self, PrefetchCommand.self]
     }
 
-    static func main() async {
+    static func main() {
+        Output.reserve()
         let interrupt = Interrupt()
-        let work = Task(name: "command") { await self.run(Array(CommandLine.arguments.dropFirst())) }
-        interrupt.onSignal { work.cancel() }
-        let code = await work.value
-        exit(interrupt.hasFired ? Exit.interrupted : code)
+        let work = Task(name: "command") { @concurrent in await self.run(Array(CommandLine.arguments.dropFirst())) }
+        Task(name: "exit") { @concurrent in
+            let code = await work.value
+            // As shells do: 128 and the number of the signal.
+            exit(interrupt.signal.map { 128 + $0 } ?? code)
+        }
+        interrupt.wait { work.cancel() }
     }
 
     private static func run(_ arguments: [String]) async -> CInt {
@@ -31,25 +33,29 @@ struct TintypeCommand {
                 throw UsageError("a subcommand is missing; tintype --help lists them")
             }
             if name == "--help" || name == "-h" || name == "help" {
-                Output.standard.line(self.help)
+                let subject = self.subcommands.first { $0.name == arguments.dropFirst().first }
+                try Output.standard.line(subject?.help ?? self.help)
                 return Exit.success
             }
             guard let subcommand = self.subcommands.first(where: { $0.name == name }) else {
                 throw UsageError("there is no subcommand \(name); tintype --help lists them")
             }
-            if arguments.contains("--help") || arguments.contains("-h") {
-                Output.standard.line(subcommand.help)
+            let options = arguments.prefix { $0 != "--" }
+            if options.contains("--help") || options.contains("-h") {
+                try Output.standard.line(subcommand.help)
                 return Exit.success
             }
             let parsed = try ParsedArguments(arguments.dropFirst(), flags: subcommand.flags, values: subcommand.values)
             return try await subcommand.init(parsed).run() ? Exit.success : Exit.failure
         } catch let error as UsageError {
-            Output.error.line("tintype: \(error.message)")
+            Output.error.tell("tintype: \(error.message.printable)")
             return Exit.usage
         } catch is CancellationError {
-            return Exit.interrupted
+            return Exit.failure
+        } catch let error as OutputError where error.isReaderGone {
+            return Exit.failure
         } catch {
-            Output.error.line("tintype: \(ErrorText(error).line)")
+            Output.error.tell("tintype: \(ErrorText(error).line)")
             return Exit.failure
         }
     }

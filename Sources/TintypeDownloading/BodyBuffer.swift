@@ -51,6 +51,12 @@ struct BodyBuffer: ~Copyable {
         return written
     }
 
+    /// A copy of the bytes so far.
+    borrowing func copy() -> Data {
+        guard let base else { return Data() }
+        return Data(bytes: base, count: self.count)
+    }
+
     /// Moves the bytes out; the buffer is empty afterwards.
     mutating func takeData() -> Data {
         // A block that grew by doubling gives back what it did not need.

@@ -1,4 +1,4 @@
-import FoundationEssentials
+public import FoundationEssentials
 import TintypeConcurrency
 
 /// Brings bytes from `http`, `https`, `file` and `data` URLs.
@@ -41,18 +41,22 @@ public actor DownloadActor {
     ///   - observer: Is shown how much has been received, once for each chunk that arrives,
     ///     on the thread of the event loop: it must be quick and must not block. A caller
     ///     that joins a transfer is first shown its newest progress.
+    ///   - bytesObserver: Is shown the bytes of the body as they arrive, copied, on the thread of the
+    ///     event loop: it must be quick and must not block. A caller that joins a transfer is
+    ///     first shown all that came before. Of `file:` and `data:` URLs it sees nothing.
     /// - Returns: The response, whose body is complete and not empty.
     /// - Throws: ``DownloadError`` when the download fails, and `CancellationError` as soon as
     ///   the caller's task is cancelled. A status outside of 200 to 299 is an error.
     public nonisolated func response(
         for request: DownloadRequest,
-        observer: (@Sendable (TransferProgress) -> Void)? = nil
+        observer: (@Sendable (TransferProgress) -> Void)? = nil,
+        bytesObserver: (@Sendable (Data) -> Void)? = nil
     ) async throws -> DownloadResponse {
         let address = try ResourceAddress(request.url.absoluteString)
         switch address.scheme {
         case .http, .https:
             try request.headers.checkSendable()
-            return try await self.transfer(request, from: address, observer: observer)
+            return try await self.transfer(request, from: address, observer: observer, bytesObserver: bytesObserver)
         case .file:
             let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
             return try await self.fileFlights.value(for: request, observer: observer) { [files] report in
@@ -87,7 +91,8 @@ public actor DownloadActor {
     private func transfer(
         _ request: DownloadRequest,
         from address: ResourceAddress,
-        observer: (@Sendable (TransferProgress) -> Void)?
+        observer: (@Sendable (TransferProgress) -> Void)?,
+        bytesObserver: (@Sendable (Data) -> Void)?
     ) async throws -> DownloadResponse {
         self.lastID += 1
         let id = self.lastID
@@ -98,7 +103,11 @@ public actor DownloadActor {
                     continuation.resume(throwing: CancellationError())
                     return
                 }
-                let waiter = TransferWaiter(continuation: continuation, observer: observer)
+                let waiter = TransferWaiter(
+                    continuation: continuation,
+                    observer: observer,
+                    bytesObserver: bytesObserver
+                )
                 self.loop.engine.join(request, from: address, id: id, waiter: waiter)
             }
         } onCancel: {

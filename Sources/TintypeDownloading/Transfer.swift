@@ -75,6 +75,7 @@ final class Transfer {
     func join(_ id: UInt64, _ waiter: TransferWaiter) {
         self.waiters[id] = waiter
         if let latestProgress { waiter.observer?(latestProgress) }
+        if let show = waiter.bytesObserver, self.body.count > 0 { show(self.body.copy()) }
     }
 
     /// Takes a waiter out, if it is still there.
@@ -92,6 +93,14 @@ final class Transfer {
     private func report(_ progress: TransferProgress) {
         self.latestProgress = progress
         for waiter in self.waiters.values { waiter.observer?(progress) }
+    }
+
+    /// Copies what arrived, once, for those who decode while it comes.
+    private func show(_ bytes: UnsafeRawBufferPointer) {
+        let observers = self.waiters.values.compactMap(\.bytesObserver)
+        guard !observers.isEmpty else { return }
+        let copy = Data(bytes)
+        for show in observers { show(copy) }
     }
 
     // MARK: On the way
@@ -154,6 +163,7 @@ final class Transfer {
         case .outOfMemory: return self.abort(.outOfMemory(at: self.address))
         }
         self.report(TransferProgress(receivedBytes: Int64(self.body.count), expectedBytes: self.expectedBytes))
+        self.show(bytes)
         return .proceed
     }
 

@@ -41,23 +41,26 @@ public final class PixelBuffer: Sendable {
 
     /// Allocates a buffer and lets `fill` write its pixels, without zeroing them first.
     ///
-    /// `fill` must write every byte of every row that is not padding; padding is zeroed after it.
+    /// `fill` must write every byte of every row that is not padding; padding is zeroed after it. It is
+    /// lent `extraByteCount` bytes behind the last row, for decoders that work in place; they stay
+    /// allocated.
     package init(
         _ layout: PixelLayout,
+        extraByteCount: Int = 0,
         fillingUnsafely fill: (UnsafeMutableRawBufferPointer) throws -> Void
     ) throws {
-        var base: UnsafeMutableRawPointer?
-        guard posix_memalign(&base, PixelLayout.alignment, layout.byteCount) == 0, let base else {
+        let byteCount = layout.byteCount + extraByteCount
+        guard let base = Self.allocate(byteCount) else {
             throw ImageError(
                 code: .outOfMemory,
                 message:
-                    "There is no memory for \(layout.byteCount) bytes of pixels; lower the limits or the number of lanes."
+                    "There is no memory for \(byteCount) bytes of pixels; lower the limits or the number of lanes."
             )
         }
         do {
-            let bytes = UnsafeMutableRawBufferPointer(start: base, count: layout.byteCount)
+            let bytes = UnsafeMutableRawBufferPointer(start: base, count: byteCount)
             try fill(bytes)
-            layout.clearPadding(of: bytes)
+            layout.clearPadding(of: UnsafeMutableRawBufferPointer(rebasing: bytes[..<layout.byteCount]))
         } catch {
             free(base)
             throw error
@@ -68,6 +71,23 @@ public final class PixelBuffer: Sendable {
 
     deinit {
         free(self.base)
+    }
+
+    /// The size of a huge page on x86-64 and most of arm64.
+    private static let hugePageSize = 2 << 20
+
+    /// Aligned memory with undefined content, or `nil`.
+    ///
+    /// Large buffers are asked for in huge pages: the first touch of each small page costs more than
+    /// writing it.
+    private static func allocate(_ byteCount: Int) -> UnsafeMutableRawPointer? {
+        var base: UnsafeMutableRawPointer?
+        let isLarge = byteCount >= 2 * Self.hugePageSize
+        let alignment = isLarge ? Self.hugePageSize : PixelLayout.alignment
+        guard posix_memalign(&base, alignment, byteCount) == 0, let base else { return nil }
+        // Only advice: where it is refused, small pages do as well.
+        if isLarge { madvise(base, byteCount, MADV_HUGEPAGE) }
+        return base
     }
 
     /// Calls `body` with the bytes of all planes; `layout` says where each lies.

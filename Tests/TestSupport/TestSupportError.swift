@@ -2,7 +2,8 @@
 public struct TestSupportError: Error, CustomStringConvertible {
     public let description: String
 
-    init(_ description: String) {
+    /// Creates an error.
+    public init(_ description: String) {
         self.description = description
     }
 }

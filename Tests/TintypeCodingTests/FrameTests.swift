@@ -23,9 +23,19 @@ import TintypeImage
     )
     func anAnimatedPNGSaysItsTiming(delays: [(Int, Int)], loops: Int, durations: [Int]) throws {
         var file = PNGFile(try SampleFiles.smooth(.png))
-        for (index, delay) in delays.enumerated().reversed() {
-            let area = [UInt32(index), 64, 48, 0, 0].flatMap(\.bigEndianBytes)
-            file.insert("fcTL", area + UInt16(delay.0).bigEndianBytes + UInt16(delay.1).bigEndianBytes + [0, 0])
+        for (index, delay) in delays.enumerated() {
+            // Behind the first frame, each control chunk is followed by pixels, and both are counted.
+            let number = UInt32(max(0, 2 * index - 1))
+            let area = [number, 64, 48, 0, 0].flatMap(\.bigEndianBytes)
+            let control = area + UInt16(delay.0).bigEndianBytes + UInt16(delay.1).bigEndianBytes + [0, 0]
+            if index == 0 {
+                file.insert("fcTL", control)
+            } else {
+                let pixels = file.chunks.last { $0.type == "IDAT" }?.body ?? []
+                let end = file.chunks.count - 1
+                file.chunks.insert(.init(type: "fdAT", body: (number + 1).bigEndianBytes + pixels), at: end)
+                file.chunks.insert(.init(type: "fcTL", body: control), at: end)
+            }
         }
         file.insert("acTL", UInt32(delays.count).bigEndianBytes + UInt32(loops).bigEndianBytes)
         let header = try ImageDecoder(file.data, registry: SampleFiles.registry).header

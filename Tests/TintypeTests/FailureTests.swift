@@ -31,9 +31,9 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         BadInput(name: "garbage", response: .garbage, code: .invalidResponse, hint: "HTTP"),
         BadInput(name: "a reset", response: .reset, code: .connectionLost, hint: "again"),
         BadInput(name: "a redirect loop", response: .redirect(to: "/bad"), code: .tooManyRedirects, hint: "redirect"),
-        BadInput(name: "half a PNG", response: .body(Array(FailureTests.half)), code: .truncated, hint: "ends"),
+        BadInput(name: "half a PNG", response: .body(FailureTests.half), code: .truncated, hint: "ends"),
     ]
-    private static let half = (try? Fixtures.data("kodak-3.png")).map { $0.prefix($0.count / 2) } ?? Data()
+    private static let half = (try? Fixtures.data("kodak-3.png")).map { Array($0.prefix($0.count / 2)) } ?? []
 
     @Test(arguments: Self.inputs)
     func badInputGivesItsOwnErrorAndIsNotCached(input: BadInput) async throws {
@@ -127,7 +127,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
 
     @Test func truncatedPicturesAreTakenWhenAllowed() async throws {
         let fixture = try LoaderFixture()
-        let origin = try FaultyOrigin(["/half": .body(Array(Self.half))])
+        let origin = try FaultyOrigin(["/half": .body(Self.half)])
         let loader = fixture.makeLoader()
         let strict = ImageRequest(url: origin.url("/half"))
         let lenient = ImageRequest(url: origin.url("/half"), options: [.allowTruncated])

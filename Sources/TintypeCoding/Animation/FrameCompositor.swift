@@ -1,4 +1,4 @@
-import TintypeImage
+package import TintypeImage
 
 /// Draws the frames of an animation on their canvas, for all formats alike.
 ///
@@ -7,7 +7,7 @@ import TintypeImage
 ///
 /// Sources: W3C PNG, third edition, section 12 ("dispose_op", "blend_op"); GIF89a, section 23;
 /// RFC 9649, section 2.7.1. What is disposed to the background becomes transparent, as in browsers.
-final class FrameCompositor {
+package final class FrameCompositor {
     private let reader: any FrameReader
     private let keyFrames: KeyFrames
     private let layout: PixelLayout
@@ -28,7 +28,7 @@ final class FrameCompositor {
     /// The canvas as it looks while frame `index` is shown.
     ///
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`. The canvas is good after it.
-    func frame(at index: Int) throws -> PixelBuffer {
+    package func frame(at index: Int) throws -> PixelBuffer {
         do {
             for next in self.framesToDraw(for: index) {
                 try Task.checkCancellation()

@@ -1,10 +1,12 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// Reads and writes JPEG through libjpeg-turbo's TurboJPEG interface.
+/// Reads and writes JPEG through libjpeg-turbo.
 ///
-/// Source: ITU-T T.81. Decodes to `rgb8`, or `gray8` for grayscale. CMYK and YCCK become RGB
-/// without a profile. A smaller sufficient size decodes to 1/2, 1/4 or 1/8 by the DCT.
+/// Source: ITU-T T.81. Decodes to `rgb8`, or `gray8` for grayscale. CMYK and YCCK become sRGB by
+/// their profile, or RGB without one. A smaller sufficient size decodes to 1/2, 1/4 or 1/8 by the
+/// DCT. What is missing of a truncated picture is as the library leaves it: gray, or the last
+/// colour before.
 public struct JPEGCoder: ImageCoder {
     /// Creates the coder.
     public init() {}
@@ -13,33 +15,37 @@ public struct JPEGCoder: ImageCoder {
     public var encodableFormats: Set<ImageFormat> { [.jpeg] }
 
     public func header(of data: Data) throws(CodingError) -> ImageHeader {
-        let jpeg = try JPEGHeader(data)
-        var header = ImageHeader(format: .jpeg, pixelWidth: jpeg.width, pixelHeight: jpeg.height)
-        header.bitDepth = jpeg.precision
-        header.orientation = jpeg.exif.flatMap { EXIF.orientation(in: $0) } ?? .up
-        header.colorProfile = jpeg.colorProfile
-        let pixels = jpeg.width * jpeg.height
-        // A progressive picture is held as coefficients of two bytes until its last scan.
-        if jpeg.process == .progressive || jpeg.process == .arithmeticProgressive {
-            header.codecByteCount = pixels * jpeg.componentCount * 2
-        }
-        if jpeg.componentCount == 4 { header.codecByteCount += pixels * 4 }
-        return header
+        try JPEGHeader(data).imageHeader
     }
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
-        let divisor = Self.divisor(for: header, sufficientSize: options.sufficientSize)
-        let pixels = try JPEGDecompressor().decompress(
-            data,
-            jpeg: try JPEGHeader(data),
-            divisor: divisor,
-            allowsTruncated: options.allowsTruncated
-        )
-        return DecodedImage(
-            Image(pixels: pixels, orientation: header.orientation, sourceFormat: .jpeg),
-            coveredWidth: Double(header.pixelWidth) / Double(divisor),
-            coveredHeight: Double(header.pixelHeight) / Double(divisor)
-        )
+        let jpeg = try JPEGHeader(data)
+        let divisor = Self.divisor(for: jpeg, sufficientSize: options.sufficientSize)
+        let pixels = try data.withUnsafeBytes { source in
+            try JPEGReading(source, jpeg, divisor: divisor, options: options).pixels()
+        }
+        return Self.decodedImage(pixels, of: jpeg, divisor: divisor)
+    }
+
+    public func withRows<Result>(
+        of data: Data,
+        header: ImageHeader,
+        options: DecodeOptions,
+        _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
+    ) throws -> Result? {
+        let jpeg = try JPEGHeader(data)
+        let divisor = Self.divisor(for: jpeg, sufficientSize: options.sufficientSize)
+        return try data.withUnsafeBytes { source in
+            let reading = try JPEGReading(source, jpeg, divisor: divisor, options: options)
+            return try body(reading, Double(jpeg.width) / Double(divisor), Double(jpeg.height) / Double(divisor))
+        }
+    }
+
+    public func makeIncrementalDecoder(
+        for format: ImageFormat,
+        options: DecodeOptions
+    ) throws -> (any IncrementalDecoder)? {
+        JPEGIncrementalDecoder(options: options)
     }
 
     public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
@@ -49,9 +55,18 @@ public struct JPEGCoder: ImageCoder {
     /// The largest of 1, 2, 4 and 8 that leaves at least the sufficient size.
     ///
     /// The steps between them exist too, but only these have SIMD code.
-    private static func divisor(for header: ImageHeader, sufficientSize: PixelSize?) -> Int {
+    static func divisor(for header: JPEGHeader, sufficientSize: PixelSize?) -> Int {
         guard let size = sufficientSize, size.width > 0, size.height > 0 else { return 1 }
-        let shrink = min(header.pixelWidth / size.width, header.pixelHeight / size.height)
+        let shrink = min(header.width / size.width, header.height / size.height)
         return [8, 4, 2].first { $0 <= shrink } ?? 1
+    }
+
+    /// Pixels decoded to a `divisor`-th, with what is known about them.
+    static func decodedImage(_ pixels: PixelBuffer, of header: JPEGHeader, divisor: Int) -> DecodedImage {
+        DecodedImage(
+            Image(pixels: pixels, orientation: header.orientation ?? .up, sourceFormat: .jpeg),
+            coveredWidth: Double(header.width) / Double(divisor),
+            coveredHeight: Double(header.height) / Double(divisor)
+        )
     }
 }

@@ -1,65 +1,205 @@
-import CTurboJPEG
+import CJPEG
 import FoundationEssentials
+import Glibc
 import TintypeImage
 
-/// One TurboJPEG compressor; freed with the object.
+/// One encoder of libjpeg; freed with the object.
 final class JPEGCompressor {
-    /// The longest side that the format can store.
+    /// The longest side that the library can store (JPEG_MAX_DIMENSION).
     private static let maximumSide = 65_500
-    private let handle: tjhandle
+    /// The quality from which colour is stored in full.
+    private static let fullColorQuality = 90
+    /// Rows between two looks at the cancellation.
+    private static let rowsAtOnce = 64
+
+    private let handle: OpaquePointer
 
     init() throws(CodingError) {
-        guard let handle = tjInitCompress() else { throw .outOfMemory(.jpeg) }
+        guard let handle = cjpeg_encoder_create({ Task.isCancelled }) else { throw .outOfMemory(.jpeg) }
         self.handle = handle
     }
 
     deinit {
-        tjDestroy(self.handle)
+        cjpeg_encoder_free(self.handle)
     }
 
     /// Encodes upright pixels; alpha is laid over the background.
     func compress(_ pixels: PixelBuffer, options: EncodeOptions) throws -> Data {
         guard max(pixels.width, pixels.height) <= Self.maximumSide else {
-            throw CodingError(
-                code: .encodingFailed,
-                message:
-                    "A JPEG has at most \(Self.maximumSide) pixels a side; make the picture smaller or choose PNG.",
-                format: .jpeg
+            throw Self.failed(
+                "A JPEG has at most \(Self.maximumSide) pixels a side; make the picture smaller or choose PNG."
             )
         }
-        let opaque = try pixels.flattened(over: options.background)
-        let isGray = opaque.format == .gray8
-        var bytes: UnsafeMutablePointer<UInt8>?
-        var count: UInt = 0
-        let code = opaque.withUnsafeBytes { source in
-            tjCompress2(
-                self.handle,
-                source.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                CInt(opaque.width),
-                CInt(opaque.layout.planes[0].bytesPerRow),
-                CInt(opaque.height),
-                CInt(isGray ? TJPF_GRAY.rawValue : TJPF_RGB.rawValue),
-                &bytes,
-                &count,
-                CInt(isGray ? TJSAMP_GRAY.rawValue : TJSAMP_420.rawValue),
-                CInt(min(max(options.quality, 1), 100)),
-                TJFLAG_ACCURATEDCT
-            )
+        let segments = try JPEGSegments(options.metadata)
+        let quality = min(max(options.quality, 1), 100)
+        guard let limit = options.maximumByteCount else {
+            return try self.encode(pixels, segments, quality: quality, limit: .max, options)
         }
-        guard code == 0, let bytes else {
-            tjFree(bytes)
-            throw CodingError(
-                code: .encodingFailed,
-                message: "The picture can't be written as JPEG: \(String(cString: tjGetErrorStr2(self.handle))).",
-                format: .jpeg
-            )
-        }
-        return Data(
-            bytesNoCopy: bytes,
-            count: Int(count),
-            deallocator: .custom { pointer, _ in
-                tjFree(pointer.assumingMemoryBound(to: UInt8.self))
+        return try self.compress(pixels, segments, quality: quality, into: limit, options)
+    }
+
+    /// The best quality, up to the wanted one, that fits the limit: at most eight tries.
+    private func compress(
+        _ pixels: PixelBuffer,
+        _ segments: JPEGSegments,
+        quality: Int,
+        into limit: Int,
+        _ options: EncodeOptions
+    ) throws -> Data {
+        if let data = try self.encodeIfFits(pixels, segments, quality: quality, limit: limit, options) { return data }
+        var best: Data?
+        var (low, high) = (1, quality - 1)
+        while low <= high {
+            let middle = (low + high) / 2
+            if let data = try self.encodeIfFits(pixels, segments, quality: middle, limit: limit, options) {
+                best = data
+                low = middle + 1
+            } else {
+                high = middle - 1
             }
+        }
+        if let best { return best }
+        throw Self.failed(
+            "The picture has more than \(limit) bytes as JPEG even at quality 1; make it smaller, or raise the limit."
         )
+    }
+
+    private func encodeIfFits(
+        _ pixels: PixelBuffer,
+        _ segments: JPEGSegments,
+        quality: Int,
+        limit: Int,
+        _ options: EncodeOptions
+    ) throws -> Data? {
+        do {
+            return try self.encode(pixels, segments, quality: quality, limit: limit, options)
+        } catch is TooManyBytes {
+            return nil
+        }
+    }
+
+    private struct TooManyBytes: Error {}
+
+    private func encode(
+        _ pixels: PixelBuffer,
+        _ segments: JPEGSegments,
+        quality: Int,
+        limit: Int,
+        _ options: EncodeOptions
+    ) throws -> Data {
+        let steps = Self.subsampling(options.chromaSubsampling, quality: quality)
+        var settings = cjpeg_settings(
+            width: CInt(pixels.width),
+            height: CInt(pixels.height),
+            components: pixels.format == .gray8 ? 1 : 3,
+            quality: CInt(quality),
+            is_progressive: options.isProgressive,
+            // Tables of its own make a picture some percent smaller and take a second pass: worth it for a
+            // limit, where they buy quality.
+            has_own_tables: limit < .max,
+            horizontal_subsampling: steps.across,
+            vertical_subsampling: steps.down,
+            maximum_bytes: max(0, limit)
+        )
+        try self.check(cjpeg_encoder_start(self.handle, &settings))
+        for segment in segments.all { try self.write(segment) }
+        try self.writeRows(of: pixels, over: options.background)
+        try self.check(cjpeg_encoder_finish(self.handle))
+        var count = 0
+        guard let bytes = cjpeg_encoder_take(self.handle, &count) else { throw CodingError.outOfMemory(.jpeg) }
+        return Data(bytesNoCopy: bytes, count: count, deallocator: .free)
+    }
+
+    private func write(_ segment: JPEGSegments.Segment) throws {
+        try self.check(
+            cjpeg_encoder_begin_segment(self.handle, segment.marker, segment.prefix.count + segment.content.count)
+        )
+        for part in [Data(segment.prefix), segment.content] {
+            try part.withUnsafeBytes { bytes in
+                let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                try self.check(cjpeg_encoder_write_segment(self.handle, start, bytes.count))
+            }
+        }
+    }
+
+    private func writeRows(of pixels: PixelBuffer, over background: EncodeOptions.Color) throws {
+        let plane = pixels.layout.planes[0]
+        var strip = [UInt8](repeating: 0, count: pixels.format.hasAlpha ? plane.width * 3 * Self.rowsAtOnce : 0)
+        for top in stride(from: 0, to: plane.height, by: Self.rowsAtOnce) {
+            try Task.checkCancellation()
+            let count = min(Self.rowsAtOnce, plane.height - top)
+            try pixels.withUnsafeBytes { bytes in
+                let rows = UnsafeRawBufferPointer(rebasing: bytes[(top * plane.bytesPerRow)...])
+                guard pixels.format.hasAlpha else {
+                    try self.write(rows, bytesPerRow: plane.bytesPerRow, count: count)
+                    return
+                }
+                try strip.withUnsafeMutableBytes { strip in
+                    for row in 0..<count {
+                        background.flatten(
+                            UnsafeRawBufferPointer(rebasing: rows[(row * plane.bytesPerRow)...]),
+                            to: UnsafeMutableRawBufferPointer(rebasing: strip[(row * plane.width * 3)...]),
+                            count: plane.width
+                        )
+                    }
+                    try self.write(UnsafeRawBufferPointer(strip), bytesPerRow: plane.width * 3, count: count)
+                }
+            }
+        }
+    }
+
+    private func write(_ rows: UnsafeRawBufferPointer, bytesPerRow: Int, count: Int) throws {
+        guard let base = rows.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+        try self.check(cjpeg_encoder_write_rows(self.handle, base, bytesPerRow, CInt(count)))
+    }
+
+    private static func subsampling(
+        _ wanted: EncodeOptions.ChromaSubsampling,
+        quality: Int
+    ) -> (across: CInt, down: CInt) {
+        switch wanted {
+        case .automatic: quality >= Self.fullColorQuality ? (1, 1) : (2, 2)
+        case .none: (1, 1)
+        case .half: (2, 1)
+        case .quarter: (2, 2)
+        }
+    }
+
+    private func check(_ status: cjpeg_status) throws {
+        guard status != .done else { return }
+        switch cjpeg_encoder_failure(self.handle) {
+        case .size: throw TooManyBytes()
+        case .stopped: throw CancellationError()
+        case .memory: throw CodingError.outOfMemory(.jpeg)
+        default:
+            let reason = String(cString: cjpeg_encoder_message(self.handle))
+            throw Self.failed("The picture can't be written as JPEG: \(reason).")
+        }
+    }
+
+    private static func failed(_ message: String) -> CodingError {
+        CodingError(code: .encodingFailed, message: message, format: .jpeg)
+    }
+}
+
+extension EncodeOptions.Color {
+    /// Lays `count` pixels with alpha over the colour.
+    fileprivate func flatten(
+        _ source: UnsafeRawBufferPointer,
+        to target: UnsafeMutableRawBufferPointer,
+        count: Int
+    ) {
+        precondition(source.count >= count * 4 && target.count >= count * 3, "The row does not fit.")
+        let backdrop = (UInt32(self.red), UInt32(self.green), UInt32(self.blue))
+        for column in 0..<count {
+            let alpha = UInt32(source[column * 4 + 3])
+            let rest = 255 - alpha
+            let red = (UInt32(source[column * 4]) * alpha + backdrop.0 * rest + 127) / 255
+            let green = (UInt32(source[column * 4 + 1]) * alpha + backdrop.1 * rest + 127) / 255
+            let blue = (UInt32(source[column * 4 + 2]) * alpha + backdrop.2 * rest + 127) / 255
+            target[column * 3] = UInt8(truncatingIfNeeded: red)
+            target[column * 3 + 1] = UInt8(truncatingIfNeeded: green)
+            target[column * 3 + 2] = UInt8(truncatingIfNeeded: blue)
+        }
     }
 }

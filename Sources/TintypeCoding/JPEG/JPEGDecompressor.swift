@@ -1,131 +1,183 @@
-import CTurboJPEG
+import CJPEG
 import FoundationEssentials
 import TintypeImage
 
-/// One TurboJPEG decompressor; freed with the object.
+/// One decoder of libjpeg; freed with the object.
+///
+/// Used by one thread at a time. Input is lent to it. A call that returns `false` has used the loan up as far as it could; what
+/// it left, and what follows, is to be lent next.
 final class JPEGDecompressor {
-    private let handle: tjhandle
+    /// More scans than this cost time for nothing; libjpeg-turbo's own limit in TurboJPEG.
+    static let maximumScanCount = 500
+    /// Rows between two looks at the cancellation.
+    private static let rowsAtOnce = 64
+    /// Rows of blocks between two looks at the cancellation.
+    private static let blockRowsAtOnce = 32
 
-    init() throws(CodingError) {
-        guard let handle = tjInitDecompress() else { throw .outOfMemory(.jpeg) }
+    private let handle: OpaquePointer
+    private let color: JPEGColor
+    /// The size and format of the rows; set by ``start(divisor:)``.
+    private(set) var layout: PixelLayout?
+    /// Whether the picture is put together from several scans.
+    private(set) var hasScans = false
+    /// The rows that were given out, of the present output.
+    private(set) var rowCount = 0
+    private var inks: [UInt8] = []
+
+    /// Creates a decoder of samples that become RGB as `color` says.
+    init(color: JPEGColor) throws(CodingError) {
+        guard let handle = cjpeg_decoder_create() else { throw .outOfMemory(.jpeg) }
         self.handle = handle
+        self.color = color
     }
 
     deinit {
-        tjDestroy(self.handle)
+        cjpeg_decoder_free(self.handle)
     }
 
-    /// Decodes `data` to a `divisor`-th of its size by the DCT.
-    func decompress(_ data: Data, jpeg: JPEGHeader, divisor: Int, allowsTruncated: Bool) throws -> PixelBuffer {
-        // As TJSCALED: a partial pixel counts as a whole one.
-        let layout = try PixelLayout(
-            format: jpeg.componentCount == 1 ? .gray8 : .rgb8,
-            width: (jpeg.width + divisor - 1) / divisor,
-            height: (jpeg.height + divisor - 1) / divisor
-        )
-        return try data.withUnsafeBytes { source in
-            try PixelBuffer(
-                layout,
-                fillingUnsafely: { pixels in
-                    if jpeg.componentCount == 4 {
-                        try self.decompressCMYK(source, to: pixels, layout: layout, jpeg, allowsTruncated)
-                    } else {
-                        let format = jpeg.componentCount == 1 ? TJPF_GRAY : TJPF_RGB
-                        try self.decompress(source, to: pixels, layout: layout, as: format, jpeg, allowsTruncated)
-                    }
-                }
-            )
-        }
+    /// Lends the bytes that follow the used ones; they must stay where they are until the next loan.
+    ///
+    /// Bytes that are complete end with the picture, or too early.
+    func lend(_ bytes: UnsafeRawBufferPointer, isComplete: Bool) {
+        let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        cjpeg_decoder_lend(self.handle, start, bytes.count, isComplete)
     }
 
-    private func decompress(
-        _ source: UnsafeRawBufferPointer,
-        to pixels: UnsafeMutableRawBufferPointer,
-        layout: PixelLayout,
-        as format: TJPF,
-        _ jpeg: JPEGHeader,
-        _ allowsTruncated: Bool
-    ) throws {
-        // A damaged stream may leave rows unwritten.
-        pixels.initializeMemory(as: UInt8.self, repeating: 0)
-        let code = tjDecompress2(
+    /// The lent bytes that are still to be used.
+    var unreadCount: Int { cjpeg_decoder_unread(self.handle) }
+    /// The scans that are there whole.
+    var completedScanCount: Int { Int(cjpeg_decoder_completed_scans(self.handle)) }
+    /// Where the last whole scan ended, from the start of the loan.
+    var completedOffset: Int { cjpeg_decoder_completed_offset(self.handle) }
+    /// Whether the input ended before the picture did.
+    var endIsMissing: Bool { cjpeg_decoder_warnings(self.handle).premature_end > 0 }
+    /// Whether all rows of the present output were given out.
+    var isAtLastRow: Bool { self.rowCount == self.layout?.height }
+
+    /// Reads up to the first scan and begins to decode to a `divisor`-th (1, 2, 4 or 8) of the size.
+    ///
+    /// - Throws: `CodingError`, also for a picture of another size than the header said.
+    func start(_ header: JPEGHeader, divisor: Int) throws -> Bool {
+        var picture = cjpeg_picture()
+        guard try self.check(cjpeg_decoder_read_header(self.handle, &picture)) else { return false }
+        guard
+            Int(picture.width) == header.width, Int(picture.height) == header.height,
+            Int(picture.components) == header.components.count
+        else { throw CodingError.corrupt(.jpeg, "it has more than one frame header") }
+        self.hasScans = picture.is_multi_scan
+        var size = (width: CInt(0), height: CInt(0), channels: CInt(0))
+        let limit = CInt(Self.maximumScanCount)
+        let status = cjpeg_decoder_start(
             self.handle,
-            source.baseAddress?.assumingMemoryBound(to: UInt8.self),
-            UInt(source.count),
-            pixels.baseAddress?.assumingMemoryBound(to: UInt8.self),
-            CInt(layout.width),
-            CInt(layout.planes[0].bytesPerRow),
-            CInt(layout.height),
-            CInt(format.rawValue),
-            TJFLAG_LIMITSCANS
+            CInt(divisor),
+            limit,
+            &size.width,
+            &size.height,
+            &size.channels
         )
-        guard code != 0 else { return }
-        let reason = String(cString: tjGetErrorStr2(self.handle))
-        guard tjGetErrorCode(self.handle) == CInt(TJERR_WARNING.rawValue), Self.isWarning(reason) else {
-            throw CodingError.corrupt(.jpeg, reason)
-        }
-        // The library went on after a warning. Damage inside a complete file is shown as it
-        // is, as browsers do; a missing end is an error unless it was allowed.
-        if !allowsTruncated, !Self.hasEnd(source, after: jpeg.scanOffset) {
-            throw CodingError.truncated(.jpeg)
-        }
-    }
-
-    /// Whether `reason` is a warning of libjpeg.
-    ///
-    /// TurboJPEG calls a fatal error a warning when a warning came before it; only the text tells.
-    /// Source: the `JWRN` messages of jerror.h.
-    private static func isWarning(_ reason: String) -> Bool {
-        [
-            "Corrupt JPEG data", "Premature end of JPEG file", "Inconsistent progression sequence",
-            "Invalid SOS parameters", "Unknown Adobe color transform", "Warning:",
-            "Application transferred too many scanlines",
-        ]
-        .contains { reason.hasPrefix($0) }
-    }
-
-    /// Whether an end marker follows the first scan.
-    ///
-    /// It can't stand inside entropy-coded data.
-    private static func hasEnd(_ source: UnsafeRawBufferPointer, after offset: Int) -> Bool {
-        var index = source.count - 1
-        while index > offset {
-            if source[index] == 0xD9, source[index - 1] == 0xFF { return true }
-            index -= 1
-        }
-        return false
-    }
-
-    /// Decodes CMYK and YCCK; the library gives out CMYK, which is mixed down to RGB.
-    private func decompressCMYK(
-        _ source: UnsafeRawBufferPointer,
-        to pixels: UnsafeMutableRawBufferPointer,
-        layout: PixelLayout,
-        _ jpeg: JPEGHeader,
-        _ allowsTruncated: Bool
-    ) throws {
-        // Four samples a pixel, whatever they mean.
-        let inkLayout = try PixelLayout(format: .rgba8, width: layout.width, height: layout.height)
-        let inks = try PixelBuffer(
-            inkLayout,
-            fillingUnsafely: { inks in
-                try self.decompress(source, to: inks, layout: inkLayout, as: TJPF_CMYK, jpeg, allowsTruncated)
-            }
+        guard try self.check(status) else { return false }
+        let layout = try PixelLayout(
+            format: size.channels == 1 ? .gray8 : .rgb8,
+            width: Int(size.width),
+            height: Int(size.height)
         )
-        let inversion: UInt8 = jpeg.hasAdobeMarker ? 0 : 255
-        try inks.withUnsafeBytes { inks in
-            for row in 0..<layout.height {
-                try Task.checkCancellation()
-                for column in 0..<layout.width {
-                    let ink = row * inkLayout.planes[0].bytesPerRow + column * 4
-                    let pixel = row * layout.planes[0].bytesPerRow + column * 3
-                    let key = Int(inks[ink + 3] ^ inversion)
-                    for channel in 0..<3 {
-                        // Stored light, as Adobe does: 255 is no ink.
-                        pixels[pixel + channel] = UInt8((Int(inks[ink + channel] ^ inversion) * key + 127) / 255)
-                    }
-                }
+        if size.channels == 4 { self.inks = [UInt8](repeating: 0, count: layout.width * 4 * Self.rowsAtOnce) }
+        self.layout = layout
+        return true
+    }
+
+    /// Takes in the scans of a picture that has several, as far as there is input.
+    ///
+    /// - Returns: Whether the last scan is there.
+    func readScans() throws -> Bool {
+        while true {
+            try Task.checkCancellation()
+            switch cjpeg_decoder_consume(self.handle, CInt(Self.blockRowsAtOnce)) {
+            case .done: return true
+            case .suspended: return false
+            case .failed: throw self.failure
+            default: continue
             }
+        }
+    }
+
+    /// Begins to give out the rows of a picture with scans, as far as they are known.
+    func beginOutput() throws(CodingError) {
+        self.rowCount = 0
+        _ = try self.check(cjpeg_decoder_begin_output(self.handle))
+    }
+
+    /// Ends what ``beginOutput()`` began, so that scans can be taken in again.
+    func endOutput() throws(CodingError) {
+        _ = try self.check(cjpeg_decoder_end_output(self.handle))
+    }
+
+    /// Gives out up to `count` rows of ``layout`` to `rows`, fewer where input is missing.
+    ///
+    /// - Returns: How many were given out.
+    func readRows(into rows: UnsafeMutableRawBufferPointer, count: Int) throws -> Int {
+        guard let plane = self.layout?.planes.first else { return 0 }
+        let start = self.rowCount
+        let end = min(start + count, plane.height)
+        guard start < end else { return 0 }
+        precondition((end - start - 1) * plane.bytesPerRow + plane.usedBytesPerRow <= rows.count, "The rows don't fit.")
+        while self.rowCount < end {
+            try Task.checkCancellation()
+            let wanted = min(Self.rowsAtOnce, end - self.rowCount)
+            let here = UnsafeMutableRawBufferPointer(rebasing: rows[((self.rowCount - start) * plane.bytesPerRow)...])
+            let given = try self.readFewRows(into: here, plane, count: wanted)
+            self.rowCount += given
+            if given < wanted { break }
+        }
+        return self.rowCount - start
+    }
+
+    private func readFewRows(
+        into rows: UnsafeMutableRawBufferPointer,
+        _ plane: PixelLayout.Plane,
+        count: Int
+    ) throws -> Int {
+        guard !self.inks.isEmpty else { return try self.readStoredRows(into: rows, plane.bytesPerRow, count) }
+        let bytesPerRow = plane.width * 4
+        return try self.inks.withUnsafeMutableBytes { inks in
+            let given = try self.readStoredRows(into: inks, bytesPerRow, count)
+            for row in 0..<given {
+                self.color.convert(
+                    UnsafeRawBufferPointer(rebasing: inks[row * bytesPerRow..<(row + 1) * bytesPerRow]),
+                    to: UnsafeMutableRawBufferPointer(rebasing: rows[(row * plane.bytesPerRow)...])
+                )
+            }
+            return given
+        }
+    }
+
+    private func readStoredRows(
+        into rows: UnsafeMutableRawBufferPointer,
+        _ bytesPerRow: Int,
+        _ count: Int
+    ) throws -> Int {
+        guard let base = rows.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return 0 }
+        var written: CInt = 0
+        _ = try self.check(cjpeg_decoder_read_rows(self.handle, base, bytesPerRow, CInt(count), &written))
+        return Int(written)
+    }
+
+    /// Whether the call is done; `false` when it needs more input.
+    private func check(_ status: cjpeg_status) throws(CodingError) -> Bool {
+        switch status {
+        case .done, .paused: return true
+        case .suspended: return false
+        default: throw self.failure
+        }
+    }
+
+    private var failure: CodingError {
+        let reason = String(cString: cjpeg_decoder_message(self.handle))
+        switch cjpeg_decoder_failure(self.handle) {
+        case .memory: return .outOfMemory(.jpeg)
+        case .unsupported: return JPEGHeader.unsupported("something that libjpeg lacks (\(reason))")
+        case .scans: return .corrupt(.jpeg, "it has more than \(Self.maximumScanCount) scans")
+        default: return .corrupt(.jpeg, reason)
         }
     }
 }

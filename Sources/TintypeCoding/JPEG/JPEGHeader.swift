@@ -16,42 +16,43 @@ struct JPEGHeader {
         case arithmeticProgressive = 0xCA
     }
 
+    /// How often a component is sampled within a block of the picture, across and down.
+    struct Sampling {
+        let horizontal: Int
+        let vertical: Int
+    }
+
     private(set) var process = Process.baseline
     private(set) var width = 0
     private(set) var height = 0
     private(set) var precision = 8
-    private(set) var componentCount = 0
-    private(set) var exif: Data?
+    private(set) var components: [Sampling] = []
+    /// The turn that the EXIF blocks ask for.
+    private(set) var orientation: Orientation?
     /// Whether an Adobe marker says that CMYK samples are stored inverted.
     private(set) var hasAdobeMarker = false
-    /// Where the first scan begins.
-    private(set) var scanOffset = 0
+    /// The components of the first scan; fewer than all mean that there are more scans.
+    private(set) var firstScanComponentCount = 0
     private var profileParts: [Int: Data] = [:]
     private var profilePartCount = 0
 
+    init() {}
+
     /// Reads the segments of `data`.
     init(_ data: Data) throws(CodingError) {
-        guard data.byte(at: 0) == 0xFF, data.byte(at: 1) == 0xD8 else {
-            throw .corrupt(.jpeg, "it does not begin with a start marker")
-        }
-        var offset = 2
-        while let marker = Self.nextMarker(in: data, from: &offset) {
-            if marker == 0xD9 { break }
-            // Markers without a length: restarts, TEM and a repeated start.
-            if marker == 0x01 || (0xD0...0xD8).contains(marker) { continue }
-            guard let length = data.uint16(at: offset), length >= 2 else { break }
-            let segment = data.slice(from: offset + 2, to: offset + length)
-            if marker == 0xDA {
-                guard self.width > 0 else { throw .corrupt(.jpeg, "a scan comes before the frame header") }
-                self.scanOffset = offset
-                return
-            }
-            try self.read(segment, marker: marker)
-            offset += length
-        }
-        if self.width > 0 { throw .truncated(.jpeg) }
-        throw data.count < 1_024 ? .truncated(.jpeg) : .corrupt(.jpeg, "it has no frame header")
+        var parser = JPEGHeaderParser()
+        guard try parser.parse(data) else { throw parser.missingEnd(of: data) }
+        self = parser.header
     }
+
+    /// Whether the picture is put together from several scans, and held as coefficients until then.
+    var hasScans: Bool {
+        self.process == .progressive || self.process == .arithmeticProgressive
+            || self.firstScanComponentCount < self.components.count
+    }
+
+    /// Whether the entropy coding is arithmetic, which the library can't interrupt.
+    var isArithmetic: Bool { self.process == .arithmetic || self.process == .arithmeticProgressive }
 
     /// The ICC profile, put together from its parts; `nil` unless all parts are there.
     var colorProfile: Data? {
@@ -64,28 +65,45 @@ struct JPEGHeader {
         return profile
     }
 
-    /// Moves `offset` behind the next marker; bytes that are no marker are skipped, as decoders do.
-    private static func nextMarker(in data: Data, from offset: inout Int) -> UInt8? {
-        while let byte = data.byte(at: offset) {
-            offset += 1
-            guard byte == 0xFF else { continue }
-            while data.byte(at: offset) == 0xFF { offset += 1 }
-            guard let marker = data.byte(at: offset) else { return nil }
-            offset += 1
-            if marker != 0 { return marker }
-        }
-        return nil
+    /// The bytes that the library holds while it decodes: strips of rows, and all coefficients, of
+    /// two bytes each, where there are several scans.
+    var codecByteCount: Int {
+        let strips = self.width * self.components.count * 48
+        guard self.hasScans else { return strips }
+        let across = self.components.map(\.horizontal).max() ?? 1
+        let down = self.components.map(\.vertical).max() ?? 1
+        // The picture is padded to whole blocks of all components.
+        let columns = (self.width + across * 8 - 1) / (across * 8)
+        let rows = (self.height + down * 8 - 1) / (down * 8)
+        return strips + self.components.reduce(0) { $0 + columns * $1.horizontal * rows * $1.vertical * 128 }
     }
 
-    private mutating func read(_ segment: Data, marker: UInt8) throws(CodingError) {
+    /// The header as all coders give it.
+    var imageHeader: ImageHeader {
+        var header = ImageHeader(format: .jpeg, pixelWidth: self.width, pixelHeight: self.height)
+        header.bitDepth = self.precision
+        header.orientation = self.orientation ?? .up
+        header.colorProfile = self.colorProfile
+        header.codecByteCount = self.codecByteCount
+        return header
+    }
+}
+
+// MARK: - Segments
+
+extension JPEGHeader {
+    /// Takes in the content of one segment.
+    mutating func read(_ segment: Data, marker: UInt8) throws(CodingError) {
         switch marker {
         case 0xC4, 0xC8, 0xCC: break
         case 0xC0...0xCF: try self.readFrame(segment, marker: marker)
+        case 0xDA: self.firstScanComponentCount = segment.byte(at: 0).map { Int($0) } ?? 0
         case 0xE1 where segment.has("Exif\0\0", at: 0):
-            // The first block counts: editors append older copies.
-            if self.exif == nil { self.exif = segment }
+            // The first block that can be read counts: editors append older copies.
+            if self.orientation == nil { self.orientation = EXIF.orientation(in: segment) }
         case 0xE2 where segment.has("ICC_PROFILE\0", at: 0): self.readProfilePart(segment)
-        case 0xEE where segment.has("Adobe", at: 0): self.hasAdobeMarker = true
+        // As the library has it: a shorter one is no Adobe marker.
+        case 0xEE where segment.has("Adobe", at: 0) && segment.count >= 12: self.hasAdobeMarker = true
         default: break
         }
     }
@@ -93,29 +111,43 @@ struct JPEGHeader {
     private mutating func readFrame(_ segment: Data, marker: UInt8) throws(CodingError) {
         guard
             let precision = segment.byte(at: 0), let height = segment.uint16(at: 1),
-            let width = segment.uint16(at: 3), let components = segment.byte(at: 5)
-        else { throw .truncated(.jpeg) }
+            let width = segment.uint16(at: 3), let count = segment.byte(at: 5), segment.count >= 6 + Int(count) * 3
+        else { throw .corrupt(.jpeg, "its frame header is too short") }
         guard let process = Process(rawValue: marker), process != .lossless else {
-            throw Self.unsupported("its coding process (marker FF\(String(marker, radix: 16, uppercase: true)))")
+            throw Self.unsupported(Self.name(ofProcess: marker))
         }
         guard precision == 8 else { throw Self.unsupported("\(precision)-bit samples") }
         guard width > 0, height > 0 else { throw .corrupt(.jpeg, "it declares a side of 0 pixels") }
+        guard [1, 3, 4].contains(count) else { throw Self.unsupported("\(count) components") }
         self.process = process
         self.precision = Int(precision)
         self.width = width
         self.height = height
-        self.componentCount = Int(components)
+        self.components = (0..<Int(count)).map { index in
+            let factors = Int(segment.byte(at: 6 + index * 3 + 1) ?? 0)
+            return Sampling(horizontal: max(1, factors >> 4), vertical: max(1, factors & 15))
+        }
     }
 
     private mutating func readProfilePart(_ segment: Data) {
         guard let index = segment.byte(at: 12), let count = segment.byte(at: 13), index > 0, index <= count else {
             return
         }
-        self.profilePartCount = Int(count)
+        if self.profilePartCount == 0 { self.profilePartCount = Int(count) }
+        guard self.profileParts[Int(index)] == nil else { return }
         self.profileParts[Int(index)] = segment.slice(from: 14, to: segment.count)
     }
 
-    private static func unsupported(_ what: String) -> CodingError {
+    private static func name(ofProcess marker: UInt8) -> String {
+        switch marker {
+        case 0xC3, 0xC7, 0xCB, 0xCF: "lossless coding"
+        case 0xC5, 0xC6, 0xCD, 0xCE: "hierarchical coding"
+        default: "an unknown coding process"
+        }
+    }
+
+    /// The file is in order, but nothing here reads it.
+    static func unsupported(_ what: String) -> CodingError {
         CodingError(
             code: .unsupportedFeature,
             message:

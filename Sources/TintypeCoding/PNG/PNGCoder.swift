@@ -1,11 +1,11 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// Reads and writes PNG through libspng.
+/// Reads and writes PNG and APNG.
 ///
-/// Source: W3C PNG, third edition. Decodes to `gray8`, `rgb8` or, where there is any alpha or
-/// transparency chunk, `rgba8`; 16-bit samples keep their high byte. Of an APNG it gives the
-/// default image.
+/// Source: W3C PNG, third edition. Decodes to `gray8`, `rgb8` or, where there is any alpha, a
+/// transparency chunk or an animation, `rgba8`; 16-bit samples keep their high byte. Gamma is
+/// not applied. An animation that breaks the rules is shown as its default image.
 public struct PNGCoder: ImageCoder {
     /// Creates the coder.
     public init() {}
@@ -14,44 +14,84 @@ public struct PNGCoder: ImageCoder {
     public var encodableFormats: Set<ImageFormat> { [.png] }
 
     public func header(of data: Data) throws(CodingError) -> ImageHeader {
-        let png = try PNGHeader(data)
-        var header = ImageHeader(format: .png, pixelWidth: png.width, pixelHeight: png.height)
-        header.bitDepth = png.bitDepth
-        header.hasAlpha = png.hasAlpha
-        header.orientation = png.exif.flatMap { EXIF.orientation(in: $0) } ?? .up
-        header.animation = png.animation
-        // Chunks lie before the pixels, so asking the library reads no pixel.
-        header.colorProfile = try Self.colorProfile(of: data)
-        return header
+        ImageHeader(try PNGHeader(data, .wholeFile))
     }
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
-        guard options.frame == 0 else {
+        let png = try PNGHeader(data, .wholeFile)
+        guard options.frame >= 0, options.frame < png.animation?.frames.count ?? 1 else {
             throw CodingError(
-                code: .unsupportedFeature,
-                message: "Only the default image of an animated PNG can be decoded; ask for frame 0.",
+                code: .invalidOptions,
+                message: "There is no frame \(options.frame): the picture has \(png.animation?.frames.count ?? 1), "
+                    + "from 0 on.",
                 format: .png
             )
         }
-        let data = options.allowsTruncated ? PNGRepair.closingLastChunk(of: data) : data
-        let png = try PNGHeader(data)
+        if let animation = png.animation, options.frame > 0 || !animation.includesDefaultImage {
+            let reader = PNGFrameReader(data, png, animation, isLenient: options.allowsTruncated)
+            let pixels = try FrameCompositor(reader).frame(at: options.frame)
+            return DecodedImage(Image(pixels: pixels, orientation: header.orientation, sourceFormat: .png))
+        }
+        let output = png.animation.map { $0.frames.count > 1 } == true ? .rgba8 : png.pixelFormat
         let pixels = try data.withUnsafeBytes { bytes in
-            try PNGDecompressor(bytes, limits: options.limits, ignoresChecksums: options.allowsTruncated)
-                .decompress(header: header, png: png, allowsTruncated: options.allowsTruncated)
+            try PNGDecompressor(bytes, header: png, output: output, isLenient: options.allowsTruncated).decompress()
         }
         return DecodedImage(Image(pixels: pixels, orientation: header.orientation, sourceFormat: .png))
     }
 
-    public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
-        try PNGCompressor().compress(try image.upright().pixels)
+    public func frameReader(
+        for data: Data,
+        header: ImageHeader,
+        options: DecodeOptions
+    ) throws -> (any FrameReader)? {
+        let png = try PNGHeader(data, .wholeFile)
+        return png.animation.map { PNGFrameReader(data, png, $0, isLenient: options.allowsTruncated) }
     }
 
-    private static func colorProfile(of data: Data) throws(CodingError) -> Data? {
-        let profile = data.withUnsafeBytes { bytes in
-            Result<Data?, CodingError> { () throws(CodingError) in
-                try PNGDecompressor(bytes, limits: DecodingLimits(), ignoresChecksums: false).colorProfile()
-            }
+    public func makeIncrementalDecoder(
+        for format: ImageFormat,
+        options: DecodeOptions
+    ) throws -> (any IncrementalDecoder)? {
+        format == .png ? PNGIncrementalDecoder(options: options) : nil
+    }
+
+    public func withRows<Result>(
+        of data: Data,
+        header: ImageHeader,
+        options: DecodeOptions,
+        _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
+    ) throws -> Result? {
+        let png = try PNGHeader(data, .wholeFile)
+        // A frame is composited, and an interlaced picture has no row before it has them all.
+        guard !png.layout.isInterlaced, png.animation == nil, options.frame == 0 else { return nil }
+        return try data.withUnsafeBytes { bytes in
+            let rows = try PNGRowSource(bytes, header: png, isLenient: options.allowsTruncated)
+            return try body(rows, Double(png.layout.width), Double(png.layout.height))
         }
-        return try profile.get()
+    }
+
+    public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
+        try PNGCompressor(options).compress(try image.upright().pixels)
+    }
+
+    public func encode(
+        _ animation: AnimationContent,
+        as format: ImageFormat,
+        options: EncodeOptions
+    ) throws -> Data {
+        try PNGAnimationCompressor(options).compress(animation)
+    }
+}
+
+extension ImageHeader {
+    /// What the chunks of a PNG say.
+    init(_ png: PNGHeader) {
+        self.init(format: .png, pixelWidth: png.layout.width, pixelHeight: png.layout.height)
+        self.bitDepth = png.layout.bitDepth
+        self.hasAlpha = png.hasAlpha
+        self.orientation = png.exif.flatMap { EXIF.orientation(in: $0) } ?? .up
+        self.animation = png.animation?.timing ?? AnimationTiming()
+        self.colorProfile = png.compressedProfile.flatMap { PNGColorProfile.inflated($0) }
+        self.codecByteCount = PNGDecompressor.extraByteCount(for: png)
     }
 }

@@ -1,121 +1,200 @@
-import CSPNG
-import FoundationEssentials
+import CDeflate
+import CPNGFilters
 import TintypeImage
 
-/// One libspng decoder over the bytes of one file; freed with the value.
+/// Decodes the pixels of a picture or frame.
 ///
-/// The bytes must outlive it: use it inside the closure that lends them.
-struct PNGDecompressor: ~Copyable {
-    /// What an ancillary chunk may take: profiles and texts are small, bombs are not.
-    private static let maximumChunkSize = 16 << 20
-    private static let maximumChunkCacheSize = 32 << 20
+/// What is common goes the short way: libdeflate inflates all pixels at once, twice as fast as
+/// zlib and in the memory of the picture itself, where the filters are undone in place. What is
+/// large, cut or broken goes row by row through zlib, which is also the judge of what is broken.
+struct PNGDecompressor {
+    /// Filtered scanlines up to this size are inflated at once; it can't be cancelled meanwhile.
+    private static let maximumWholeByteCount = 128 << 20
+    /// Less where they need memory besides the picture.
+    private static let maximumExtraByteCount = 32 << 20
+    /// Whether the task was cancelled is asked once for so many lines.
+    private static let linesPerCheck = 64
 
-    private let context: OpaquePointer
+    private let bytes: UnsafeRawBufferPointer
+    private let header: PNGHeader
+    private let converter: PNGSampleConverter
+    private let isLenient: Bool
+    /// Of the picture, or of one frame.
+    private var layout: PNGLayout
+    /// Whether the end chunk must be there: not for one of many frames.
+    private var needsEnd = true
 
-    init(_ bytes: UnsafeRawBufferPointer, limits: DecodingLimits, ignoresChecksums: Bool) throws(CodingError) {
-        guard let context = spng_ctx_new(0) else { throw .outOfMemory(.png) }
-        self.context = context
-        let side = UInt32(clamping: min(limits.maximumSide, Int(Int32.max)))
-        spng_set_image_limits(context, side, side)
-        spng_set_chunk_limits(context, Self.maximumChunkSize, Self.maximumChunkCacheSize)
-        // A wrong checksum in a chunk that holds no pixels costs that chunk, not the picture.
-        let critical = ignoresChecksums ? SPNG_CRC_USE : SPNG_CRC_ERROR
-        spng_set_crc_action(context, CInt(critical.rawValue), CInt(SPNG_CRC_DISCARD.rawValue))
-        spng_set_png_buffer(context, bytes.baseAddress, bytes.count)
+    /// - Parameters:
+    ///   - bytes: The file.
+    ///   - header: What it says about its samples.
+    ///   - output: The header's own pixel format, or `rgba8`.
+    ///   - isLenient: Whether what could be decoded is good enough.
+    init(_ bytes: UnsafeRawBufferPointer, header: PNGHeader, output: PixelFormat, isLenient: Bool) {
+        self.bytes = bytes
+        self.header = header
+        self.converter = PNGSampleConverter(header, output: output)
+        self.isLenient = isLenient
+        self.layout = header.layout
     }
 
-    deinit {
-        spng_ctx_free(self.context)
+    /// The memory that decoding takes besides the pixels, at most.
+    static func extraByteCount(for header: PNGHeader) -> Int {
+        let filtered = header.layout.filteredByteCount
+        let lines = 3 * header.layout.byteCount(ofLine: header.layout.width)
+        let isInPlace =
+            !header.layout.isInterlaced
+            && PNGSampleConverter(header, output: header.pixelFormat).isIdentity
+        return min(filtered, isInPlace ? PNGScanlines.stripByteCount : Self.maximumExtraByteCount) + lines
     }
 
-    /// The embedded ICC profile; `nil` when there is none or its chunk is broken.
-    borrowing func colorProfile() -> Data? {
-        var profile = spng_iccp()
-        guard spng_get_iccp(self.context, &profile) == 0, let bytes = profile.profile else { return nil }
-        return Data(bytes: bytes, count: profile.profile_len)
-    }
-
-    /// Decodes row by row, or pass by pass.
-    borrowing func decompress(header: ImageHeader, png: PNGHeader, allowsTruncated: Bool) throws -> PixelBuffer {
-        let (format, code) = Self.output(for: png)
-        let layout = try PixelLayout(format: format, width: header.pixelWidth, height: header.pixelHeight)
-        let flags = SPNG_DECODE_PROGRESSIVE.rawValue | (png.hasAlpha ? SPNG_DECODE_TRNS.rawValue : 0)
-        try self.maskTransparentColor(bitDepth: png.bitDepth)
-        let start = spng_decode_image(self.context, nil, 0, CInt(code.rawValue), CInt(flags))
-        guard start == 0 else { throw Self.error(start) }
-        let buffer = try PixelBuffer(
-            layout,
-            fillingUnsafely: { pixels in
-                if allowsTruncated { pixels.initializeMemory(as: UInt8.self, repeating: 0) }
-                try Self.decodeRows(self.context, to: pixels, layout: layout, allowsTruncated: allowsTruncated)
-            }
-        )
-        return buffer
-    }
-
-    /// Clears the bits of the transparent colour that lie above the bit depth.
+    /// Decodes the picture, of an animation the default image.
     ///
-    /// The specification leaves them out; libspng compares them (libspng issue 48).
-    private borrowing func maskTransparentColor(bitDepth: Int) throws {
-        var color = spng_trns()
-        let code = spng_get_trns(self.context, &color)
-        if code == CInt(SPNG_ECHUNKAVAIL.rawValue) { return }
-        guard code == 0 else { throw Self.error(code) }
-        guard bitDepth < 16 else { return }
-        let mask = UInt16(1) << bitDepth - 1
-        color.gray &= mask
-        color.red &= mask
-        color.green &= mask
-        color.blue &= mask
-        spng_set_trns(self.context, &color)
+    /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
+    func decompress() throws -> PixelBuffer {
+        try self.decompress(try PNGPixelData(self.bytes, of: self.header, isLenient: self.isLenient))
     }
 
-    private static func decodeRows(
-        _ context: OpaquePointer,
-        to pixels: UnsafeMutableRawBufferPointer,
-        layout: PixelLayout,
-        allowsTruncated: Bool
-    ) throws {
-        let plane = layout.planes[0]
-        var row = spng_row_info()
-        while true {
-            var code = spng_get_row_info(context, &row)
-            if code == 0 {
-                if row.row_num % 64 == 0 { try Task.checkCancellation() }
-                let target = pixels.baseAddress.map { $0 + Int(row.row_num) * plane.bytesPerRow }
-                code = spng_decode_row(context, target, plane.usedBytesPerRow)
+    /// Decodes a frame of which the first chunk of pixels begins at `offset`.
+    ///
+    /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
+    func decompress(frameAt offset: Int, size: PixelSize) throws -> PixelBuffer {
+        var frame = self
+        frame.layout.width = size.width
+        frame.layout.height = size.height
+        frame.needsEnd = false
+        return try frame.decompress(PNGPixelData(self.bytes, at: offset, isLenient: self.isLenient))
+    }
+
+    private func decompress(_ data: PNGPixelData) throws -> PixelBuffer {
+        try Task.checkCancellation()
+        let layout = try PixelLayout(
+            format: self.converter.output,
+            width: self.layout.width,
+            height: self.layout.height
+        )
+        if !self.isLenient, let pixels = try self.decompressWhole(data, layout) { return pixels }
+        return try PixelBuffer(layout, fillingUnsafely: { try self.decompressLines(data, layout, to: $0) })
+    }
+
+    // MARK: At once
+
+    /// `nil` when the picture is not fit for it, or anything is unusual about the data.
+    private func decompressWhole(_ data: PNGPixelData, _ layout: PixelLayout) throws -> PixelBuffer? {
+        let count = self.layout.filteredByteCount
+        guard count <= Self.maximumWholeByteCount else { return nil }
+        var rest = data
+        if self.converter.isIdentity, !self.layout.isInterlaced {
+            // Rows that end where their padding would begin need a byte each for their filters.
+            let extra = max(0, count - layout.byteCount)
+            let pixels = try Self.catchingUnusual {
+                try PixelBuffer(layout, extraByteCount: extra) { pixels in
+                    let filtered = UnsafeMutableRawBufferPointer(rebasing: pixels[(pixels.count - count)...])
+                    try rest.withWhole { try Self.inflate($0, to: filtered) }
+                    if self.needsEnd { try rest.checkEnd() }
+                    try self.unfilter(filtered, to: pixels, layout)
+                }
             }
-            if code == CInt(SPNG_EOI.rawValue) {
-                if !allowsTruncated { try self.readEnd(context) }
-                return
-            }
-            guard code == 0 else {
-                if allowsTruncated, self.isTruncation(code) { return }
-                throw self.error(code)
-            }
+            return pixels
+        }
+        guard count <= Self.maximumExtraByteCount else { return nil }
+        let filtered = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
+        defer { filtered.deallocate() }
+        return try Self.catchingUnusual {
+            try rest.withWhole { try Self.inflate($0, to: filtered) }
+            if self.needsEnd { try rest.checkEnd() }
+            let lines = PNGScanlines(self.layout, filtered: filtered)
+            return try PixelBuffer(
+                layout,
+                fillingUnsafely: { pixels in
+                    var picture = PNGPicture(self.converter, passes: lines.passes, layout: layout, pixels: pixels)
+                    var none = UnsafeRawBufferPointer(start: nil, count: 0)
+                    while let line = try lines.next(&none) {
+                        if lines.lineCount % Self.linesPerCheck == 0 { try Task.checkCancellation() }
+                        picture.write(line)
+                    }
+                }
+            )
         }
     }
 
-    /// Reads on behind the pixels: their last checksum and the end chunk.
+    /// The data are not what the short way takes; not an error yet.
+    private struct Unusual: Error {}
+
+    private static func catchingUnusual(_ body: () throws -> PixelBuffer) throws -> PixelBuffer? {
+        do {
+            return try body()
+        } catch is Unusual {
+            return nil
+        }
+    }
+
+    private static func inflate(_ data: UnsafeRawBufferPointer, to filtered: UnsafeMutableRawBufferPointer) throws {
+        guard let inflater = libdeflate_alloc_decompressor() else { throw CodingError.outOfMemory(.png) }
+        defer { libdeflate_free_decompressor(inflater) }
+        let result = libdeflate_zlib_decompress(
+            inflater,
+            data.baseAddress,
+            data.count,
+            filtered.baseAddress,
+            filtered.count,
+            nil
+        )
+        guard result == LIBDEFLATE_SUCCESS else { throw Unusual() }
+    }
+
+    /// Undoes the filters of scanlines that lie at the end of the picture's own memory.
     ///
-    /// Other chunks hold no pixels; what is wrong with them harms nothing.
-    private static func readEnd(_ context: OpaquePointer) throws {
-        let code = spng_decode_chunks(context)
-        if self.isTruncation(code) || code == CInt(SPNG_ECHUNK_CRC.rawValue) { throw self.error(code) }
+    /// A row begins before its scanline, and ends before the next one.
+    private func unfilter(
+        _ filtered: UnsafeMutableRawBufferPointer,
+        to pixels: UnsafeMutableRawBufferPointer,
+        _ layout: PixelLayout
+    ) throws {
+        let plane = layout.planes[0]
+        let count = plane.usedBytesPerRow
+        let zeros = [UInt8](repeating: 0, count: count)
+        guard
+            let first = pixels.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            let lines = filtered.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        else { return }
+        for row in 0..<plane.height {
+            if row % Self.linesPerCheck == 0 { try Task.checkCancellation() }
+            let target = first + row * plane.bytesPerRow
+            let line = lines + row * (count + 1)
+            let isKnown = zeros.withUnsafeBufferPointer { zeros in
+                guard let zeros = zeros.baseAddress else { return false }
+                let prior = row == 0 ? zeros : UnsafePointer(target - plane.bytesPerRow)
+                let filter = CInt(line[0])
+                return cpngfilters_undo(filter, target, line + 1, prior, count, self.layout.bytesPerPixel) != 0
+            }
+            guard isKnown else { throw CodingError.corrupt(.png, "a scanline has an unknown filter") }
+        }
     }
 
-    private static func output(for png: PNGHeader) -> (PixelFormat, spng_format) {
-        if png.hasAlpha { return (.rgba8, SPNG_FMT_RGBA8) }
-        if png.colorType == .gray, png.bitDepth <= 8 { return (.gray8, SPNG_FMT_G8) }
-        return (.rgb8, SPNG_FMT_RGB8)
-    }
+    // MARK: Line by line
 
-    private static func isTruncation(_ code: CInt) -> Bool {
-        code == SPNG_IO_EOF.rawValue || code == CInt(SPNG_EIDAT_TOO_SHORT.rawValue)
-    }
-
-    private static func error(_ code: CInt) -> CodingError {
-        if code == CInt(SPNG_EMEM.rawValue) { return .outOfMemory(.png) }
-        return self.isTruncation(code) ? .truncated(.png) : .corrupt(.png, String(cString: spng_strerror(code)))
+    private func decompressLines(
+        _ data: PNGPixelData,
+        _ layout: PixelLayout,
+        to pixels: UnsafeMutableRawBufferPointer
+    ) throws {
+        var data = data
+        // Lines may be missing.
+        if self.isLenient { pixels.initializeMemory(as: UInt8.self, repeating: 0) }
+        let lines = try PNGScanlines(self.layout)
+        var picture = PNGPicture(self.converter, passes: lines.passes, layout: layout, pixels: pixels)
+        do {
+            while let piece = try data.next() {
+                var input = piece
+                while let line = try lines.next(&input) {
+                    if lines.lineCount % Self.linesPerCheck == 0 { try Task.checkCancellation() }
+                    picture.write(line)
+                }
+            }
+            guard lines.isFinished else { throw CodingError.truncated(.png) }
+            if !self.isLenient, self.needsEnd { try data.checkEnd() }
+        } catch let error as CodingError {
+            guard self.isLenient, lines.lineCount > 0, error.code != .outOfMemory else { throw error }
+        }
     }
 }

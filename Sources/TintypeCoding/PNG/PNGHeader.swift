@@ -3,75 +3,127 @@ import TintypeImage
 
 /// What the chunks of a PNG say, pixels left out.
 ///
-/// Source: W3C PNG, third edition, sections 5 and 11; it covers APNG.
+/// Source: W3C PNG, third edition, sections 5 and 11; it covers APNG. A broken chunk that
+/// holds no pixels costs that chunk, never the picture.
 struct PNGHeader {
-    /// The colour types of an `IHDR` chunk.
-    enum ColorType: UInt8 {
-        case gray = 0
-        case rgb = 2
-        case palette = 3
-        case grayAlpha = 4
-        case rgba = 6
+    /// How far the chunks are read.
+    enum Extent {
+        /// Up to the first pixels: what a decode needs.
+        case beforePixels
+        /// All of them: an animation is known to be whole only at its end.
+        case wholeFile
     }
 
-    private(set) var width = 0
-    private(set) var height = 0
-    private(set) var bitDepth = 8
-    private(set) var colorType = ColorType.gray
-    private(set) var hasTransparency = false
-    private(set) var exif: Data?
-    /// How the frames of an APNG are shown; a still picture's otherwise.
-    private(set) var animation = AnimationTiming()
+    private static let signature: UInt64 = 0x8950_4E47_0D0A_1A0A
+    /// Behind the signature and the header chunk.
+    static let firstChunk = 8 + PNGChunk.overhead + PNGLayout.headerLength
 
-    /// Reads the chunk list of `data`; a broken list ends it early, the decoder finds out.
-    init(_ data: Data) throws(CodingError) {
-        try self.readImageHeader(data)
-        var timing = AnimationTiming()
-        var loopCount: Int?
-        var offset = 33
-        while let length = data.uint32(at: offset), offset + 12 + length <= data.count {
-            let body = offset + 8
-            if data.has("acTL", at: offset + 4) {
-                loopCount = data.uint32(at: body + 4)
-            } else if data.has("fcTL", at: offset + 4), loopCount != nil {
-                guard let numerator = data.uint16(at: body + 20), let denominator = data.uint16(at: body + 22) else {
-                    break
-                }
-                timing.appendFrame(milliseconds: numerator * 1_000 / (denominator == 0 ? 100 : denominator))
-            } else if data.has("tRNS", at: offset + 4) {
-                self.hasTransparency = true
-            } else if data.has("eXIf", at: offset + 4) {
-                self.exif = data.slice(from: body, to: body + length)
-            } else if data.has("IEND", at: offset + 4) {
-                break
+    let layout: PNGLayout
+    /// The colours of a palette picture, three bytes each.
+    private(set) var palette: [UInt8] = []
+    /// The content of a `tRNS` chunk that fits the colour type; empty without one.
+    private(set) var transparency: [UInt8] = []
+    private(set) var exif: Data?
+    /// The content of an `iCCP` chunk, still compressed.
+    private(set) var compressedProfile: Data?
+    /// Where the first chunk with pixels begins; `nil` when there is none.
+    private(set) var pixelsOffset: Int?
+    /// The animation, where there is a sound one and the whole file was read.
+    private(set) var animation: PNGAnimation?
+
+    /// Reads the chunk list; one that breaks off ends it early, the decoder finds out.
+    ///
+    /// - Throws: `CodingError` for a broken header chunk, and for a broken palette.
+    init(_ bytes: UnsafeRawBufferPointer, _ extent: Extent) throws(CodingError) {
+        self.layout = try Self.layout(of: bytes)
+        var animation = PNGAnimationParser(canvas: self.layout)
+        var offset = Self.firstChunk
+        while let chunk = PNGChunk(at: offset, in: bytes), chunk.length <= PNGChunk.maximumLength {
+            if chunk.kind == .end { break }
+            if chunk.kind == .pixels, self.pixelsOffset == nil {
+                self.pixelsOffset = offset
+                if extent == .beforePixels { break }
             }
-            offset += 12 + length
+            guard chunk.isComplete(in: bytes) else { break }
+            if self.pixelsOffset == nil {
+                try self.read(chunk, of: bytes)
+            } else {
+                self.readMetadata(chunk, of: bytes)
+            }
+            animation.read(chunk, of: bytes)
+            offset = chunk.next
         }
-        if let loopCount, timing.frameCount > 1 {
-            timing.loopCount = loopCount
-            self.animation = timing
+        if extent == .wholeFile { self.animation = animation.finish() }
+        guard self.layout.colorType != .palette || self.pixelsOffset == nil || !self.palette.isEmpty else {
+            throw .corrupt(.png, "its palette is missing")
         }
+    }
+
+    /// Reads the chunk list of `data`.
+    init(_ data: Data, _ extent: Extent) throws(CodingError) {
+        let header = data.withUnsafeBytes { bytes in
+            Result<PNGHeader, CodingError> { () throws(CodingError) in try PNGHeader(bytes, extent) }
+        }
+        self = try header.get()
     }
 
     var hasAlpha: Bool {
-        self.hasTransparency || self.colorType == .grayAlpha || self.colorType == .rgba
+        !self.transparency.isEmpty || self.layout.colorType == .grayAlpha || self.layout.colorType == .rgba
     }
 
-    private mutating func readImageHeader(_ data: Data) throws(CodingError) {
-        guard data.has("IHDR", at: 12) else {
-            throw data.count < 33 ? .truncated(.png) : .corrupt(.png, "it does not begin with a header chunk")
+    /// The format that the samples are decoded to.
+    var pixelFormat: PixelFormat {
+        if self.hasAlpha { return .rgba8 }
+        return self.layout.colorType == .gray ? .gray8 : .rgb8
+    }
+
+    private static func layout(of bytes: UnsafeRawBufferPointer) throws(CodingError) -> PNGLayout {
+        guard bytes.count >= 8, let chunk = PNGChunk(at: 8, in: bytes) else { throw .truncated(.png) }
+        guard bytes.bigEndian(at: 0) == Self.signature, chunk.kind == .imageHeader else {
+            throw .corrupt(.png, "it does not begin with a header chunk")
         }
-        guard
-            let width = data.uint32(at: 16), let height = data.uint32(at: 20), let depth = data.byte(at: 24),
-            let type = data.byte(at: 25), data.count >= 33
-        else { throw .truncated(.png) }
-        guard width > 0, height > 0, width <= Int(Int32.max), height <= Int(Int32.max) else {
-            throw .corrupt(.png, "it declares an impossible size")
+        guard chunk.length == PNGLayout.headerLength else {
+            throw .corrupt(.png, "its header chunk has a wrong length")
         }
-        guard let colorType = ColorType(rawValue: type) else { throw .corrupt(.png, "its colour type is unknown") }
-        self.width = width
-        self.height = height
-        self.bitDepth = Int(depth)
-        self.colorType = colorType
+        guard chunk.isComplete(in: bytes) else { throw .truncated(.png) }
+        let layout = try PNGLayout(chunk.content(of: bytes))
+        guard chunk.isSound(in: bytes) else { throw .corrupt(.png, "the checksum of its header chunk is wrong") }
+        return layout
+    }
+
+    /// Takes over a chunk that stands before the pixels; of several the first.
+    private mutating func read(_ chunk: PNGChunk, of bytes: UnsafeRawBufferPointer) throws(CodingError) {
+        let content = chunk.content(of: bytes)
+        switch chunk.kind {
+        case .palette where self.layout.colorType == .palette && self.palette.isEmpty:
+            guard chunk.length > 0, chunk.length <= 768, chunk.length % 3 == 0, chunk.isSound(in: bytes) else {
+                throw .corrupt(.png, "its palette is broken")
+            }
+            self.palette = Array(content)
+        case .transparency where self.transparency.isEmpty:
+            if self.allowsTransparency(chunk.length), chunk.isSound(in: bytes) { self.transparency = Array(content) }
+        default: self.readMetadata(chunk, of: bytes)
+        }
+    }
+
+    /// Takes over a chunk that counts behind the pixels as well; a profile does not belong there,
+    /// but decoders read it.
+    private mutating func readMetadata(_ chunk: PNGChunk, of bytes: UnsafeRawBufferPointer) {
+        switch chunk.kind {
+        case .exif where self.exif == nil:
+            if chunk.isSound(in: bytes) { self.exif = Data(chunk.content(of: bytes)) }
+        case .colorProfile where self.compressedProfile == nil:
+            if chunk.isSound(in: bytes) { self.compressedProfile = Data(chunk.content(of: bytes)) }
+        default: break
+        }
+    }
+
+    private func allowsTransparency(_ length: Int) -> Bool {
+        switch self.layout.colorType {
+        case .gray: length == 2
+        case .rgb: length == 6
+        case .palette: length > 0 && length <= self.palette.count / 3
+        case .grayAlpha, .rgba: false
+        }
     }
 }

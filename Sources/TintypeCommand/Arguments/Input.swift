@@ -17,6 +17,15 @@ struct Input: Sendable {
         }
     }
 
+    /// An input from the command line.
+    init(argument text: String) throws(UsageError) {
+        guard !text.isEmpty else { throw UsageError("an input is empty; name a URL or a path") }
+        guard text != "-" else {
+            throw UsageError("pictures are not read from standard input; name a URL or a path")
+        }
+        self.init(text)
+    }
+
     /// Whether the text begins with a URL scheme (RFC 3986, section 3.1).
     ///
     /// A path that holds a colon can be written with `./` before it.
@@ -28,10 +37,27 @@ struct Input: Sendable {
         return scheme.count > 1 && isLetter(first) && scheme.utf8.allSatisfy { isLetter($0) || others.contains($0) }
     }
 
-    /// The last part of the path without its extension, for file names; never empty.
+    /// The last part of the path without its extension, for file names; never empty, never too long.
     var stem: String {
         let name = self.url.scheme?.lowercased() == "data" ? "" : self.url.deletingPathExtension().lastPathComponent
-        let safe = name.filter { $0 != "/" && $0 != "\0" }
+        var safe = name.filter { $0 != "/" && $0 != "\0" }
+        // Linux allows 255 bytes; a number and an extension follow.
+        while safe.utf8.count > 200 { safe.removeLast() }
         return safe.isEmpty || safe == "." || safe == ".." ? "picture" : safe
+    }
+
+    /// A name for each input's file, none twice: the second `photo` becomes `photo-2`.
+    static func distinctStems(of inputs: [Input]) -> [String] {
+        var used: Set<String> = []
+        return inputs.map { input in
+            let stem = input.stem
+            var name = stem
+            var number = 1
+            while !used.insert(name).inserted {
+                number += 1
+                name = "\(stem)-\(number)"
+            }
+            return name
+        }
     }
 }

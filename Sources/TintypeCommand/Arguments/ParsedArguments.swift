@@ -19,7 +19,7 @@ struct ParsedArguments {
             } else if flags.contains(argument) {
                 self.flags.insert(argument)
             } else {
-                try self.readValue(argument, from: &rest, known: values)
+                try self.readValue(argument, from: &rest, flags: flags, known: values)
             }
         }
     }
@@ -27,11 +27,13 @@ struct ParsedArguments {
     private mutating func readValue(
         _ argument: String,
         from rest: inout some IteratorProtocol<String>,
+        flags: Set<String>,
         known: Set<String>
     ) throws(UsageError) {
         let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard !flags.contains(parts[0]) else { throw UsageError("\(parts[0]) takes no value") }
         guard known.contains(parts[0]) else { throw UsageError("there is no option \(parts[0]); see --help") }
-        guard let value = parts.count == 2 ? parts[1] : rest.next() else {
+        guard let value = parts.count == 2 ? parts[1] : rest.next(), !value.isEmpty else {
             throw UsageError("\(parts[0]) needs a value")
         }
         self.values[parts[0]] = value

@@ -14,9 +14,9 @@ struct CacheCommand: Subcommand {
 
           stats                 how many entries and bytes there are
           clear                 remove all entries
-          prune                 remove what is expired, damaged or over the size limit
+          prune                 remove what is expired, has a broken header or is over the size limit
 
-          --cache-dir DIR       the disk cache; default under the XDG cache directory
+          --cache-dir DIR       the disk cache; default ~/.cache/tintype
           --json                one JSON object on standard output
         """
 
@@ -39,6 +39,8 @@ struct CacheCommand: Subcommand {
     }
 
     func run() async throws -> Bool {
+        let path = self.configuration.directory.path
+        if OutputFile.isFile(path) { throw OutputError(message: "\(path) is a file; a cache is a folder.") }
         let cache = DiskCache(self.configuration)
         switch self.action {
         case .stats: try await self.reportStatistics(of: cache)
@@ -46,15 +48,17 @@ struct CacheCommand: Subcommand {
             let before = await cache.statistics()
             try await cache.removeAll()
             let cleared = Cleared(directory: before.directory, entries: before.entryCount, bytes: before.byteCount)
-            try self.report(cleared, "removed \(before.entryCount) entries, \(Readable.bytes(Int64(before.byteCount)))")
+            let bytes = Readable.bytes(Int64(before.byteCount))
+            try self.report(cleared, "removed \(Self.entries(before.entryCount)), \(bytes)")
         case .prune:
             let result = await cache.prune()
             let after = await cache.statistics()
             let pruned = Pruned(result, after)
             try self.report(
                 pruned,
-                "removed \(pruned.removed) entries and \(result.temporaryFiles) leftovers, "
-                    + "\(Readable.bytes(Int64(result.freedByteCount))); \(after.entryCount) entries are left"
+                "removed \(Self.entries(pruned.removed)) and "
+                    + "\(Readable.count(result.temporaryFiles, "leftover", "leftovers")), "
+                    + "\(Readable.bytes(Int64(result.freedByteCount))); \(Self.entries(after.entryCount)) left"
             )
         }
         await cache.shutdown()
@@ -65,16 +69,20 @@ struct CacheCommand: Subcommand {
         let statistics = await cache.statistics()
         try self.report(
             Statistics(statistics),
-            "\(statistics.directory): \(statistics.entryCount) entries, \(Readable.bytes(Int64(statistics.byteCount))) "
+            "\(statistics.directory): \(Self.entries(statistics.entryCount)), \(Readable.bytes(Int64(statistics.byteCount))) "
                 + "of \(Readable.bytes(Int64(statistics.sizeLimit)))"
         )
+    }
+
+    private static func entries(_ count: Int) -> String {
+        Readable.count(count, "entry", "entries")
     }
 
     private func report(_ object: some Encodable, _ line: String) throws {
         if self.writesJSON {
             try JSONLine.print(object)
         } else {
-            Output.standard.line(line)
+            try Output.standard.line(line)
         }
     }
 }

@@ -21,12 +21,18 @@ struct DecodeCommand: Subcommand {
         """
 
     private let path: String
+    private let url: URL
     private let target: String
     private let options: DecodeOptions
     private let ignoresOrientation: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         self.path = try arguments.requireOperand("path")
+        let input = try Input(argument: self.path)
+        guard input.url.isFileURL else {
+            throw UsageError("decode reads files; load the picture first: tintype load URL -o FILE")
+        }
+        self.url = input.url
         guard let target = arguments.value("--raw") else { throw UsageError("--raw FILE is missing; see --help") }
         self.target = target
         self.options = DecodeOptions(
@@ -38,23 +44,25 @@ struct DecodeCommand: Subcommand {
     }
 
     func run() async throws -> Bool {
+        let size: String
         do {
             var configuration = LoaderActor.Configuration()
             configuration.disk = nil
             let loader = LoaderActor(configuration: configuration)
-            let data = try await loader.data(for: ImageRequest(url: URL(filePath: self.path)))
+            let data = try await loader.data(for: ImageRequest(url: self.url))
             let decoder = try ImageDecoder(data, registry: configuration.coders, limits: self.options.limits)
             let stored = try decoder.decodeStored(options: self.options).image
             let image = try decoder.finish(stored, options: self.options, turnsUpright: !self.ignoresOrientation)
             try OutputFile.write(Self.rgba(image.pixels), to: self.target)
-            Output.standard.line("\(image.width)x\(image.height)")
-            return true
+            size = "\(image.width)x\(image.height)"
         } catch let error as CancellationError {
             throw error
         } catch {
-            Output.error.line("tintype: \(self.path): \(ErrorText(error).line)")
+            Output.error.tell(ErrorText(error).line(for: self.path))
             return false
         }
+        try Output.standard.line(size)
+        return true
     }
 
     /// The pixels as RGBA rows without padding.

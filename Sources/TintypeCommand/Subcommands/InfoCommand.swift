@@ -21,7 +21,9 @@ struct InfoCommand: Subcommand {
     private let writesJSON: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        self.inputs = try arguments.requireOperands("a URL or a path").map { Input($0) }
+        self.inputs = try arguments.requireOperands("a URL or a path").map { text throws(UsageError) in
+            try Input(argument: text)
+        }
         self.writesJSON = arguments.has("--json")
     }
 
@@ -31,23 +33,25 @@ struct InfoCommand: Subcommand {
         let loader = LoaderActor(configuration: configuration)
         var succeeded = true
         for input in self.inputs {
+            let header: ImageHeader
             do {
-                let header = try await loader.header(for: ImageRequest(url: input.url))
-                let info = PictureInfo(path: input.text, header: header)
-                if self.writesJSON {
-                    try JSONLine.print(info)
-                } else {
-                    Output.standard.line(info.line)
-                }
+                header = try await loader.header(for: ImageRequest(url: input.url))
             } catch let error as CancellationError {
                 throw error
             } catch {
                 let text = ErrorText(error)
-                Output.error.line("tintype: \(input.text): \(text.line)")
+                Output.error.tell(text.line(for: input.text))
                 if self.writesJSON {
                     try JSONLine.print(JSONFailure(path: input.text, error: text.line, code: text.code))
                 }
                 succeeded = false
+                continue
+            }
+            let info = PictureInfo(path: input.text, header: header)
+            if self.writesJSON {
+                try JSONLine.print(info)
+            } else {
+                try Output.standard.line(info.line)
             }
         }
         return succeeded
@@ -92,10 +96,10 @@ private struct PictureInfo: Encodable {
         if self.header.hasAlpha { parts.append("alpha") }
         let animation = self.header.animation
         if !animation.durations.isEmpty {
-            let loops = animation.loopCount == 0 ? "for ever" : "\(animation.loopCount) times"
+            let loops = animation.loopCount == 0 ? "forever" : Readable.count(animation.loopCount, "time", "times")
             parts.append("\(animation.frameCount) frames in \(animation.durations.reduce(0, +)) ms, \(loops)")
         }
-        if let profile = self.header.colorProfileDescription { parts.append("profile \(profile)") }
-        return "\(self.path): \(parts.joined(separator: ", "))"
+        if let profile = self.header.colorProfileDescription { parts.append("profile \(profile.printable)") }
+        return "\(self.path.abbreviated): \(parts.joined(separator: ", "))"
     }
 }

@@ -12,12 +12,12 @@ struct LoadCommand: Subcommand {
 
         Usage: tintype load <url|path>... [options]
 
-          -o FILE|DIR           write the picture to FILE, or several to DIR
+          -o FILE|DIR           write the picture to FILE, or several to DIR, named as their URLs are
           --format FORMAT       jpeg, png, webp or gif; default as the file's name says, else as loaded
           --quality N           1 to 100, for lossy formats; default 80
           --resize WxH          bring the picture to a box; never enlarges
           --mode MODE           how the box is met: fit (default), fill or stretch
-          --cache-dir DIR       the disk cache; default under the XDG cache directory
+          --cache-dir DIR       the disk cache; default ~/.cache/tintype
           --refresh             load from the origin whatever is cached
           --cache-only          never ask the origin
           --json                one JSON object a line on standard output
@@ -35,8 +35,10 @@ struct LoadCommand: Subcommand {
     private let showsProgress: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        self.inputs = try arguments.requireOperands("a URL or a path").map { Input($0) }
-        self.options = try LoadCommandOptions(arguments, inputCount: self.inputs.count)
+        self.inputs = try arguments.requireOperands("a URL or a path").map { text throws(UsageError) in
+            try Input(argument: text)
+        }
+        self.options = try LoadCommandOptions(arguments, inputs: self.inputs)
         self.writesJSON = arguments.has("--json")
         self.showsProgress = !arguments.has("--no-progress")
     }
@@ -45,21 +47,31 @@ struct LoadCommand: Subcommand {
         let board = ProgressBoard(output: .error, isEnabled: self.showsProgress)
         let loader = LoaderActor(configuration: self.options.configuration)
         let job = LoadJob(loader: loader, options: self.options, board: board)
+        return try await board.whileShown { try await self.loadAll(job, board) }
+    }
+
+    private func loadAll(_ job: LoadJob, _ board: ProgressBoard) async throws -> Bool {
         // Several load at once; results are printed in the order of the inputs.
-        return try await withThrowingTaskGroup(of: (Int, LoadResult).self) { group in
+        try await withThrowingTaskGroup(of: (Int, LoadResult).self) { group in
             var results: [Int: LoadResult] = [:]
+            var ended = 0
             var printed = 0
             var succeeded = true
+            var warnings: Set<String> = []
             var next = 0
             while printed < self.inputs.count {
-                while next < self.inputs.count, next - printed < Self.concurrency {
+                while next < self.inputs.count, next - ended < Self.concurrency {
                     let index = next
                     group.addTask { (index, try await job.run(self.inputs[index], index: index)) }
                     next += 1
                 }
                 guard let (index, result) = try await group.next() else { break }
+                ended += 1
                 results[index] = result
                 while let result = results.removeValue(forKey: printed) {
+                    if let warning = result.warning, warnings.insert(warning).inserted {
+                        board.tell("tintype: warning: \(warning)")
+                    }
                     succeeded = try self.report(result, board) && succeeded
                     printed += 1
                 }
@@ -70,17 +82,16 @@ struct LoadCommand: Subcommand {
 
     /// Prints a result; true when the load succeeded.
     private func report(_ result: LoadResult, _ board: ProgressBoard) throws -> Bool {
-        if let warning = result.warning { board.line("tintype: warning: \(warning)", to: .error) }
         switch result.outcome {
         case .success(let loaded):
-            board.line(self.writesJSON ? try JSONLine.text(loaded) : loaded.line, to: .standard)
+            try board.line(self.writesJSON ? JSONLine.text(loaded) : loaded.line)
             return true
         case .failure(let error):
             let text = ErrorText(error)
-            board.line("tintype: \(result.input.text): \(text.line)", to: .error)
+            board.tell(text.line(for: result.input.text))
             if self.writesJSON {
                 let failure = JSONFailure(url: result.input.text, error: text.line, code: text.code)
-                board.line(try JSONLine.text(failure), to: .standard)
+                try board.line(JSONLine.text(failure))
             }
             return false
         }

@@ -4,6 +4,8 @@ import Tintype
 /// What the options of `tintype load` ask for.
 struct LoadCommandOptions: Sendable {
     let output: String?
+    /// For each input, the name of its file in a folder, without the extension.
+    let stems: [String]
     let writesToDirectory: Bool
     let format: ImageFormat?
     let quality: Int?
@@ -11,10 +13,14 @@ struct LoadCommandOptions: Sendable {
     let configuration: LoaderActor.Configuration
     let loadOptions: LoadOptions
 
-    init(_ arguments: ParsedArguments, inputCount: Int) throws(UsageError) {
+    init(_ arguments: ParsedArguments, inputs: [Input]) throws(UsageError) {
         self.output = arguments.value("-o")
+        guard self.output != "-" else {
+            throw UsageError("standard output carries the report; name a file or a folder after -o")
+        }
+        self.stems = Input.distinctStems(of: inputs)
         let isDirectory = self.output.map { $0.hasSuffix("/") || OutputFile.isDirectory($0) } ?? false
-        guard self.output == nil || isDirectory || inputCount == 1 else {
+        guard self.output == nil || isDirectory || inputs.count == 1 else {
             throw UsageError("-o must name a folder for several pictures; end it with /")
         }
         self.writesToDirectory = isDirectory

@@ -22,7 +22,7 @@ struct LoadedPicture: Encodable, Sendable {
     /// The report for people.
     var line: String {
         let time = "\(Readable.tenths(self.milliseconds)) ms"
-        return "\(self.url): \(self.format ?? "picture") \(self.width)x\(self.height), "
+        return "\(self.url.abbreviated): \(self.format ?? "picture") \(self.width)x\(self.height), "
             + "\(Readable.bytes(Int64(self.bytes))), from \(self.source) in \(time)"
     }
 }
@@ -42,7 +42,9 @@ struct LoadJob: Sendable {
             let start = clock.now
             let response = try await self.load(input, index: index)
             let time = start.duration(to: clock.now)
-            if let output = self.options.output { try await self.write(response, of: input, to: output) }
+            if let output = self.options.output {
+                try await self.write(response, of: input, index: index, to: output)
+            }
             let loaded = LoadedPicture(
                 url: input.text,
                 source: response.source.rawValue,
@@ -76,12 +78,18 @@ struct LoadJob: Sendable {
         throw CancellationError()
     }
 
-    private func write(_ response: ImageResponse, of input: Input, to output: String) async throws {
+    private func write(_ response: ImageResponse, of input: Input, index: Int, to output: String) async throws {
         let loaded = response.metadata.formatName.flatMap { ImageFormat(name: $0) }
         let format = self.format(loaded: loaded, image: response.image, output: output)
-        let path = self.path(for: input, format: format, output: output)
+        let path = self.path(index: index, format: format, output: output)
         let isUnchanged = format == loaded && self.options.resize == nil && self.options.quality == nil
-        if isUnchanged, let data = response.data { return try OutputFile.write(data, to: path) }
+        if isUnchanged, let data = response.data {
+            if input.url.isFileURL, OutputFile.isSameFile(input.text, path) { return }
+            return try OutputFile.write(data, to: path)
+        }
+        if self.options.writesToDirectory, input.url.isFileURL, OutputFile.isSameFile(input.text, path) {
+            throw OutputError(message: "\(path) is the input and would be overwritten; name another folder.")
+        }
         let options = EncodeOptions(quality: self.options.quality ?? EncodeOptions().quality)
         let data = try await self.loader.encode(response.image, as: format, options: options)
         try OutputFile.write(data, to: path)
@@ -98,10 +106,10 @@ struct LoadJob: Sendable {
         return image.hasAlpha ? .png : .jpeg
     }
 
-    private func path(for input: Input, format: ImageFormat, output: String) -> String {
+    private func path(index: Int, format: ImageFormat, output: String) -> String {
         guard self.options.writesToDirectory else { return output }
         return URL(filePath: output, directoryHint: .isDirectory)
-            .appending(path: "\(input.stem).\(format.fileExtension)")
+            .appending(path: "\(self.options.stems[index]).\(format.fileExtension)")
             .path(percentEncoded: false)
     }
 }

@@ -14,7 +14,7 @@ struct PrefetchCommand: Subcommand {
 
         Usage: tintype prefetch <file|-> [options]
 
-          --cache-dir DIR       the disk cache; default under the XDG cache directory
+          --cache-dir DIR       the disk cache; default ~/.cache/tintype
           --concurrency N       the downloads at once, 1 to 64; default 3
           --json                one JSON object a line on standard output
         """
@@ -48,7 +48,7 @@ struct PrefetchCommand: Subcommand {
         try Task.checkCancellation()
         if !self.writesJSON {
             let time = Readable.tenths(start.duration(to: clock.now) / .seconds(1))
-            Output.standard.line("\(inputs.count - failures) of \(inputs.count) are in the cache after \(time) s")
+            try Output.standard.line("\(inputs.count - failures) of \(inputs.count) are in the cache after \(time) s")
         }
         return failures == 0
     }
@@ -65,22 +65,22 @@ struct PrefetchCommand: Subcommand {
             return false
         case .failure(let error):
             let text = ErrorText(error)
-            Output.error.line("tintype: \(name): \(text.line)")
+            Output.error.tell(text.line(for: name))
             if self.writesJSON { try JSONLine.print(JSONFailure(url: name, error: text.line, code: text.code)) }
             return false
         }
     }
 
-    private func readList() throws(UsageError) -> [Input] {
-        let path = self.list == "-" ? "/dev/stdin" : self.list
-        guard let data = try? Data(contentsOf: URL(filePath: path)) else {
-            throw UsageError("the list \(self.list) can't be read")
-        }
-        return String(decoding: data, as: UTF8.self)
+    private func readList() throws -> [Input] {
+        try String(decoding: ListFile.read(self.list), as: UTF8.self)
             .split(whereSeparator: \.isNewline)
-            .map { $0.trimmingPrefix { $0.isWhitespace } }
+            .map { line in
+                // Blanks at both ends are no part of an address.
+                let start = line.drop { $0.isWhitespace }
+                return start.lastIndex { !$0.isWhitespace }.map { String(start[...$0]) } ?? ""
+            }
             .filter { !$0.isEmpty && !$0.hasPrefix("#") }
-            .map { Input(String($0)) }
+            .map { Input($0) }
     }
 }
 

@@ -3,56 +3,47 @@ import TintypeConcurrency
 
 /// Turns `Ctrl-C` into a call: the first cancels the work, the second ends the process at once.
 ///
-/// The signal is blocked in every thread and taken by one that waits for it, so that the
+/// The signal is blocked in every thread and taken by the main one, which waits for it, so that the
 /// answer is ordinary code and not a signal handler.
+///
+/// An asynchronous `main` can't have this: its thread ends in `dispatch_main`, which unblocks all signals there, and
+/// the process dies of the first.
 final class Interrupt: Sendable {
-    private struct State {
-        var hasFired = false
-        var action: (@Sendable () -> Void)?
-    }
+    private let received = Locked<CInt?>(nil)
 
-    private let state = Locked(State())
-
-    /// Starts to wait.
+    /// Blocks the signals.
     ///
     /// Must be called before other threads start: they inherit the mask.
     init() {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGINT)
-        sigaddset(&signals, SIGTERM)
+        var signals = Self.signals
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         // A reader that went away is seen as a failed write.
-        signal(SIGPIPE, SIG_IGN)
-        POSIXThread(name: "interrupt") { [self] in self.wait() }.detach()
+        Glibc.signal(SIGPIPE, SIG_IGN)
     }
 
-    /// Whether the signal has come.
-    var hasFired: Bool { self.state.withLock { $0.hasFired } }
+    /// The signal that has come, or `nil`.
+    var signal: CInt? { self.received.withLock { $0 } }
 
-    /// Calls `action` once the signal comes, or now if it came before.
-    func onSignal(_ action: @escaping @Sendable () -> Void) {
-        let isLate = self.state.withLock { state in
-            state.action = action
-            return state.hasFired
-        }
-        if isLate { action() }
-    }
-
-    private func wait() {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGINT)
-        sigaddset(&signals, SIGTERM)
+    /// Waits for the rest of the process's life, and calls `action` once a signal comes.
+    func wait(_ action: () -> Void) -> Never {
+        var signals = Self.signals
         while true {
             var number: CInt = 0
             guard sigwait(&signals, &number) == 0 else { continue }
-            let (wasFired, action) = self.state.withLock { state in
-                defer { state.hasFired = true }
-                return (state.hasFired, state.action)
+            let isFirst = self.received.withLock { received in
+                defer { received = received ?? number }
+                return received == nil
             }
-            if wasFired { _exit(128 + number) }
-            action?()
+            guard isFirst else { _exit(128 + number) }
+            action()
         }
+    }
+
+    private static var signals: sigset_t {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGINT)
+        sigaddset(&signals, SIGTERM)
+        return signals
     }
 }

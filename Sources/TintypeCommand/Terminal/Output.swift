@@ -15,34 +15,59 @@ final class Output: Sendable {
         self.descriptor = descriptor
     }
 
+    /// Takes the standard descriptors that the caller has closed.
+    ///
+    /// Otherwise the next file or connection would get their numbers, and reports be written into it. Writing
+    /// still fails, and is reported.
+    static func reserve() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+            _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+        }
+    }
+
     /// Whether a person watches.
     var isTerminal: Bool { isatty(self.descriptor) == 1 }
 
-    /// The columns of the terminal; 80 where it does not say.
-    var columns: Int {
+    /// The size of the terminal; 80 columns and 24 rows where it does not say.
+    var size: (columns: Int, rows: Int) {
         var size = winsize()
-        guard ioctl(self.descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-        return Int(size.ws_col)
+        guard ioctl(self.descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+            return (80, 24)
+        }
+        return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// Writes a line.
-    func line(_ text: String) {
+    /// Writes a line that the caller of the command counts on.
+    ///
+    /// - Throws: When it can't be written: a result that nobody can get is no success.
+    func line(_ text: String) throws(OutputError) {
+        let code = self.write(text + "\n")
+        guard code != 0 else { return }
+        throw OutputError(
+            message: "Standard output can't be written (\(String(cString: strerror(code)))).",
+            isReaderGone: code == EPIPE
+        )
+    }
+
+    /// Writes a line, such as an error's, whose own failure could be told to nobody.
+    func tell(_ text: String) {
         self.write(text + "\n")
     }
 
-    /// Writes text as it is.
-    func write(_ text: String) {
+    /// Writes text as it is; returns 0, or the `errno` of what went wrong.
+    @discardableResult
+    func write(_ text: String) -> CInt {
         self.lock.withLock { _ in
             var text = text
-            text.withUTF8 { bytes in
+            return text.withUTF8 { bytes in
                 var rest = UnsafeRawBufferPointer(bytes)
                 while !rest.isEmpty {
                     let count = Glibc.write(self.descriptor, rest.baseAddress, rest.count)
                     if count < 0, errno == EINTR { continue }
-                    // Nobody listens any more, and there is nowhere to say so.
-                    guard count > 0 else { return }
+                    guard count > 0 else { return errno }
                     rest = UnsafeRawBufferPointer(rebasing: rest[count...])
                 }
+                return 0
             }
         }
     }

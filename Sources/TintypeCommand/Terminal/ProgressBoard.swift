@@ -5,23 +5,21 @@ import TintypeConcurrency
 ///
 /// Off a terminal it writes nothing but the lines it is given, without control codes.
 final class ProgressBoard: Sendable {
-    private struct Row {
-        let label: String
-        let start: ContinuousClock.Instant
-        var progress = TransferProgress(receivedBytes: 0, expectedBytes: nil)
-    }
-
     private struct State {
-        var rows: [(id: Int, row: Row)] = []
+        var rows: [(id: Int, row: ProgressRow)] = []
         /// The lines on the terminal that belong to the board.
         var drawn = 0
-        var lastDrawing: ContinuousClock.Instant?
+        /// The columns that the figures have needed so far, so that the bars stand still.
+        var figures = 0
+        /// Nothing is drawn any more.
+        var isOver = false
     }
 
-    private static let interval = Duration.milliseconds(50)
+    private static let interval = Duration.milliseconds(80)
     private let output: Output
     private let isLive: Bool
     private let clock = ContinuousClock()
+    /// Held while the terminal is written to: what is drawn must be what the state says.
     private let state = Locked(State())
 
     init(output: Output, isEnabled: Bool) {
@@ -29,17 +27,39 @@ final class ProgressBoard: Sendable {
         self.isLive = isEnabled && output.isTerminal
     }
 
+    /// Draws while `body` runs, and leaves a clean terminal behind it.
+    ///
+    /// The bars are drawn by time and not by event: a load that stalls must not look as if it
+    /// moved, and one that is over at once needs no bar.
+    func whileShown<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+        guard self.isLive else { return try await body() }
+        async let _: Void = self.keepDrawing()
+        defer {
+            self.state.withLock { state in
+                state.isOver = true
+                self.output.write(Self.wipe(&state))
+            }
+        }
+        return try await body()
+    }
+
+    private func keepDrawing() async {
+        while (try? await Task.sleep(for: Self.interval)) != nil {
+            self.state.withLock { self.draw(&$0) }
+        }
+    }
+
     /// Shows a bar for a load that starts.
     func start(_ id: Int, label: String) {
         guard self.isLive else { return }
-        let row = Row(label: label, start: self.clock.now)
-        self.draw(isUrgent: true) { $0.rows.append((id, row)) }
+        let row = ProgressRow(label: label.abbreviated, start: self.clock.now)
+        self.state.withLock { $0.rows.append((id, row)) }
     }
 
     /// Moves a load's bar.
     func update(_ id: Int, _ progress: TransferProgress) {
         guard self.isLive else { return }
-        self.draw(isUrgent: false) { state in
+        self.state.withLock { state in
             guard let index = state.rows.firstIndex(where: { $0.id == id }) else { return }
             state.rows[index].row.progress = progress
         }
@@ -48,61 +68,50 @@ final class ProgressBoard: Sendable {
     /// Takes a load's bar away.
     func end(_ id: Int) {
         guard self.isLive else { return }
-        self.draw(isUrgent: true) { $0.rows.removeAll { $0.id == id } }
+        self.state.withLock { $0.rows.removeAll { $0.id == id } }
     }
 
-    /// Writes a line for good, above the bars, to `output`.
-    func line(_ text: String, to output: Output) {
-        guard self.isLive else { return output.line(text) }
-        // The bars are wiped first: both streams may be the same terminal.
-        self.output.write(self.state.withLock { Self.wipe(&$0) })
-        output.line(text)
-        self.draw(isUrgent: true) { _ in }
+    /// Writes a result for good, above the bars.
+    func line(_ text: String) throws(OutputError) {
+        try self.aboveBars { () throws(OutputError) in try Output.standard.line(text) }
     }
 
-    private func draw(isUrgent: Bool, _ change: (inout State) -> Void) {
-        let now = self.clock.now
-        let columns = self.output.columns
-        let text = self.state.withLock { state -> String? in
-            change(&state)
-            if !isUrgent, let last = state.lastDrawing, last.duration(to: now) < Self.interval { return nil }
-            state.lastDrawing = now
-            var text = Self.wipe(&state)
-            for (_, row) in state.rows { text += Self.line(row, at: now, columns: columns) + "\n" }
-            state.drawn = state.rows.count
-            return text
+    /// Writes an error or a warning for good, above the bars.
+    func tell(_ text: String) {
+        self.aboveBars { Output.error.tell(text) }
+    }
+
+    private func aboveBars<Failure: Error>(_ write: () throws(Failure) -> Void) throws(Failure) {
+        guard self.isLive else { return try write() }
+        try self.state.withLock { state throws(Failure) in
+            // The bars are wiped first: both streams may be the same terminal.
+            let wasDrawn = state.drawn > 0
+            self.output.write(Self.wipe(&state))
+            try write()
+            if wasDrawn { self.draw(&state) }
         }
-        if let text, !text.isEmpty { self.output.write(text) }
+    }
+
+    private func draw(_ state: inout State) {
+        guard !state.isOver else { return }
+        let now = self.clock.now
+        let size = self.output.size
+        // More rows than the terminal has could not be wiped.
+        let rows = state.rows.prefix(max(1, size.rows - 1)).map { $0.row }
+        state.figures = rows.reduce(state.figures) { max($0, $1.figures(at: now).columns) }
+        let layout = ProgressRow.Layout(
+            columns: size.columns,
+            figures: state.figures,
+            longestLabel: rows.reduce(0) { max($0, $1.label.columns) }
+        )
+        let text = Self.wipe(&state) + rows.map { $0.line(at: now, layout) + "\n" }.joined()
+        state.drawn = rows.count
+        self.output.write(text)
     }
 
     /// Moves up over the board's lines and clears them.
     private static func wipe(_ state: inout State) -> String {
         defer { state.drawn = 0 }
         return state.drawn > 0 ? "\u{1B}[\(state.drawn)A\r\u{1B}[J" : ""
-    }
-
-    /// One row: name, bar, bytes, rate, time left.
-    private static func line(_ row: Row, at now: ContinuousClock.Instant, columns: Int) -> String {
-        let seconds = max(0.001, row.start.duration(to: now) / .seconds(1))
-        let received = row.progress.receivedBytes
-        let rate = Double(received) / seconds
-        var figures = Readable.bytes(received)
-        if let expected = row.progress.expectedBytes { figures += " of \(Readable.bytes(expected))" }
-        figures += ", \(Readable.bytes(Int64(rate)))/s"
-        if let expected = row.progress.expectedBytes, rate > 0, expected > received {
-            figures += ", \(Readable.seconds(Double(expected - received) / rate)) left"
-        }
-        let barWidth = 20
-        let labelWidth = max(8, columns - barWidth - figures.count - 6)
-        let label = row.label.shortened(to: labelWidth)
-        let line = "\(label) [\(Self.bar(row.progress.fractionCompleted, width: barWidth))] \(figures)"
-        return String(line.prefix(columns - 1))
-    }
-
-    /// A filled bar, or one that only says that something moves where the length is not known.
-    private static func bar(_ fraction: Double?, width: Int) -> String {
-        guard let fraction else { return String(repeating: "~", count: width) }
-        let filled = Int((fraction * Double(width)).rounded(.down))
-        return String(repeating: "#", count: filled) + String(repeating: ".", count: width - filled)
     }
 }

@@ -1,14 +1,74 @@
 extension String {
-    /// The text with blanks behind it, up to `width` characters.
+    /// The text with blanks behind it, up to `width` columns.
     func padded(to width: Int) -> String {
-        self + String(repeating: " ", count: max(0, width - self.count))
+        self + String(repeating: " ", count: max(0, width - self.columns))
     }
 
-    /// The text cut in its middle, where its parts differ least, to at most `width` characters.
+    /// The text cut in its middle, where addresses differ least, to at most `width` columns.
     func shortened(to width: Int) -> String {
-        guard self.count > width, width > 3 else { return String(self.prefix(max(0, width))) }
+        guard self.columns > width else { return self }
+        guard width > 3 else { return String(repeating: ".", count: max(0, width)) }
         let head = (width - 3) / 3
-        return "\(self.prefix(head))...\(self.suffix(width - 3 - head))"
+        return Self.fitting(self, columns: head)
+            + "..." + String(Self.fitting(self.reversed(), columns: width - 3 - head).reversed())
+    }
+
+    /// The text on one line and without control codes.
+    ///
+    /// Names, servers' words and profiles may hold what would move a terminal's cursor.
+    var printable: String {
+        guard self.unicodeScalars.contains(where: \.isControl) else { return self }
+        var result = String.UnicodeScalarView()
+        for scalar in self.unicodeScalars { result.append(scalar.isControl ? " " : scalar) }
+        return String(result)
+    }
+
+    /// A name for messages: printable, and cut where it is long, as `data:` URLs are.
+    var abbreviated: String { self.printable.shortened(to: 200) }
+
+    /// The columns that a terminal needs for the text.
+    var columns: Int {
+        self.utf8.allSatisfy { $0 < 0x80 } ? self.utf8.count : self.reduce(0) { $0 + $1.columns }
+    }
+
+    private static func fitting(_ characters: some Sequence<Character>, columns: Int) -> String {
+        var rest = columns
+        return String(
+            characters.prefix { character in
+                rest -= character.columns
+                return rest >= 0
+            }
+        )
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether it acts on a terminal or ends a line.
+    fileprivate var isControl: Bool {
+        switch self.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+
+    /// East Asian wide and fullwidth blocks (UAX 11), as far as they matter.
+    fileprivate var isWide: Bool {
+        switch self.value {
+        case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60,
+            0xFFE0...0xFFE6, 0x1F300...0x1FAFF, 0x20000...0x3FFFD:
+            true
+        default: self.properties.isEmojiPresentation
+        }
+    }
+}
+
+extension Character {
+    fileprivate var columns: Int {
+        guard let first = self.unicodeScalars.first else { return 0 }
+        switch first.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format: return 0
+        default: return first.isWide ? 2 : 1
+        }
     }
 }
 
@@ -35,9 +95,20 @@ enum Readable {
 
     /// A time to wait, such as `12 s` or `3:05 min`.
     static func seconds(_ seconds: Double) -> String {
+        // A transfer that all but stands would take longer than anyone waits.
+        guard seconds < 359_999 else { return "over 99 h" }
         let whole = Int(seconds.rounded(.up))
         if whole < 60 { return "\(whole) s" }
-        let rest = whole % 60
-        return "\(whole / 60):\(rest < 10 ? "0" : "")\(rest) min"
+        if whole < 3_600 { return "\(whole / 60):\(self.twoDigits(whole % 60)) min" }
+        return "\(whole / 3_600):\(self.twoDigits(whole / 60 % 60)) h"
+    }
+
+    /// A number of things, such as `1 entry` or `2 entries`.
+    static func count(_ count: Int, _ one: String, _ many: String) -> String {
+        "\(count) \(count == 1 ? one : many)"
+    }
+
+    private static func twoDigits(_ number: Int) -> String {
+        number < 10 ? "0\(number)" : "\(number)"
     }
 }

@@ -1,0 +1,63 @@
+import FoundationEssentials
+import TintypeCoding
+import TintypeImage
+
+/// Decodes what libFuzzer makes up, whole and in pieces.
+///
+/// The first byte chooses the options and how long pieces are, the rest is the file.
+@c(LLVMFuzzerTestOneInput) public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
+    guard let start, count > 1 else { return 0 }
+    let bytes = Data(bytes: start, count: count)
+    let choice = bytes[0]
+    // A copy of its own, so that the address sanitizer sees reads over the end.
+    let file = Data(Array(bytes.dropFirst()))
+    let coder = JPEGCoder()
+    let limits = DecodingLimits(maximumPixels: 200_000, maximumSide: 4_096)
+    var options = DecodeOptions(limits: limits, allowsTruncated: choice & 1 != 0)
+    if choice & 2 != 0 { options.sufficientSize = PixelSize(width: 8, height: 8) }
+    if choice & 4 != 0 { options.color = .ignore }
+    whole(file, coder, options)
+    pieces(file, coder, options, seed: choice)
+    return 0
+}
+
+/// The header, the picture, its rows.
+private func whole(_ file: Data, _ coder: JPEGCoder, _ options: DecodeOptions) {
+    guard
+        let header = try? coder.header(of: file), header.pixelWidth * header.pixelHeight <= 200_000,
+        let decoded = try? coder.decode(file, header: header, options: options)
+    else { return }
+    touch(decoded.image)
+    _ = try? coder.withRows(of: file, header: header, options: options) { rows, _, _ in
+        let row = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: rows.layout.planes[0].usedBytesPerRow,
+            alignment: 1
+        )
+        defer { row.deallocate() }
+        for _ in 0..<rows.layout.height { try rows.readRow(into: row) }
+    }
+}
+
+/// The incremental decoder, with previews.
+private func pieces(_ file: Data, _ coder: JPEGCoder, _ options: DecodeOptions, seed: UInt8) {
+    guard let decoder = try? coder.makeIncrementalDecoder(for: .jpeg, options: options) else { return }
+    var state = UInt32(seed) | 1
+    var start = file.startIndex
+    while start < file.endIndex {
+        state = state &* 1_664_525 &+ 1_013_904_223
+        let size = Int(state >> 16) % (seed & 8 != 0 ? 24 : 2_000) + 1
+        let end = min(start + size, file.endIndex)
+        guard (try? decoder.append(file[start..<end])) != nil else { break }
+        if state & 3 == 0, let image = try? decoder.preview() { touch(image) }
+        start = end
+    }
+    if let decoded = try? decoder.finish() { touch(decoded.image) }
+}
+
+/// Reads all pixels, so that the sanitizer sees those out of bounds.
+private func touch(_ image: Image) {
+    let sum = image.pixels.withBytes { span in
+        span.withUnsafeBytes { $0.reduce(0 as UInt64) { $0 &+ UInt64($1) } }
+    }
+    precondition(sum < .max)
+}

@@ -1,0 +1,262 @@
+#include "report.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <jerror.h>
+// Comes with Debian's package; tells whether the end of the image was reached.
+#define JPEG_INTERNALS
+#include <jpegint.h>
+
+// Rows that the library is offered at once; it fills 2 to 4 of them a call.
+#define ROWS_AT_ONCE 16
+
+struct cjpeg_decoder {
+    cjpeg_report report;
+    struct jpeg_decompress_struct library;
+    struct jpeg_source_mgr source;
+    const uint8_t *loan;
+    size_t loan_count;
+    /// Bytes of a segment to be skipped that have not been lent yet.
+    size_t still_to_skip;
+    bool is_complete;
+    /// The library reads the end marker that was made up.
+    bool is_past_end;
+    int maximum_scans;
+    int completed_scans;
+    size_t completed_offset;
+    /// What `eoi_reached` was before the output pass.
+    bool had_end;
+};
+
+// MARK: Source
+
+static void init_source(j_decompress_ptr library) {
+    (void)library;
+}
+
+static boolean fill_input_buffer(j_decompress_ptr library) {
+    static const JOCTET end[] = {0xFF, JPEG_EOI};
+    cjpeg_decoder *decoder = library->client_data;
+    if (!decoder->is_complete) return FALSE;
+    WARNMS(library, JWRN_JPEG_EOF);
+    decoder->is_past_end = true;
+    decoder->source.next_input_byte = end;
+    decoder->source.bytes_in_buffer = sizeof(end);
+    return TRUE;
+}
+
+static void skip_input_data(j_decompress_ptr library, long count) {
+    cjpeg_decoder *decoder = library->client_data;
+    if (count <= 0) return;
+    size_t here = decoder->source.bytes_in_buffer;
+    size_t step = (size_t)count < here ? (size_t)count : here;
+    decoder->source.next_input_byte += step;
+    decoder->source.bytes_in_buffer -= step;
+    decoder->still_to_skip = (size_t)count - step;
+}
+
+static void term_source(j_decompress_ptr library) {
+    (void)library;
+}
+
+void cjpeg_decoder_lend(cjpeg_decoder *decoder, const uint8_t *bytes, size_t count, bool is_complete) {
+    size_t skipped = decoder->still_to_skip < count ? decoder->still_to_skip : count;
+    decoder->still_to_skip -= skipped;
+    decoder->loan = bytes;
+    decoder->loan_count = count;
+    decoder->is_complete = is_complete;
+    decoder->source.next_input_byte = bytes == NULL ? NULL : bytes + skipped;
+    decoder->source.bytes_in_buffer = count - skipped;
+}
+
+size_t cjpeg_decoder_unread(const cjpeg_decoder *decoder) {
+    return decoder->is_past_end ? 0 : decoder->source.bytes_in_buffer;
+}
+
+// MARK: Life
+
+cjpeg_decoder *cjpeg_decoder_create(void) {
+    cjpeg_decoder *decoder = calloc(1, sizeof(*decoder));
+    if (decoder == NULL) return NULL;
+    decoder->library.err = cjpeg_report_prepare(&decoder->report);
+    decoder->library.client_data = decoder;
+    if (setjmp(decoder->report.escape)) {
+        cjpeg_decoder_free(decoder);
+        return NULL;
+    }
+    jpeg_create_decompress(&decoder->library);
+    decoder->source.init_source = init_source;
+    decoder->source.fill_input_buffer = fill_input_buffer;
+    decoder->source.skip_input_data = skip_input_data;
+    decoder->source.resync_to_restart = jpeg_resync_to_restart;
+    decoder->source.term_source = term_source;
+    decoder->library.src = &decoder->source;
+    return decoder;
+}
+
+void cjpeg_decoder_free(cjpeg_decoder *decoder) {
+    if (decoder == NULL) return;
+    jpeg_destroy_decompress(&decoder->library);
+    free(decoder);
+}
+
+// MARK: Decoding
+
+cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *decoder, cjpeg_picture *picture) {
+    j_decompress_ptr library = &decoder->library;
+    if (setjmp(decoder->report.escape)) return cjpeg_status_failed;
+    if (jpeg_read_header(library, TRUE) == JPEG_SUSPENDED) return cjpeg_status_suspended;
+    picture->width = (int)library->image_width;
+    picture->height = (int)library->image_height;
+    picture->components = library->num_components;
+    picture->is_multi_scan = jpeg_has_multiple_scans(library);
+    picture->is_arithmetic = library->arith_code;
+    picture->has_adobe_marker = library->saw_Adobe_marker;
+    return cjpeg_status_done;
+}
+
+static J_COLOR_SPACE output_space(const cjpeg_decoder *decoder) {
+    switch (decoder->library.jpeg_color_space) {
+    case JCS_GRAYSCALE: return JCS_GRAYSCALE;
+    case JCS_YCbCr:
+    case JCS_RGB: return JCS_RGB;
+    case JCS_CMYK:
+    case JCS_YCCK: return JCS_CMYK;
+    default: return JCS_UNKNOWN;
+    }
+}
+
+// Asks for huge pages under the coefficients: the first touch of each small page costs more than
+// the decoding of what lies in it.
+static void advise_huge_pages(j_decompress_ptr library) {
+    const uintptr_t page = 4096;
+    jvirt_barray_ptr *arrays = library->coef->coef_arrays;
+    if (arrays == NULL) return;
+    for (int index = 0; index < library->num_components; index++) {
+        const jpeg_component_info *component = &library->comp_info[index];
+        size_t across = component->width_in_blocks, down = component->height_in_blocks;
+        size_t size = across * down * sizeof(JBLOCK);
+        // Larger ones are not in one piece.
+        if (size < 4 << 20 || size > 900000000) continue;
+        JBLOCKARRAY rows = library->mem->access_virt_barray((j_common_ptr)library, arrays[index], 0, 1, TRUE);
+        uintptr_t start = ((uintptr_t)rows[0] + page - 1) / page * page;
+        uintptr_t end = ((uintptr_t)rows[0] + size) / page * page;
+        madvise((void *)start, end - start, MADV_HUGEPAGE);
+    }
+}
+
+cjpeg_status cjpeg_decoder_start(
+    cjpeg_decoder *decoder, int divisor, int maximum_scans, int *width, int *height, int *components) {
+    j_decompress_ptr library = &decoder->library;
+    if (setjmp(decoder->report.escape)) return cjpeg_status_failed;
+    library->out_color_space = output_space(decoder);
+    if (library->out_color_space == JCS_UNKNOWN) {
+        cjpeg_report_fail(
+            &decoder->report, cjpeg_failure_unsupported, "Its components are not gray, RGB, YCbCr, CMYK or YCCK");
+    }
+    library->scale_num = 1;
+    library->scale_denom = (unsigned)divisor;
+    library->dct_method = JDCT_ISLOW;
+    library->do_fancy_upsampling = TRUE;
+    library->do_block_smoothing = TRUE;
+    library->buffered_image = jpeg_has_multiple_scans(library);
+    decoder->maximum_scans = maximum_scans;
+    if (!jpeg_start_decompress(library)) return cjpeg_status_suspended;
+    if (library->buffered_image) advise_huge_pages(library);
+    *width = (int)library->output_width;
+    *height = (int)library->output_height;
+    *components = library->output_components;
+    return cjpeg_status_done;
+}
+
+static void note_completed_scan(cjpeg_decoder *decoder) {
+    decoder->completed_scans = decoder->library.input_scan_number;
+    size_t offset = decoder->loan_count - cjpeg_decoder_unread(decoder);
+    // The marker behind the scan was taken already.
+    if (decoder->library.unread_marker != 0 && offset >= 2) offset -= 2;
+    decoder->completed_offset = offset;
+}
+
+cjpeg_status cjpeg_decoder_consume(cjpeg_decoder *decoder, int steps) {
+    j_decompress_ptr library = &decoder->library;
+    if (setjmp(decoder->report.escape)) return cjpeg_status_failed;
+    for (int step = 0; step < steps; step++) {
+        switch (jpeg_consume_input(library)) {
+        case JPEG_SUSPENDED:
+            return cjpeg_status_suspended;
+        case JPEG_REACHED_EOI:
+            return cjpeg_status_done;
+        case JPEG_REACHED_SOS:
+            if (library->input_scan_number > decoder->maximum_scans) {
+                cjpeg_report_fail(&decoder->report, cjpeg_failure_scans, "It has too many scans");
+            }
+            break;
+        case JPEG_SCAN_COMPLETED:
+            note_completed_scan(decoder);
+            break;
+        default:
+            break;
+        }
+    }
+    return cjpeg_status_paused;
+}
+
+int cjpeg_decoder_completed_scans(const cjpeg_decoder *decoder) {
+    return decoder->completed_scans;
+}
+
+size_t cjpeg_decoder_completed_offset(const cjpeg_decoder *decoder) {
+    return decoder->completed_offset;
+}
+
+cjpeg_status cjpeg_decoder_begin_output(cjpeg_decoder *decoder) {
+    j_decompress_ptr library = &decoder->library;
+    // The library wants to be ahead of the output and would suspend after the first scan: it is
+    // told that no input follows, for as long as the output lasts.
+    decoder->had_end = library->inputctl->eoi_reached;
+    if (setjmp(decoder->report.escape)) return cjpeg_status_failed;
+    library->inputctl->eoi_reached = TRUE;
+    return jpeg_start_output(library, decoder->completed_scans) ? cjpeg_status_done : cjpeg_status_suspended;
+}
+
+cjpeg_status cjpeg_decoder_end_output(cjpeg_decoder *decoder) {
+    j_decompress_ptr library = &decoder->library;
+    if (setjmp(decoder->report.escape)) return cjpeg_status_failed;
+    boolean is_done = jpeg_finish_output(library);
+    library->inputctl->eoi_reached = decoder->had_end;
+    return is_done ? cjpeg_status_done : cjpeg_status_suspended;
+}
+
+cjpeg_status cjpeg_decoder_read_rows(
+    cjpeg_decoder *decoder, uint8_t *base, size_t stride, int count, int *written) {
+    j_decompress_ptr library = &decoder->library;
+    if (setjmp(decoder->report.escape)) return cjpeg_status_failed;
+    int start = *written;
+    while (*written - start < count) {
+        int left = count - (*written - start);
+        JSAMPROW rows[ROWS_AT_ONCE];
+        int offered = left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE;
+        for (int row = 0; row < offered; row++) {
+            rows[row] = base + (size_t)(*written - start + row) * stride;
+        }
+        int taken = (int)jpeg_read_scanlines(library, rows, (JDIMENSION)offered);
+        if (taken == 0) return cjpeg_status_suspended;
+        *written += taken;
+    }
+    return cjpeg_status_done;
+}
+
+// MARK: Report
+
+cjpeg_warnings cjpeg_decoder_warnings(const cjpeg_decoder *decoder) {
+    return decoder->report.warnings;
+}
+
+cjpeg_failure cjpeg_decoder_failure(const cjpeg_decoder *decoder) {
+    return decoder->report.failure;
+}
+
+const char *cjpeg_decoder_message(const cjpeg_decoder *decoder) {
+    return decoder->report.message;
+}

@@ -1,0 +1,175 @@
+#include "report.h"
+
+#include <stdlib.h>
+
+#include <jerror.h>
+
+#define ROWS_AT_ONCE 16
+
+struct cjpeg_encoder {
+    cjpeg_report report;
+    struct jpeg_compress_struct library;
+    struct jpeg_destination_mgr destination;
+    struct jpeg_progress_mgr progress;
+    bool (*should_stop)(void);
+    uint8_t *bytes;
+    size_t capacity;
+    size_t count;
+    size_t maximum_bytes;
+};
+
+// MARK: Destination
+
+static void init_destination(j_compress_ptr library) {
+    cjpeg_encoder *encoder = library->client_data;
+    encoder->destination.next_output_byte = encoder->bytes;
+    encoder->destination.free_in_buffer = encoder->capacity;
+}
+
+// The whole buffer is full, whatever free_in_buffer says.
+static boolean empty_output_buffer(j_compress_ptr library) {
+    cjpeg_encoder *encoder = library->client_data;
+    if (encoder->capacity > encoder->maximum_bytes) {
+        cjpeg_report_fail(&encoder->report, cjpeg_failure_size, "It has more bytes than allowed");
+    }
+    size_t capacity = encoder->capacity * 2;
+    uint8_t *bytes = realloc(encoder->bytes, capacity);
+    if (bytes == NULL) cjpeg_report_fail(&encoder->report, cjpeg_failure_memory, "There is no memory for the result");
+    encoder->destination.next_output_byte = bytes + encoder->capacity;
+    encoder->destination.free_in_buffer = capacity - encoder->capacity;
+    encoder->bytes = bytes;
+    encoder->capacity = capacity;
+    return TRUE;
+}
+
+static void term_destination(j_compress_ptr library) {
+    cjpeg_encoder *encoder = library->client_data;
+    encoder->count = encoder->capacity - encoder->destination.free_in_buffer;
+    if (encoder->count > encoder->maximum_bytes) {
+        cjpeg_report_fail(&encoder->report, cjpeg_failure_size, "It has more bytes than allowed");
+    }
+}
+
+// Called for each row of blocks, also in the passes after the last row of pixels.
+static void progress_monitor(j_common_ptr library) {
+    cjpeg_encoder *encoder = library->client_data;
+    if (encoder->should_stop()) cjpeg_report_fail(&encoder->report, cjpeg_failure_stopped, "It was cancelled");
+}
+
+// MARK: Life
+
+cjpeg_encoder *cjpeg_encoder_create(bool (*should_stop)(void)) {
+    cjpeg_encoder *encoder = calloc(1, sizeof(*encoder));
+    if (encoder == NULL) return NULL;
+    encoder->should_stop = should_stop;
+    encoder->library.err = cjpeg_report_prepare(&encoder->report);
+    encoder->library.client_data = encoder;
+    if (setjmp(encoder->report.escape)) {
+        cjpeg_encoder_free(encoder);
+        return NULL;
+    }
+    jpeg_create_compress(&encoder->library);
+    encoder->destination.init_destination = init_destination;
+    encoder->destination.empty_output_buffer = empty_output_buffer;
+    encoder->destination.term_destination = term_destination;
+    encoder->progress.progress_monitor = progress_monitor;
+    encoder->library.dest = &encoder->destination;
+    encoder->library.progress = &encoder->progress;
+    return encoder;
+}
+
+void cjpeg_encoder_free(cjpeg_encoder *encoder) {
+    if (encoder == NULL) return;
+    jpeg_destroy_compress(&encoder->library);
+    free(encoder->bytes);
+    free(encoder);
+}
+
+// MARK: Encoding
+
+static void configure(j_compress_ptr library, const cjpeg_settings *settings) {
+    library->image_width = (JDIMENSION)settings->width;
+    library->image_height = (JDIMENSION)settings->height;
+    library->input_components = settings->components;
+    library->in_color_space = settings->components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(library);
+    jpeg_set_quality(library, settings->quality, TRUE);
+    library->dct_method = JDCT_ISLOW;
+    library->optimize_coding = settings->has_own_tables;
+    if (settings->components == 3) {
+        library->comp_info[0].h_samp_factor = settings->horizontal_subsampling;
+        library->comp_info[0].v_samp_factor = settings->vertical_subsampling;
+    }
+    if (settings->is_progressive) jpeg_simple_progression(library);
+}
+
+cjpeg_status cjpeg_encoder_start(cjpeg_encoder *encoder, const cjpeg_settings *settings) {
+    j_compress_ptr library = &encoder->library;
+    if (setjmp(encoder->report.escape)) return cjpeg_status_failed;
+    // Also after a failure: back to the state of a new encoder.
+    jpeg_abort_compress(library);
+    encoder->report.failure = cjpeg_failure_none;
+    encoder->maximum_bytes = settings->maximum_bytes;
+    if (encoder->bytes == NULL) {
+        // About what a photograph takes at quality 80; more is asked for when it is full.
+        size_t guess = (size_t)settings->width * (size_t)settings->height / 4;
+        encoder->capacity = guess < 16384 ? 16384 : guess;
+        encoder->bytes = malloc(encoder->capacity);
+        if (encoder->bytes == NULL) {
+            cjpeg_report_fail(&encoder->report, cjpeg_failure_memory, "There is no memory for the result");
+        }
+    }
+    configure(library, settings);
+    jpeg_start_compress(library, TRUE);
+    return cjpeg_status_done;
+}
+
+cjpeg_status cjpeg_encoder_begin_segment(cjpeg_encoder *encoder, int marker, size_t count) {
+    if (setjmp(encoder->report.escape)) return cjpeg_status_failed;
+    jpeg_write_m_header(&encoder->library, marker, (unsigned)count);
+    return cjpeg_status_done;
+}
+
+cjpeg_status cjpeg_encoder_write_segment(cjpeg_encoder *encoder, const uint8_t *bytes, size_t count) {
+    if (setjmp(encoder->report.escape)) return cjpeg_status_failed;
+    for (size_t index = 0; index < count; index++) jpeg_write_m_byte(&encoder->library, bytes[index]);
+    return cjpeg_status_done;
+}
+
+cjpeg_status cjpeg_encoder_write_rows(cjpeg_encoder *encoder, const uint8_t *base, size_t stride, int count) {
+    if (setjmp(encoder->report.escape)) return cjpeg_status_failed;
+    for (int done = 0; done < count;) {
+        JSAMPROW rows[ROWS_AT_ONCE];
+        int offered = count - done < ROWS_AT_ONCE ? count - done : ROWS_AT_ONCE;
+        // The library only reads them.
+        for (int row = 0; row < offered; row++) rows[row] = (JSAMPROW)base + (size_t)(done + row) * stride;
+        done += (int)jpeg_write_scanlines(&encoder->library, rows, (JDIMENSION)offered);
+    }
+    return cjpeg_status_done;
+}
+
+cjpeg_status cjpeg_encoder_finish(cjpeg_encoder *encoder) {
+    if (setjmp(encoder->report.escape)) return cjpeg_status_failed;
+    jpeg_finish_compress(&encoder->library);
+    return cjpeg_status_done;
+}
+
+uint8_t *cjpeg_encoder_take(cjpeg_encoder *encoder, size_t *count) {
+    // What is left over may be as large as the picture.
+    uint8_t *bytes = realloc(encoder->bytes, encoder->count);
+    if (bytes == NULL) bytes = encoder->bytes;
+    *count = encoder->count;
+    encoder->bytes = NULL;
+    encoder->capacity = 0;
+    return bytes;
+}
+
+// MARK: Report
+
+cjpeg_failure cjpeg_encoder_failure(const cjpeg_encoder *encoder) {
+    return encoder->report.failure;
+}
+
+const char *cjpeg_encoder_message(const cjpeg_encoder *encoder) {
+    return encoder->report.message;
+}

@@ -1,0 +1,166 @@
+#ifndef CJPEG_H
+#define CJPEG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// libjpeg for Swift. libjpeg reports errors by longjmp; here no jump leaves a function of this
+// header, and none crosses a frame of its caller: every function returns a status instead.
+
+/// How a call ended.
+typedef enum __attribute__((enum_extensibility(closed))) cjpeg_status {
+    /// It did what it was asked to do.
+    cjpeg_status_done,
+    /// It needs more input than has been lent.
+    cjpeg_status_suspended,
+    /// It has done its share of the work; call it again.
+    cjpeg_status_paused,
+    /// It failed for good; the message says why. Nothing but freeing makes sense afterwards.
+    cjpeg_status_failed,
+} cjpeg_status;
+
+/// The kinds of failure.
+typedef enum __attribute__((enum_extensibility(closed))) cjpeg_failure {
+    cjpeg_failure_none,
+    /// The data breaks the rules of the format.
+    cjpeg_failure_corrupt,
+    /// The data uses what the library lacks.
+    cjpeg_failure_unsupported,
+    /// The system refused memory.
+    cjpeg_failure_memory,
+    /// There are more scans than allowed.
+    cjpeg_failure_scans,
+    /// The result has more bytes than allowed.
+    cjpeg_failure_size,
+    /// The caller asked to stop.
+    cjpeg_failure_stopped,
+} cjpeg_failure;
+
+// MARK: Decoding
+
+/// A decoder; used by one thread at a time.
+typedef struct cjpeg_decoder cjpeg_decoder;
+
+/// What the markers up to the first scan say.
+typedef struct cjpeg_picture {
+    int width;
+    int height;
+    int components;
+    /// Whether the picture is stored in several scans, and held as coefficients meanwhile.
+    bool is_multi_scan;
+    bool is_arithmetic;
+    /// Whether an Adobe marker says that CMYK samples are stored inverted.
+    bool has_adobe_marker;
+} cjpeg_picture;
+
+/// How often the library went on after damage, by kind.
+typedef struct cjpeg_warnings {
+    /// The input ended before the picture did (JWRN_JPEG_EOF).
+    int premature_end;
+    /// A marker stood where samples were missing (JWRN_HIT_MARKER).
+    int hit_marker;
+    /// A code that no table has (JWRN_HUFF_BAD_CODE, JWRN_ARITH_BAD_CODE).
+    int bad_code;
+    /// Bytes that belong nowhere (JWRN_EXTRANEOUS_DATA, JWRN_MUST_RESYNC).
+    int extraneous_bytes;
+    /// All others.
+    int other;
+} cjpeg_warnings;
+
+/// Returns a decoder, or NULL without memory.
+cjpeg_decoder *_Nullable cjpeg_decoder_create(void);
+void cjpeg_decoder_free(cjpeg_decoder *_Nullable decoder);
+
+/// Lends the bytes that follow the ones already used; they must stay until the next loan.
+///
+/// `is_complete` says that no more will come: where they end, an end marker is made up.
+void cjpeg_decoder_lend(
+    cjpeg_decoder *_Nonnull decoder, const uint8_t *_Nullable bytes, size_t count, bool is_complete);
+
+/// The lent bytes that were not used yet: to be lent again, followed by new ones.
+size_t cjpeg_decoder_unread(const cjpeg_decoder *_Nonnull decoder);
+
+/// Reads up to the first scan. Done or suspended.
+cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *_Nonnull decoder, cjpeg_picture *_Nonnull picture);
+
+/// Begins to decode to a `divisor`-th (1, 2, 4, 8) of the size: gray, RGB, or CMYK as stored.
+///
+/// Done or suspended. The output's size and samples a pixel are returned.
+cjpeg_status cjpeg_decoder_start(
+    cjpeg_decoder *_Nonnull decoder, int divisor, int maximum_scans, int *_Nonnull width, int *_Nonnull height,
+    int *_Nonnull components);
+
+/// Takes in up to `steps` rows of blocks of a multi-scan picture. Done at the end of the picture.
+cjpeg_status cjpeg_decoder_consume(cjpeg_decoder *_Nonnull decoder, int steps);
+
+/// The scans of a multi-scan picture that are there whole.
+int cjpeg_decoder_completed_scans(const cjpeg_decoder *_Nonnull decoder);
+
+/// Where the last whole scan ended, from the start of the present loan.
+size_t cjpeg_decoder_completed_offset(const cjpeg_decoder *_Nonnull decoder);
+
+/// Begins to give out rows of a multi-scan picture as far as it is known; at least one scan must be complete.
+cjpeg_status cjpeg_decoder_begin_output(cjpeg_decoder *_Nonnull decoder);
+/// Ends what `cjpeg_decoder_begin_output` began.
+cjpeg_status cjpeg_decoder_end_output(cjpeg_decoder *_Nonnull decoder);
+
+/// Writes up to `count` rows to `base`, `stride` bytes apart, and adds their number to `*written`.
+///
+/// Done when all were written, else suspended or failed.
+cjpeg_status cjpeg_decoder_read_rows(
+    cjpeg_decoder *_Nonnull decoder, uint8_t *_Nonnull base, size_t stride, int count, int *_Nonnull written);
+
+cjpeg_warnings cjpeg_decoder_warnings(const cjpeg_decoder *_Nonnull decoder);
+cjpeg_failure cjpeg_decoder_failure(const cjpeg_decoder *_Nonnull decoder);
+/// What the library said about the failure.
+const char *_Nonnull cjpeg_decoder_message(const cjpeg_decoder *_Nonnull decoder);
+
+// MARK: Encoding
+
+/// An encoder; used by one thread at a time.
+typedef struct cjpeg_encoder cjpeg_encoder;
+
+typedef struct cjpeg_settings {
+    int width;
+    int height;
+    /// 1 for gray, 3 for RGB.
+    int components;
+    /// 1 to 100.
+    int quality;
+    bool is_progressive;
+    /// Whether the Huffman tables are made for this picture, in a second pass.
+    bool has_own_tables;
+    /// Pixels for each colour sample, across and down: 1 or 2.
+    int horizontal_subsampling;
+    int vertical_subsampling;
+    /// More bytes than this are a failure.
+    size_t maximum_bytes;
+} cjpeg_settings;
+
+/// Returns an encoder, or NULL without memory.
+///
+/// `should_stop` is asked now and then during long calls.
+cjpeg_encoder *_Nullable cjpeg_encoder_create(bool (*_Nonnull should_stop)(void));
+void cjpeg_encoder_free(cjpeg_encoder *_Nullable encoder);
+
+/// Begins a picture. Any result that was not taken is dropped.
+cjpeg_status cjpeg_encoder_start(cjpeg_encoder *_Nonnull encoder, const cjpeg_settings *_Nonnull settings);
+
+/// Begins a marker segment with `count` bytes of content, before the first row.
+cjpeg_status cjpeg_encoder_begin_segment(cjpeg_encoder *_Nonnull encoder, int marker, size_t count);
+/// Writes bytes of the segment that was begun.
+cjpeg_status cjpeg_encoder_write_segment(
+    cjpeg_encoder *_Nonnull encoder, const uint8_t *_Nullable bytes, size_t count);
+
+cjpeg_status cjpeg_encoder_write_rows(
+    cjpeg_encoder *_Nonnull encoder, const uint8_t *_Nonnull base, size_t stride, int count);
+cjpeg_status cjpeg_encoder_finish(cjpeg_encoder *_Nonnull encoder);
+
+/// Hands over the finished bytes, which the caller frees with `free`.
+uint8_t *_Nullable cjpeg_encoder_take(cjpeg_encoder *_Nonnull encoder, size_t *_Nonnull count);
+
+cjpeg_failure cjpeg_encoder_failure(const cjpeg_encoder *_Nonnull encoder);
+const char *_Nonnull cjpeg_encoder_message(const cjpeg_encoder *_Nonnull encoder);
+
+#endif

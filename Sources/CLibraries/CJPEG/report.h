@@ -1,0 +1,27 @@
+#ifndef CJPEG_REPORT_H
+#define CJPEG_REPORT_H
+
+#include "CJPEG.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+
+#include <jpeglib.h>
+
+/// What went wrong, and the way out of the library. The first member of both coders, which are
+/// the library's `client_data`.
+typedef struct cjpeg_report {
+    struct jpeg_error_mgr library;
+    jmp_buf escape;
+    cjpeg_warnings warnings;
+    cjpeg_failure failure;
+    char message[JMSG_LENGTH_MAX];
+} cjpeg_report;
+
+/// Makes `report` the place where the library reports.
+struct jpeg_error_mgr *cjpeg_report_prepare(cjpeg_report *report);
+
+/// Fails with a message of our own; does not return.
+_Noreturn void cjpeg_report_fail(cjpeg_report *report, cjpeg_failure failure, const char *message);
+
+#endif

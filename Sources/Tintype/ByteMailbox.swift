@@ -1,0 +1,51 @@
+import FoundationEssentials
+import TintypeConcurrency
+
+/// Bytes that arrived and were not decoded yet: the network puts them in, the preview takes all
+/// at once, so that it is never behind by more than one step.
+final class ByteMailbox: Sendable {
+    private struct State {
+        var bytes = Data()
+        var isOver = false
+        var reader: CheckedContinuation<Data?, Never>?
+    }
+
+    private let state = Locked(State())
+
+    /// Adds bytes at the end.
+    func put(_ bytes: Data) {
+        let reader = self.state.withLock { state -> CheckedContinuation<Data?, Never>? in
+            guard !state.isOver else { return nil }
+            if let reader = state.reader.take() { return reader }
+            state.bytes.append(bytes)
+            return nil
+        }
+        reader?.resume(returning: bytes)
+    }
+
+    /// No more bytes come; what was not taken is dropped.
+    func finish() {
+        let reader = self.state.withLock { state in
+            state.isOver = true
+            state.bytes = Data()
+            return state.reader.take()
+        }
+        reader?.resume(returning: nil)
+    }
+
+    /// All bytes that are there, or the next ones that come; `nil` after the end.
+    func take() async -> Data? {
+        await withCheckedContinuation { reader in
+            let result = self.state.withLock { state -> Data?? in
+                if state.isOver { return .some(nil) }
+                guard !state.bytes.isEmpty else {
+                    state.reader = reader
+                    return .none
+                }
+                defer { state.bytes = Data() }
+                return state.bytes
+            }
+            if let result { reader.resume(returning: result) }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import CLCMS2
+import FoundationEssentials
+import TintypeConcurrency
+import TintypeImage
+
+/// Converts rows of CMYK samples to sRGB by their ICC profile, through Little CMS.
+///
+/// Building one takes tens of milliseconds, so the last few are kept, by the profile's bytes.
+/// Sendable although unchecked: the handle is made without Little CMS's one-pixel cache
+/// (`cmsFLAGS_NOCACHE`), and such a transform is only read by `cmsDoTransform`.
+final class CMYKConverter: @unchecked Sendable {
+    private let handle: cmsHTRANSFORM
+
+    private struct Key: Hashable {
+        let profile: Data
+        let intent: ColorHandling.Intent
+        let isInverted: Bool
+    }
+
+    private static let maximumCount = 8
+    /// The last converters, the last used last.
+    private static let recent = Locked<[(key: Key, converter: CMYKConverter)]>([])
+
+    /// The converter for a profile, or `nil` when it is broken or not of CMYK.
+    ///
+    /// Inverted samples say how much light is left instead of how much ink there is.
+    static func converter(profile: Data, intent: ColorHandling.Intent, isInverted: Bool) -> CMYKConverter? {
+        let key = Key(profile: profile, intent: intent, isInverted: isInverted)
+        if let known = Self.recent.withLock({ recent in recent.first { $0.key == key }?.converter }) { return known }
+        // Built outside the lock; two lanes may build the same one, and the later one is kept.
+        guard let converter = CMYKConverter(key) else { return nil }
+        Self.recent.withLock { recent in
+            recent.removeAll { $0.key == key }
+            if recent.count >= Self.maximumCount { recent.removeFirst() }
+            recent.append((key, converter))
+        }
+        return converter
+    }
+
+    private init?(_ key: Key) {
+        guard let source = LittleCMSProfile(key.profile), let target = LittleCMSProfile.sRGB(for: .rgb8) else {
+            return nil
+        }
+        guard cmsGetColorSpace(source.handle) == cmsSigCmykData else { return nil }
+        let inks = key.isInverted ? clcms_type_cmyk8_inverted : clcms_type_cmyk8
+        let intent =
+            switch key.intent {
+            case .relativeColorimetric: UInt32(INTENT_RELATIVE_COLORIMETRIC)
+            case .perceptual: UInt32(INTENT_PERCEPTUAL)
+            }
+        let flags = UInt32(cmsFLAGS_NOCACHE)
+        guard
+            let handle = cmsCreateTransform(source.handle, inks, target.handle, clcms_type_rgb8, intent, flags)
+        else { return nil }
+        self.handle = handle
+    }
+
+    deinit {
+        cmsDeleteTransform(self.handle)
+    }
+
+    /// Converts `count` pixels of four samples to three.
+    func convert(_ inks: UnsafeRawBufferPointer, to pixels: UnsafeMutableRawBufferPointer, count: Int) {
+        precondition(inks.count >= count * 4 && pixels.count >= count * 3, "The row does not fit.")
+        cmsDoTransform(self.handle, inks.baseAddress, pixels.baseAddress, UInt32(count))
+    }
+}

@@ -1,0 +1,86 @@
+import FoundationEssentials
+import Glibc
+import TintypeImage
+
+/// The picture that the first image of a GIF grows on, with the decoder that writes there.
+final class GIFCanvas {
+    private let layout: PixelLayout
+    private let base: UnsafeMutableRawPointer
+    private var decoder: GIFFrameDecoder
+
+    /// Allocates a transparent canvas for the first image.
+    ///
+    /// - Throws: `ImageError`.
+    init(_ stream: GIFStream, _ frame: GIFFrame, in data: Data) throws {
+        self.layout = try PixelLayout(format: .rgba8, width: stream.width, height: stream.height)
+        // Zeroed pages cost no memory before they are written.
+        guard let base = calloc(self.layout.byteCount, 1) else { throw CodingError.outOfMemory(.gif) }
+        self.base = base
+        let writer = GIFRowWriter(
+            target: base,
+            layout: self.layout,
+            origin: (Int(frame.left), Int(frame.top)),
+            frame: frame,
+            visible: frame.visibleSize(width: stream.width, height: stream.height),
+            palette: GIFPalette(frame.palette, transparentIndex: frame.transparentIndex, in: data)
+        )
+        self.decoder = GIFFrameDecoder(frame, writer: writer)
+    }
+
+    deinit {
+        free(self.base)
+    }
+
+    /// Decodes the bytes that are new in `data`; whether there are new pixels.
+    func advance(through data: Data) throws -> Bool {
+        let before = self.decoder.missingPixelCount
+        try self.decoder.advance(through: data, isAll: false)
+        return self.decoder.missingPixelCount < before
+    }
+
+    /// Throws when the codes that were read make no sense.
+    func checkCodes() throws(CodingError) {
+        if self.decoder.progress == .isDamaged { try self.decoder.check() }
+    }
+
+    /// Decodes what is left, after the last byte; whether no pixel is missing.
+    func finish(with data: Data, allowsTruncated: Bool) throws -> Bool {
+        try self.decoder.advance(through: data, isAll: true)
+        if !allowsTruncated { try self.decoder.check() }
+        return self.decoder.progress == .isComplete
+    }
+
+    /// A copy of the pixels as they are, with alpha or without.
+    func pixels(as format: PixelFormat) throws -> PixelBuffer {
+        let target = try PixelLayout(format: format, width: self.layout.width, height: self.layout.height)
+        return try PixelBuffer(
+            target,
+            fillingUnsafely: { bytes in
+                guard let start = bytes.baseAddress else { return }
+                guard format != .rgba8 else {
+                    return start.copyMemory(from: self.base, byteCount: self.layout.byteCount)
+                }
+                for row in 0..<target.height {
+                    Self.dropAlpha(
+                        self.base + row * self.layout.planes[0].bytesPerRow,
+                        to: start + row * target.planes[0].bytesPerRow,
+                        count: target.width
+                    )
+                }
+            }
+        )
+    }
+
+    private static func dropAlpha(
+        _ source: UnsafeMutableRawPointer,
+        to target: UnsafeMutableRawPointer,
+        count: Int
+    ) {
+        for column in 0..<count {
+            for channel in 0..<3 {
+                let sample = source.load(fromByteOffset: column * 4 + channel, as: UInt8.self)
+                target.storeBytes(of: sample, toByteOffset: column * 3 + channel, as: UInt8.self)
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+public import FoundationEssentials
+public import TintypeImage
+
+/// Reads and writes GIF.
+///
+/// Source: GIF89a, CompuServe 1990. Written in Swift, because the files are hostile and the usual C library can't be
+/// resumed. As in browsers the canvas is the logical screen, transparent where nothing was drawn; the background
+/// colour is not used, and images are cut at its edge. A still picture without transparency decodes to `rgb8`,
+/// everything else to `rgba8`.
+public struct GIFCoder: ImageCoder {
+    /// Creates the coder.
+    public init() {}
+
+    public var decodableFormats: Set<ImageFormat> { [.gif] }
+    public var encodableFormats: Set<ImageFormat> { [.gif] }
+
+    public func header(of data: Data) throws(CodingError) -> ImageHeader {
+        ImageHeader(try GIFStream(data))
+    }
+
+    public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
+        guard options.frame == 0 else {
+            let pixels = try FrameCompositor(try GIFFrameReader(data, options: options)).frame(at: options.frame)
+            return DecodedImage(Image(pixels: pixels, sourceFormat: .gif))
+        }
+        let pixels = try GIFFile(data, options: options).firstPicture()
+        return DecodedImage(Image(pixels: pixels, sourceFormat: .gif))
+    }
+
+    public func frameReader(
+        for data: Data,
+        header: ImageHeader,
+        options: DecodeOptions
+    ) throws -> (any FrameReader)? {
+        guard header.animation.frameCount > 1 else { return nil }
+        return try GIFFrameReader(data, options: options)
+    }
+
+    public func makeIncrementalDecoder(
+        for format: ImageFormat,
+        options: DecodeOptions
+    ) throws -> (any IncrementalDecoder)? {
+        GIFIncrementalDecoder(options: options)
+    }
+
+    public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
+        try GIFEncoder.encode([.init(image: image, milliseconds: 0)], loopCount: nil, options: options)
+    }
+
+    /// Writes each frame as the rectangle that changes, with delays in 1/100 s, at least two.
+    public func encode(
+        _ animation: AnimationContent,
+        as format: ImageFormat,
+        options: EncodeOptions
+    ) throws -> Data {
+        try GIFEncoder.encode(animation.frames, loopCount: animation.loopCount, options: options)
+    }
+}
+
+extension ImageHeader {
+    /// What the blocks of a GIF say, as far as they are there.
+    init(_ stream: GIFStream) {
+        self.init(format: .gif, pixelWidth: stream.width, pixelHeight: stream.height)
+        self.hasAlpha = stream.hasAlpha || stream.frames.isEmpty
+        self.animation.loopCount = stream.animation.loopCount
+        if stream.frames.count > 1 { self.animation = stream.animation }
+        self.codecByteCount = GIFCodeReader.byteCount(pixelCount: stream.width * stream.height)
+    }
+}

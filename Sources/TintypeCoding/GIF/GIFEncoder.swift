@@ -1,0 +1,220 @@
+import FoundationEssentials
+import TintypeImage
+
+/// Writes pictures as the frames of one GIF.
+///
+/// A frame holds only the rectangle that changes, transparent where nothing changes in it. Colours are exact where a
+/// palette can hold them: one palette for the file, or else one for each frame. Source: GIF89a, CompuServe 1990.
+struct GIFEncoder {
+    private static let maximumSide = 65_535
+
+    private let width: Int
+    private let height: Int
+    private let options: EncodeOptions
+    private let isAnimation: Bool
+    private let maximumColorCount: Int
+    /// The colours of all frames, where a palette can hold them.
+    private let sharedColors: ColorSet?
+    private var bytes: [UInt8] = []
+
+    /// The bytes of an animation, or of a still picture when `loopCount` is `nil`.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
+    static func encode(_ frames: [AnimationContent.Frame], loopCount: Int?, options: EncodeOptions) throws -> Data {
+        try Self.check(frames)
+        guard let maximumByteCount = options.maximumByteCount else {
+            return try Self.encode(frames, loopCount: loopCount, options: options, maximumColorCount: 256)
+        }
+        for maximumColorCount in [256, 128, 64, 32, 16, 8, 4, 2] {
+            let data = try Self.encode(
+                frames,
+                loopCount: loopCount,
+                options: options,
+                maximumColorCount: maximumColorCount
+            )
+            if data.count <= maximumByteCount { return data }
+        }
+        throw CodingError(
+            code: .encodingFailed,
+            message: "The picture can't be written as GIF in \(maximumByteCount) bytes; make it smaller.",
+            format: .gif
+        )
+    }
+
+    private static func encode(
+        _ frames: [AnimationContent.Frame],
+        loopCount: Int?,
+        options: EncodeOptions,
+        maximumColorCount: Int
+    ) throws -> Data {
+        var encoder = try GIFEncoder(
+            frames,
+            isAnimation: loopCount != nil,
+            options: options,
+            maximumColorCount: maximumColorCount
+        )
+        try encoder.write(frames, loopCount: loopCount ?? 1)
+        return Data(encoder.bytes)
+    }
+
+    private init(
+        _ frames: [AnimationContent.Frame],
+        isAnimation: Bool,
+        options: EncodeOptions,
+        maximumColorCount: Int
+    ) throws {
+        let (width, height) = frames[0].image.orientation.uprightSize(
+            width: frames[0].image.width,
+            height: frames[0].image.height
+        )
+        self.width = width
+        self.height = height
+        self.options = options
+        self.isAnimation = isAnimation
+        self.maximumColorCount = maximumColorCount
+        var colors = ColorSet()
+        for frame in frames where !colors.hasOverflowed {
+            colors.insert(all: try GIFPicture(frame.image.pixels).pixels)
+        }
+        self.sharedColors = colors.hasOverflowed || colors.colors.count > maximumColorCount ? nil : colors
+    }
+
+    private mutating func write(_ frames: [AnimationContent.Frame], loopCount: Int) throws {
+        var canvas = GIFPicture(width: self.width, height: self.height)
+        var picture = try GIFPicture(try frames[0].image.upright().pixels)
+        for index in frames.indices {
+            let next = try index + 1 < frames.count ? GIFPicture(try frames[index + 1].image.upright().pixels) : nil
+            // What a later frame shows as transparent can only be cleared away with this one.
+            let cleared = next.flatMap { next in picture.area(with: next) { $0 != 0 && $1 == 0 } }
+            let area = self.area(of: picture, on: canvas, isFirst: index == 0, cleared: cleared)
+            let patch = try self.patch(of: picture, on: canvas, area: area)
+            if index == 0 { self.writeStart(firstPalette: patch.palette, loopCount: loopCount) }
+            self.writeControl(frames[index].milliseconds, patch: patch, isCleared: cleared != nil)
+            self.writeImage(patch, area: area, isFirst: index == 0)
+            canvas = picture
+            if cleared != nil { canvas.clear(area) }
+            if let next { picture = next }
+        }
+        self.bytes.append(0x3B)
+    }
+
+    /// The first frame fills the canvas; the others hold what changes.
+    private func area(of picture: GIFPicture, on canvas: GIFPicture, isFirst: Bool, cleared: GIFArea?) -> GIFArea {
+        if isFirst { return GIFArea(left: 0, top: 0, right: self.width, bottom: self.height) }
+        let changed = picture.area(with: canvas) { $0 != $1 }
+        let both = changed.map { changed in cleared.map(changed.union) ?? changed } ?? cleared
+        return both ?? GIFArea(left: 0, top: 0, right: 1, bottom: 1)
+    }
+
+    private func patch(of picture: GIFPicture, on canvas: GIFPicture, area: GIFArea) throws -> GIFPatch {
+        let whole = picture.pixels(in: area)
+        let changed = zip(whole, canvas.pixels(in: area)).map { $0 == $1 ? 0 : $0 }
+        let exactChanges = try self.patch(changed, area, mustBeExact: true)
+        // Leaving out what stays is not always shorter, and costs an entry of the palette.
+        let hasGaps = changed.contains(0) && !whole.contains(0)
+        let exactWhole = hasGaps ? try self.patch(whole, area, mustBeExact: true) : nil
+        if let exactChanges, let exactWhole {
+            return exactChanges.byteCount <= exactWhole.byteCount ? exactChanges : exactWhole
+        }
+        if let exact = exactChanges ?? exactWhole { return exact }
+        guard let patch = try self.patch(changed, area, mustBeExact: false) else {
+            throw CodingError(
+                code: .encodingFailed,
+                message: "The picture can't be written as GIF: no palette was found.",
+                format: .gif
+            )
+        }
+        return patch
+    }
+
+    private func patch(_ pixels: [UInt32], _ area: GIFArea, mustBeExact: Bool) throws -> GIFPatch? {
+        try GIFPatch(
+            pixels,
+            width: area.width,
+            shared: self.sharedColors,
+            maximumColorCount: self.maximumColorCount,
+            isDithered: self.options.isDithered,
+            mustBeExact: mustBeExact
+        )
+    }
+
+    private static func check(_ frames: [AnimationContent.Frame]) throws(CodingError) {
+        guard let first = frames.first?.image else {
+            throw CodingError(code: .invalidOptions, message: "An animation has at least one frame.", format: .gif)
+        }
+        let size = first.orientation.uprightSize(width: first.width, height: first.height)
+        guard size.width <= Self.maximumSide, size.height <= Self.maximumSide else {
+            throw CodingError(
+                code: .encodingFailed,
+                message: "A GIF has at most \(Self.maximumSide) pixels on a side; make the picture smaller.",
+                format: .gif
+            )
+        }
+        for frame in frames {
+            let image = frame.image
+            guard image.orientation.uprightSize(width: image.width, height: image.height) == size else {
+                throw CodingError(
+                    code: .invalidOptions,
+                    message: "All frames of an animation have one size; resize those that differ.",
+                    format: .gif
+                )
+            }
+        }
+    }
+
+    // MARK: Blocks
+
+    private mutating func writeStart(firstPalette: [UInt32]?, loopCount: Int) {
+        // One more entry is for drawing nothing, where there is room.
+        let shared = self.sharedColors.map { $0.colors.count < 256 ? $0.colors + [0] : $0.colors }
+        let palette = shared ?? firstPalette ?? []
+        self.bytes += Array("GIF89a".utf8)
+        self.append(UInt16(clamping: self.width))
+        self.append(UInt16(clamping: self.height))
+        self.bytes += [0xF0 | UInt8(GIFPatch.tableBits(entryCount: palette.count)), 0, 0]
+        self.append(palette)
+        guard loopCount != 1 else { return }
+        self.bytes += [0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8) + [3, 1]
+        self.append(UInt16(clamping: loopCount))
+        self.bytes.append(0)
+    }
+
+    private mutating func writeControl(_ milliseconds: Int, patch: GIFPatch, isCleared: Bool) {
+        guard self.isAnimation || patch.transparentIndex != nil else { return }
+        let disposal: UInt8 = isCleared ? 2 : self.isAnimation ? 1 : 0
+        self.bytes += [0x21, 0xF9, 4, disposal << 2 | (patch.transparentIndex == nil ? 0 : 1)]
+        // Shorter delays than 2/100 s are taken for mistakes.
+        let hundredths = max(0, min(milliseconds, 1_000_000)) + 5
+        self.append(self.isAnimation ? UInt16(clamping: max(2, hundredths / 10)) : 0)
+        self.bytes += [patch.transparentIndex ?? 0, 0]
+    }
+
+    private mutating func writeImage(_ patch: GIFPatch, area: GIFArea, isFirst: Bool) {
+        self.bytes.append(0x2C)
+        for side in [area.left, area.top, area.width, area.height] { self.append(UInt16(clamping: side)) }
+        // Without shared colours the first frame's palette is that of the file.
+        let isInStart = isFirst && self.sharedColors == nil
+        if let palette = patch.palette, !isInStart {
+            self.bytes.append(0x80 | UInt8(GIFPatch.tableBits(entryCount: palette.count)))
+            self.append(palette)
+        } else {
+            self.bytes.append(0)
+        }
+        self.bytes += patch.data
+    }
+
+    private mutating func append(_ palette: [UInt32]) {
+        for color in palette {
+            self.bytes += [
+                UInt8(truncatingIfNeeded: color), UInt8(truncatingIfNeeded: color >> 8),
+                UInt8(truncatingIfNeeded: color >> 16),
+            ]
+        }
+        let missing = GIFPatch.tableSize(of: palette) - palette.count
+        self.bytes += Array(repeating: 0, count: missing * 3)
+    }
+
+    private mutating func append(_ number: UInt16) {
+        self.bytes += [UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)]
+    }
+}

@@ -1,0 +1,46 @@
+import FoundationEssentials
+import TintypeImage
+
+/// Reads the images of an animated GIF, each by itself.
+///
+/// Images are cut at the edge of the screen; one that lies wholly beyond it is a transparent pixel.
+struct GIFFrameReader: FrameReader {
+    private let file: GIFFile
+    let frames: [AnimationFrame]
+
+    /// Parses the blocks of a file; decodes nothing.
+    ///
+    /// - Throws: `CodingError`.
+    init(_ data: Data, options: DecodeOptions) throws(CodingError) {
+        let file = try GIFFile(data, options: options)
+        let (width, height) = (file.stream.width, file.stream.height)
+        self.frames = file.stream.frames.map { frame in
+            let visible = frame.visibleSize(width: width, height: height)
+            guard visible.width > 0, visible.height > 0 else {
+                return AnimationFrame(left: 0, top: 0, width: 1, height: 1)
+            }
+            return AnimationFrame(
+                left: Int(frame.left),
+                top: Int(frame.top),
+                width: visible.width,
+                height: visible.height,
+                disposal: frame.disposal,
+                hasAlpha: frame.hasTransparency || options.allowsTruncated
+            )
+        }
+        self.file = file
+    }
+
+    var canvas: PixelSize { PixelSize(width: self.file.stream.width, height: self.file.stream.height) }
+
+    func pixels(of index: Int) throws -> PixelBuffer {
+        guard self.frames.indices.contains(index) else {
+            throw CodingError(
+                code: .invalidOptions,
+                message: "There is no frame \(index): the picture has \(self.frames.count), from 0 on.",
+                format: .gif
+            )
+        }
+        return try self.file.pixels(of: index)
+    }
+}

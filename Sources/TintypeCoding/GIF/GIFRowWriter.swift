@@ -1,0 +1,113 @@
+import TintypeImage
+
+/// Turns colour indices into pixels, row after row, in the order in which a GIF stores them.
+///
+/// Rows and columns that do not lie on the target are passed over. The target must outlive the writer.
+struct GIFRowWriter: ~Copyable {
+    /// Where the four passes of an interlaced image begin (GIF89a, appendix E).
+    private static let passStarts = [0, 4, 2, 1]
+    private static let passSteps = [8, 8, 4, 2]
+
+    private let target: UnsafeMutableRawPointer
+    /// The bytes before the image's first pixel.
+    private let origin: Int
+    private let bytesPerRow: Int
+    private let bytesPerPixel: Int
+    private let width: Int
+    private let height: Int
+    private let visibleWidth: Int
+    private let visibleHeight: Int
+    private let isInterlaced: Bool
+    private let palette: UnsafeMutablePointer<UInt32>
+    private var pass = 0
+    private var row = 0
+    private var column = 0
+    /// The pixels that are still to come.
+    private(set) var remaining: Int
+
+    /// Prepares to write an image.
+    ///
+    /// - Parameters:
+    ///   - target: The first pixel of a picture.
+    ///   - layout: Its layout, with 3 or 4 bytes a pixel.
+    ///   - origin: Where the image begins in the picture.
+    ///   - frame: The image.
+    ///   - visible: How much of it lies on the picture.
+    ///   - palette: Its colours.
+    init(
+        target: UnsafeMutableRawPointer,
+        layout: PixelLayout,
+        origin: (column: Int, row: Int),
+        frame: GIFFrame,
+        visible: (width: Int, height: Int),
+        palette: GIFPalette
+    ) {
+        self.bytesPerRow = layout.planes[0].bytesPerRow
+        self.bytesPerPixel = layout.format.channelCount
+        self.origin = origin.row * self.bytesPerRow + origin.column * self.bytesPerPixel
+        self.target = target
+        self.width = Int(frame.width)
+        self.height = Int(frame.height)
+        self.visibleWidth = visible.width
+        self.visibleHeight = visible.height
+        self.isInterlaced = frame.isInterlaced
+        // The rows of a plain image that lie below the picture need not be known.
+        let rows = frame.isInterlaced ? self.height : visible.height
+        self.remaining = visible.width > 0 && visible.height > 0 ? self.width * rows : 0
+        self.palette = .allocate(capacity: 256)
+        for index in 0..<256 { (self.palette + index).initialize(to: palette.pixels[index]) }
+    }
+
+    deinit {
+        self.palette.deallocate()
+    }
+
+    /// Writes the next indices; what is too much is left out.
+    mutating func write(_ indices: UnsafePointer<UInt8>, count: Int) {
+        var indices = indices
+        var count = min(count, self.remaining)
+        while count > 0, self.remaining > 0 {
+            let part = min(count, self.width - self.column)
+            if self.row < self.visibleHeight { self.expand(indices, count: part) }
+            indices += part
+            count -= part
+            self.remaining -= part
+            self.column += part
+            if self.column == self.width { self.beginNextRow() }
+        }
+    }
+
+    private mutating func beginNextRow() {
+        self.column = 0
+        guard self.isInterlaced else {
+            self.row += 1
+            return
+        }
+        self.row += Self.passSteps[self.pass]
+        while self.row >= self.height, self.pass < 3 {
+            self.pass += 1
+            self.row = Self.passStarts[self.pass]
+        }
+    }
+
+    /// Writes pixels to the current row, as many as are visible.
+    private func expand(_ indices: UnsafePointer<UInt8>, count: Int) {
+        let count = min(count, self.visibleWidth - self.column)
+        guard count > 0 else { return }
+        let target = self.target + self.origin + self.row * self.bytesPerRow + self.column * self.bytesPerPixel
+        let palette = self.palette
+        if self.bytesPerPixel == 4 {
+            let pixels = target.assumingMemoryBound(to: UInt32.self)
+            for index in 0..<count { pixels[index] = palette[Int(indices[index])] }
+            return
+        }
+        // A pixel is stored as four bytes, of which the next one overwrites the last.
+        for index in 0..<count - 1 {
+            (target + index * 3).storeBytes(of: palette[Int(indices[index])], as: UInt32.self)
+        }
+        let last = target + (count - 1) * 3
+        let pixel = palette[Int(indices[count - 1])]
+        last.storeBytes(of: UInt16(truncatingIfNeeded: pixel), as: UInt16.self)
+        last.storeBytes(of: UInt8(truncatingIfNeeded: pixel >> 16), toByteOffset: 2, as: UInt8.self)
+    }
+}

@@ -1,0 +1,69 @@
+import FoundationEssentials
+import TintypeImage
+
+/// Reads the segments of a JPEG as they arrive, up to its first scan.
+///
+/// Source: ITU-T T.81, B.1.1. Bytes between segments that are no marker are skipped, as decoders do.
+struct JPEGHeaderParser {
+    /// What the segments said so far.
+    private(set) var header = JPEGHeader()
+    /// The first byte that was not parsed yet.
+    private var offset = 0
+    private var isAtEnd = false
+
+    /// Parses what has come since the last call; `data` is everything from the first byte on.
+    ///
+    /// - Returns: Whether the first scan was reached.
+    mutating func parse(_ data: Data) throws(CodingError) -> Bool {
+        if self.offset == 0 {
+            guard data.count >= 2 else { return false }
+            guard data.uint16(at: 0) == 0xFFD8 else {
+                throw .corrupt(.jpeg, "it does not begin with a start marker")
+            }
+            self.offset = 2
+        }
+        while !self.isAtEnd, let (marker, start) = self.nextMarker(in: data) {
+            if marker == 0xD9 {
+                self.isAtEnd = true
+                break
+            }
+            // Markers without a length: restarts, TEM and a repeated start.
+            if marker == 0x01 || (0xD0...0xD8).contains(marker) {
+                self.offset = start
+                continue
+            }
+            guard let length = data.uint16(at: start) else { return false }
+            guard length >= 2 else { throw .corrupt(.jpeg, "a segment has no length") }
+            guard start + length <= data.count else { return false }
+            let segment = data.slice(from: start + 2, to: start + length)
+            if marker == 0xDA, self.header.width == 0 {
+                throw .corrupt(.jpeg, "a scan comes before the frame header")
+            }
+            try self.header.read(segment, marker: marker)
+            self.offset = start + length
+            if marker == 0xDA { return true }
+        }
+        return false
+    }
+
+    /// Why a file that holds only `data` has no first scan.
+    func missingEnd(of data: Data) -> CodingError {
+        if !self.isAtEnd { return .truncated(.jpeg) }
+        return .corrupt(.jpeg, self.header.width > 0 ? "it has no scan" : "it has no frame header")
+    }
+
+    /// The next marker and where its segment begins; bytes before it will not be looked at again.
+    private mutating func nextMarker(in data: Data) -> (marker: UInt8, start: Int)? {
+        while let byte = data.byte(at: self.offset) {
+            guard byte == 0xFF else {
+                self.offset += 1
+                continue
+            }
+            guard let marker = data.byte(at: self.offset + 1) else { return nil }
+            if marker != 0, marker != 0xFF { return (marker, self.offset + 2) }
+            // A filling byte may be the first of a marker.
+            self.offset += marker == 0xFF ? 1 : 2
+        }
+        return nil
+    }
+}

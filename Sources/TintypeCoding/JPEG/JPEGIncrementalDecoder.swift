@@ -1,0 +1,80 @@
+import FoundationEssentials
+import TintypeImage
+
+/// Decodes a JPEG while its bytes arrive: row by row, or scan by scan where it has several.
+///
+/// Only what the library has not used yet is kept of the bytes: the head until the first scan is
+/// reached, then less than a block's worth. Arithmetic coding can't be interrupted; such a picture
+/// is kept and decoded at the end.
+final class JPEGIncrementalDecoder: IncrementalDecoder {
+    private let options: DecodeOptions
+    private var parser = JPEGHeaderParser()
+    private var pending = Data()
+    private var picture: JPEGPartialPicture?
+    private var failure: CodingError?
+    private(set) var header: ImageHeader?
+
+    init(options: DecodeOptions) {
+        self.options = options
+    }
+
+    func append(_ bytes: Data) throws {
+        if let failure = self.failure { throw failure }
+        do {
+            try self.take(bytes)
+        } catch let error as CodingError {
+            self.failure = error
+            throw error
+        }
+    }
+
+    func preview() throws -> Image? {
+        guard self.failure == nil else { return nil }
+        return try self.picture?.preview().map { self.image($0) }
+    }
+
+    func finish() throws -> DecodedImage {
+        let header = self.parser.header
+        guard self.header != nil else { throw self.failure ?? self.parser.missingEnd(of: self.pending) }
+        let divisor = JPEGCoder.divisor(for: header, sufficientSize: self.options.sufficientSize)
+        guard let picture = self.picture else {
+            if let failure = self.failure { throw failure }
+            // Arithmetic coding.
+            return try JPEGCoder().decode(self.pending, header: header.imageHeader, options: self.options)
+        }
+        if let failure = self.failure {
+            guard self.options.allowsTruncated, picture.hasRows else { throw failure }
+        } else {
+            try self.feed(Data(), isComplete: true, to: picture)
+        }
+        return JPEGCoder.decodedImage(try picture.pixels(), of: header, divisor: divisor)
+    }
+
+    private func take(_ bytes: Data) throws {
+        if let picture = self.picture {
+            try self.feed(bytes, isComplete: false, to: picture)
+            return
+        }
+        self.pending.append(bytes)
+        try self.options.limits.check(self.pending)
+        guard self.header == nil, try self.parser.parse(self.pending) else { return }
+        let header = self.parser.header
+        try self.options.limits.check(header.imageHeader)
+        self.header = header.imageHeader
+        guard !header.isArithmetic else { return }
+        let picture = try JPEGPartialPicture(header, options: self.options)
+        self.picture = picture
+        try self.feed(Data(), isComplete: false, to: picture)
+    }
+
+    private func feed(_ bytes: Data, isComplete: Bool, to picture: JPEGPartialPicture) throws {
+        let input = self.pending.isEmpty ? bytes : self.pending + bytes
+        let used = try input.withUnsafeBytes { try picture.read($0, isComplete: isComplete) }
+        // A copy, so that the rest does not keep all bytes alive.
+        self.pending = used == input.count ? Data() : Data(input.dropFirst(used))
+    }
+
+    private func image(_ pixels: PixelBuffer) -> Image {
+        Image(pixels: pixels, orientation: self.header?.orientation ?? .up, sourceFormat: .jpeg)
+    }
+}

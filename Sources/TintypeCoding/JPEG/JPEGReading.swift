@@ -1,0 +1,81 @@
+import FoundationEssentials
+import TintypeImage
+
+/// Reads one complete picture from the top; the end may be missing where that is allowed.
+final class JPEGReading: RowSource {
+    let layout: PixelLayout
+    private var decompressor: JPEGDecompressor
+    private let allowsTruncated: Bool
+    private var failed = false
+
+    /// Reads up to the first row: all scans of a picture that has several.
+    ///
+    /// - Parameters:
+    ///   - source: All bytes of the file; they must outlive the object.
+    ///   - header: What the header of the file says.
+    ///   - divisor: By how much both sides are divided: 1, 2, 4 or 8.
+    ///   - options: How damage and inks are dealt with.
+    /// - Throws: `CodingError`, `CancellationError`.
+    init(_ source: UnsafeRawBufferPointer, _ header: JPEGHeader, divisor: Int, options: DecodeOptions) throws {
+        self.allowsTruncated = options.allowsTruncated
+        let color = JPEGColor(header, options.color)
+        self.decompressor = try Self.start(source, header, color, divisor)
+        guard let layout = self.decompressor.layout else { throw CodingError.truncated(.jpeg) }
+        self.layout = layout
+        guard self.decompressor.hasScans else { return }
+        do {
+            _ = try self.decompressor.readScans()
+        } catch let error as CodingError where options.allowsTruncated {
+            // What comes behind the last whole scan is damaged beyond reading: read up to there.
+            let isWorthwhile = error.code == .corrupt && self.decompressor.completedScanCount > 0
+            guard isWorthwhile else { throw error }
+            let intact = UnsafeRawBufferPointer(rebasing: source.prefix(self.decompressor.completedOffset))
+            self.decompressor = try Self.start(intact, header, color, divisor)
+            _ = try self.decompressor.readScans()
+        }
+        try self.checkEnd()
+        try self.decompressor.beginOutput()
+    }
+
+    /// The next row; black where the rows are damaged beyond reading and that is allowed.
+    func readRow(into row: UnsafeMutableRawBufferPointer) throws {
+        try self.readRows(into: row, count: 1)
+    }
+
+    /// All pixels.
+    func pixels() throws -> PixelBuffer {
+        try PixelBuffer(self.layout, fillingUnsafely: { try self.readRows(into: $0, count: self.layout.height) })
+    }
+
+    private func readRows(into rows: UnsafeMutableRawBufferPointer, count: Int) throws {
+        let start = self.decompressor.rowCount
+        do {
+            if !self.failed { _ = try self.decompressor.readRows(into: rows, count: count) }
+            try self.checkEnd()
+        } catch let error as CodingError where self.allowsTruncated && self.decompressor.rowCount > 0 {
+            guard error.code == .corrupt else { throw error }
+            self.failed = true
+        }
+        let given = self.failed ? self.decompressor.rowCount - start : count
+        guard given < count else { return }
+        let bytesPerRow = self.layout.planes[0].bytesPerRow
+        UnsafeMutableRawBufferPointer(rebasing: rows[(given * bytesPerRow)...])
+            .initializeMemory(as: UInt8.self, repeating: 0)
+    }
+
+    private func checkEnd() throws(CodingError) {
+        if !self.allowsTruncated, self.decompressor.endIsMissing { throw .truncated(.jpeg) }
+    }
+
+    private static func start(
+        _ source: UnsafeRawBufferPointer,
+        _ header: JPEGHeader,
+        _ color: JPEGColor,
+        _ divisor: Int
+    ) throws -> JPEGDecompressor {
+        let decompressor = try JPEGDecompressor(color: color)
+        decompressor.lend(source, isComplete: true)
+        guard try decompressor.start(header, divisor: divisor) else { throw CodingError.truncated(.jpeg) }
+        return decompressor
+    }
+}

@@ -1,0 +1,165 @@
+import FoundationEssentials
+import TintypeImage
+
+/// Writes animations as APNG: of each frame only the rectangle that changed.
+///
+/// Source: W3C PNG, third edition, section 11.3.6.
+struct PNGAnimationCompressor {
+    /// A part of the canvas.
+    private struct Area {
+        var rows: Range<Int>
+        var columns: Range<Int>
+    }
+
+    private let options: EncodeOptions
+
+    init(_ options: EncodeOptions) {
+        self.options = options
+    }
+
+    /// The file of an animation.
+    ///
+    /// - Throws: `CodingError.Code.encodingFailed` when there are no frames, or they differ in
+    ///   size; `CancellationError`.
+    func compress(_ animation: AnimationContent) throws -> Data {
+        let pictures = try Self.pictures(of: animation)
+        let first = pictures[0]
+        let format = try PNGSampleFormat(pictures, format: first.format)
+        var writer = PNGWriter()
+        writer.append(.imageHeader, format.header(width: first.width, height: first.height))
+        try writer.append(self.options.metadata)
+        format.appendPalette(to: &writer)
+        writer.append(.animationControl, Self.control(frameCount: pictures.count, animation.loopCount))
+        var sequenceNumber: UInt32 = 0
+        for (index, picture) in pictures.enumerated() {
+            try Task.checkCancellation()
+            let area = index == 0 ? Self.whole(picture) : Self.change(from: pictures[index - 1], to: picture)
+            let duration = animation.frames[index].milliseconds
+            writer.append(.frameControl, Self.frameControl(sequenceNumber, area, milliseconds: duration))
+            sequenceNumber += 1
+            let pixels = try PNGCompressor(self.options)
+                .compressedPixels(of: picture, format, rows: area.rows, columns: area.columns)
+            if index == 0 {
+                writer.append(.pixels, pixels)
+            } else {
+                writer.append(.framePixels, Self.bytes(sequenceNumber), pixels)
+                sequenceNumber += 1
+            }
+        }
+        writer.append(.end)
+        return writer.data
+    }
+
+    /// The frames upright and in one format, that of the richest.
+    private static func pictures(of animation: AnimationContent) throws -> [PixelBuffer] {
+        let pictures = try animation.frames.map { try $0.image.upright().pixels }
+        guard let first = pictures.first, animation.loopCount >= 0 else {
+            throw Self.failure("An animation needs at least one frame and a loop count that is not negative.")
+        }
+        guard pictures.allSatisfy({ $0.width == first.width && $0.height == first.height }) else {
+            throw Self.failure("All frames of an animation must have the size of the first.")
+        }
+        let hasAlpha = pictures.contains { $0.format.hasAlpha }
+        let isGray = pictures.allSatisfy { $0.format == .gray8 }
+        let format: PixelFormat = hasAlpha ? .rgba8 : isGray ? .gray8 : .rgb8
+        return try pictures.map { try $0.converted(to: format) }
+    }
+
+    private static func failure(_ message: String) -> CodingError {
+        CodingError(code: .encodingFailed, message: message, format: .png)
+    }
+
+    // MARK: Areas
+
+    private static func whole(_ picture: PixelBuffer) -> Area {
+        Area(rows: 0..<picture.height, columns: 0..<picture.width)
+    }
+
+    /// The smallest rectangle outside which nothing changed; one pixel when nothing did.
+    private static func change(from old: PixelBuffer, to new: PixelBuffer) -> Area {
+        let plane = new.layout.planes[0]
+        let count = plane.usedBytesPerRow
+        var rows: Range<Int>?
+        var bytes: Range<Int>?
+        old.withUnsafeBytes { old in
+            new.withUnsafeBytes { new in
+                for row in 0..<plane.height {
+                    let start = plane.offset + row * plane.bytesPerRow
+                    let (before, after) = (old[start..<start + count], new[start..<start + count])
+                    guard let first = zip(before, after).enumerated().first(where: { $1.0 != $1.1 })?.offset else {
+                        continue
+                    }
+                    var last = count - 1
+                    while last > first, before[start + last] == after[start + last] { last -= 1 }
+                    rows = (rows?.lowerBound ?? row)..<row + 1
+                    bytes = min(bytes?.lowerBound ?? first, first)..<max(bytes?.upperBound ?? 0, last + 1)
+                }
+            }
+        }
+        guard let rows, let bytes else { return Area(rows: 0..<1, columns: 0..<1) }
+        let channels = new.format.channelCount
+        return Area(
+            rows: rows,
+            columns: bytes.lowerBound / channels..<(bytes.upperBound + channels - 1) / channels
+        )
+    }
+
+    // MARK: Chunks
+
+    private static func control(frameCount: Int, _ loopCount: Int) -> Data {
+        var data = Data()
+        data.append(bigEndian: UInt32(clamping: frameCount))
+        data.append(bigEndian: UInt32(clamping: min(loopCount, Int(Int32.max))))
+        return data
+    }
+
+    /// A frame that replaces its area and stays.
+    private static func frameControl(_ sequenceNumber: UInt32, _ area: Area, milliseconds: Int) -> Data {
+        var data = Self.bytes(sequenceNumber)
+        for number in [area.columns.count, area.rows.count, area.columns.lowerBound, area.rows.lowerBound] {
+            data.append(bigEndian: UInt32(clamping: number))
+        }
+        // Two bytes hold a minute in milliseconds; longer ones lose what nobody sees.
+        let duration = max(0, milliseconds)
+        let denominator = [1_000, 100, 10].first { duration / (1_000 / $0) <= Int(UInt16.max) } ?? 1
+        data.append(bigEndian: UInt16(clamping: duration / (1_000 / denominator)))
+        data.append(bigEndian: UInt16(denominator))
+        data.append(contentsOf: [0, 0])
+        return data
+    }
+
+    private static func bytes(_ number: UInt32) -> Data {
+        var data = Data()
+        data.append(bigEndian: number)
+        return data
+    }
+}
+
+extension PixelBuffer {
+    /// The pixels in a format that holds all of theirs.
+    fileprivate func converted(to format: PixelFormat) throws -> PixelBuffer {
+        guard format != self.format else { return self }
+        let layout = try PixelLayout(format: format, width: self.width, height: self.height)
+        let (from, to) = (self.format.channelCount, format.channelCount)
+        return try PixelBuffer(
+            layout,
+            fillingUnsafely: { target in
+                self.withUnsafeBytes { source in
+                    for row in 0..<self.height {
+                        var old = row * self.layout.planes[0].bytesPerRow
+                        var new = row * layout.planes[0].bytesPerRow
+                        for _ in 0..<self.width {
+                            for channel in 0..<to {
+                                // Gray stands for all three colours; what has no alpha is opaque.
+                                let isAlpha = channel == 3
+                                target[new + channel] = isAlpha ? 255 : source[old + (from == 1 ? 0 : channel)]
+                            }
+                            old += from
+                            new += to
+                        }
+                    }
+                }
+            }
+        )
+    }
+}

@@ -1,0 +1,97 @@
+import TintypeImage
+
+/// How the samples of a PNG lie in its scanlines: what an `IHDR` chunk says.
+///
+/// Source: W3C PNG, third edition, section 11.2.1.
+struct PNGLayout: Equatable {
+    /// The colour types of an `IHDR` chunk.
+    enum ColorType: UInt8 {
+        case gray = 0
+        case rgb = 2
+        case palette = 3
+        case grayAlpha = 4
+        case rgba = 6
+
+        var channelCount: Int {
+            switch self {
+            case .gray, .palette: 1
+            case .grayAlpha: 2
+            case .rgb: 3
+            case .rgba: 4
+            }
+        }
+
+        fileprivate func allows(depth: UInt8) -> Bool {
+            switch self {
+            case .gray: [1, 2, 4, 8, 16].contains(depth)
+            case .palette: [1, 2, 4, 8].contains(depth)
+            case .grayAlpha, .rgb, .rgba: depth == 8 || depth == 16
+            }
+        }
+    }
+
+    static let headerLength = 13
+
+    /// Of the picture, or of one frame.
+    var width: Int
+    /// Of the picture, or of one frame.
+    var height: Int
+    let bitDepth: Int
+    let colorType: ColorType
+    let isInterlaced: Bool
+
+    /// Reads the content of an `IHDR` chunk, which the caller knows to have 13 bytes.
+    init(_ content: UnsafeRawBufferPointer) throws(CodingError) {
+        let width = Int(content.bigEndian(at: 0) as UInt32)
+        let height = Int(content.bigEndian(at: 4) as UInt32)
+        guard width > 0, height > 0, width <= Int(Int32.max), height <= Int(Int32.max) else {
+            throw .corrupt(.png, "it declares an impossible size")
+        }
+        guard let colorType = ColorType(rawValue: content[9]) else {
+            throw .corrupt(.png, "its colour type is unknown")
+        }
+        guard colorType.allows(depth: content[8]) else {
+            throw .corrupt(.png, "its colour type does not go with its bit depth")
+        }
+        guard content[10] == 0, content[11] == 0, content[12] < 2 else {
+            throw .corrupt(.png, "its compression, filter or interlace method is unknown")
+        }
+        self.width = width
+        self.height = height
+        self.bitDepth = Int(content[8])
+        self.colorType = colorType
+        self.isInterlaced = content[12] == 1
+    }
+
+    var bitsPerPixel: Int { self.bitDepth * self.colorType.channelCount }
+
+    /// The distance to the byte that filters call the left neighbour.
+    var bytesPerPixel: Int { max(1, self.bitsPerPixel / 8) }
+
+    /// The bytes of a scanline of some pixels, without its filter byte.
+    func byteCount(ofLine width: Int) -> Int {
+        (width * self.bitsPerPixel + 7) / 8
+    }
+
+    /// The passes in which the scanlines are stored, those without pixels left out.
+    var passes: [PNGPass] {
+        guard self.isInterlaced else { return [PNGPass(width: self.width, height: self.height)] }
+        return PNGPass.adam7(width: self.width, height: self.height)
+    }
+
+    /// The bytes of all scanlines with their filter bytes: what the compressed data holds.
+    ///
+    /// Sides that the limits refuse, or that no memory holds, give `Int.max`.
+    var filteredByteCount: Int {
+        var sum = 0
+        for pass in self.passes {
+            let (bytes, overflows) = (self.byteCount(ofLine: pass.width) + 1).multipliedReportingOverflow(
+                by: pass.height
+            )
+            let (next, overflowsInAll) = sum.addingReportingOverflow(bytes)
+            guard !overflows, !overflowsInAll else { return .max }
+            sum = next
+        }
+        return sum
+    }
+}

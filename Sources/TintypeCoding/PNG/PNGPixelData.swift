@@ -1,0 +1,100 @@
+import TintypeImage
+
+/// The compressed pixels of a picture or frame: the contents of the chunks that hold them,
+/// one after the other.
+///
+/// Source: W3C PNG, third edition, sections 11.2.3 and 11.3.6.3.
+struct PNGPixelData {
+    private let bytes: UnsafeRawBufferPointer
+    private let kind: PNGChunk.Kind
+    /// Whether a chunk that is cut gives what there is of it, and checksums do not count.
+    private let isLenient: Bool
+    /// Where the chunk that comes next begins.
+    private(set) var offset: Int
+
+    /// The data of which the first chunk begins at `offset`.
+    init(_ bytes: UnsafeRawBufferPointer, at offset: Int, isLenient: Bool) {
+        self.bytes = bytes
+        self.kind = PNGChunk(at: offset, in: bytes)?.kind ?? .pixels
+        self.isLenient = isLenient
+        self.offset = offset
+    }
+
+    /// The data of the picture, of an animation those of its default image.
+    ///
+    /// - Throws: `CodingError` when there are none.
+    init(_ bytes: UnsafeRawBufferPointer, of header: PNGHeader, isLenient: Bool) throws(CodingError) {
+        guard let offset = header.pixelsOffset else {
+            try PNGPixelData(bytes, at: PNGHeader.firstChunk, isLenient: false).checkEnd()
+            throw .corrupt(.png, "it has no pixels")
+        }
+        self.init(bytes, at: offset, isLenient: isLenient)
+    }
+
+    /// The content of the next chunk, perhaps empty; `nil` behind the last.
+    ///
+    /// - Throws: `CodingError` for a chunk that is cut, or has a wrong checksum.
+    mutating func next() throws(CodingError) -> UnsafeRawBufferPointer? {
+        guard let chunk = PNGChunk(at: self.offset, in: self.bytes) else {
+            // Another chunk was to come: the end chunk at least.
+            if self.isLenient { return nil }
+            throw .truncated(.png)
+        }
+        guard chunk.kind == self.kind else { return nil }
+        if !self.isLenient {
+            guard chunk.length <= PNGChunk.maximumLength else { throw .corrupt(.png, "a chunk is too long") }
+            guard chunk.isComplete(in: self.bytes) else { throw .truncated(.png) }
+            guard chunk.isSound(in: self.bytes) else { throw .corrupt(.png, "the checksum of its pixels is wrong") }
+        }
+        self.offset = min(chunk.next, self.bytes.count)
+        let content = chunk.content(of: self.bytes)
+        let prefix = self.kind == .framePixels ? min(4, content.count) : 0
+        return UnsafeRawBufferPointer(rebasing: content[prefix...])
+    }
+
+    /// All that is left, in one piece.
+    ///
+    /// The piece is a copy only where there are several chunks; it lives as long as `body` runs.
+    mutating func withWhole<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
+        var rest = self
+        let first = try rest.next()
+        var count = first?.count ?? 0
+        var pieces = 1
+        while let piece = try rest.next() {
+            count += piece.count
+            pieces += 1
+        }
+        defer { self.offset = rest.offset }
+        guard pieces > 1 else { return try body(first ?? UnsafeRawBufferPointer(start: nil, count: 0)) }
+        let whole = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count), alignment: 16)
+        defer { whole.deallocate() }
+        var copied = 0
+        // Their checksums were looked at.
+        var pieceByPiece = PNGPixelData(self.bytes, at: self.offset, isLenient: true)
+        while let piece = try pieceByPiece.next(), copied + piece.count <= count {
+            UnsafeMutableRawBufferPointer(rebasing: whole[copied...]).copyMemory(from: piece)
+            copied += piece.count
+        }
+        return try body(UnsafeRawBufferPointer(rebasing: whole[..<copied]))
+    }
+
+    /// Reads on behind the pixels to the end chunk.
+    ///
+    /// Other chunks hold no pixels; what is wrong with them harms nothing, unless they are critical.
+    ///
+    /// - Throws: `CodingError` when the end is missing.
+    func checkEnd() throws(CodingError) {
+        var offset = self.offset
+        while let chunk = PNGChunk(at: offset, in: self.bytes) {
+            // Its checksum guards nothing.
+            if chunk.kind == .end { return }
+            guard chunk.length <= PNGChunk.maximumLength else { throw .corrupt(.png, "a chunk is too long") }
+            guard chunk.isComplete(in: self.bytes) else { break }
+            if chunk.kind.isCritical, chunk.kind != .pixels, chunk.kind != .palette {
+                throw .corrupt(.png, "there is a critical chunk of an unknown kind")
+            }
+            offset = chunk.next
+        }
+        throw .truncated(.png)
+    }
+}

@@ -1,0 +1,65 @@
+import TintypeImage
+
+/// Lends the rows of a picture that is not interlaced, inflated as they are asked for.
+///
+/// Takes a strip of memory, however large the picture is. The bytes of the file must outlive it.
+final class PNGRowSource: RowSource {
+    private static let linesPerCheck = 64
+
+    let layout: PixelLayout
+    private let converter: PNGSampleConverter
+    private let lines: PNGScanlines
+    private let isLenient: Bool
+    private var data: PNGPixelData
+    private var piece = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// Whether the rest is missing, and that is allowed.
+    private var isCut = false
+
+    init(_ bytes: UnsafeRawBufferPointer, header: PNGHeader, isLenient: Bool) throws {
+        self.layout = try PixelLayout(
+            format: header.pixelFormat,
+            width: header.layout.width,
+            height: header.layout.height
+        )
+        self.converter = PNGSampleConverter(header, output: header.pixelFormat)
+        self.lines = try PNGScanlines(header.layout)
+        self.isLenient = isLenient
+        self.data = try PNGPixelData(bytes, of: header, isLenient: isLenient)
+    }
+
+    func readRow(into row: UnsafeMutableRawBufferPointer) throws {
+        if self.lines.lineCount % Self.linesPerCheck == 0 { try Task.checkCancellation() }
+        let count = self.layout.planes[0].usedBytesPerRow
+        guard let target = row.baseAddress, row.count >= count else { return }
+        if let line = try self.nextLine() {
+            self.converter.convert(line.samples, count: self.layout.width, to: target)
+        } else {
+            UnsafeMutableRawBufferPointer(start: target, count: count).initializeMemory(as: UInt8.self, repeating: 0)
+        }
+    }
+
+    /// The next line, or `nil` for one that is missing, where that is allowed.
+    private func nextLine() throws -> PNGScanlines.Line? {
+        if self.isCut { return nil }
+        do {
+            while true {
+                if let line = try self.lines.next(&self.piece) {
+                    if self.lines.isFinished, !self.isLenient { try self.finish() }
+                    return line
+                }
+                guard let piece = try self.data.next() else { throw CodingError.truncated(.png) }
+                self.piece = piece
+            }
+        } catch let error as CodingError {
+            guard self.isLenient, self.lines.lineCount > 0 else { throw error }
+            self.isCut = true
+            return nil
+        }
+    }
+
+    /// Looks at the checksums behind the last line, and for the end.
+    private func finish() throws(CodingError) {
+        while try self.data.next() != nil {}
+        try self.data.checkEnd()
+    }
+}

@@ -1,0 +1,177 @@
+import TintypeImage
+
+/// Turns the packed samples of a scanline into pixels of 8 bits a sample.
+///
+/// Source: W3C PNG, third edition, sections 7.2, 11.3.1.1 and 13.12. Of 16 bits the high byte
+/// is kept, as browsers do; gamma is not applied.
+struct PNGSampleConverter {
+    let output: PixelFormat
+    private let layout: PNGLayout
+    /// Red, green, blue and alpha of each index, the red byte lowest; what the file leaves out
+    /// is opaque black.
+    private let palette: [UInt32]
+    /// The one colour that is transparent, in samples of the stored depth.
+    private let transparentColor: (red: Int, green: Int, blue: Int)?
+
+    /// - Parameters:
+    ///   - header: What the file says about its samples.
+    ///   - output: The header's own pixel format, or `rgba8`.
+    init(_ header: PNGHeader, output: PixelFormat) {
+        self.layout = header.layout
+        self.output = output
+        self.palette = header.layout.colorType == .palette ? Self.palette(of: header) : []
+        self.transparentColor = Self.transparentColor(of: header)
+    }
+
+    /// Whether the samples are the pixels, byte for byte.
+    var isIdentity: Bool {
+        guard self.layout.bitDepth == 8 else { return false }
+        switch self.layout.colorType {
+        case .gray: return self.output == .gray8
+        case .rgb: return self.output == .rgb8
+        case .rgba: return self.output == .rgba8
+        case .palette, .grayAlpha: return false
+        }
+    }
+
+    /// Writes `count` pixels.
+    ///
+    /// `samples` holds as many, `pixels` has room for them.
+    func convert(_ samples: UnsafeRawBufferPointer, count: Int, to pixels: UnsafeMutableRawPointer) {
+        guard let base = samples.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+        let target = pixels.assumingMemoryBound(to: UInt8.self)
+        if self.isIdentity {
+            target.update(from: base, count: count * self.output.channelCount)
+            return
+        }
+        switch self.layout.colorType {
+        case .gray: self.convertGray(base, count, target)
+        case .palette: self.convertPalette(base, count, target)
+        case .grayAlpha: self.convertGrayAlpha(base, count, target)
+        case .rgb: self.convertRGB(base, count, target)
+        case .rgba: self.convertRGBA(base, count, target)
+        }
+    }
+
+    // MARK: Colour types
+
+    private func convertGray(_ samples: UnsafePointer<UInt8>, _ count: Int, _ pixels: UnsafeMutablePointer<UInt8>) {
+        let maximum = 1 << self.layout.bitDepth - 1
+        let key = self.transparentColor?.red
+        let channels = self.output.channelCount
+        var pixel = pixels
+        for index in 0..<count {
+            let sample = self.sample(index, of: samples)
+            let gray = self.layout.bitDepth == 16 ? UInt8(sample >> 8) : UInt8(sample * 255 / maximum)
+            pixel[0] = gray
+            if channels > 1 {
+                pixel[1] = gray
+                pixel[2] = gray
+            }
+            if channels == 4 { pixel[3] = sample == key ? 0 : 255 }
+            pixel += channels
+        }
+    }
+
+    private func convertPalette(
+        _ samples: UnsafePointer<UInt8>,
+        _ count: Int,
+        _ pixels: UnsafeMutablePointer<UInt8>
+    ) {
+        let isByte = self.layout.bitDepth == 8
+        let channels = self.output.channelCount
+        self.palette.withUnsafeBufferPointer { palette in
+            var pixel = pixels
+            for index in 0..<count {
+                // Of a smaller depth no index reaches over the 256 colours either.
+                let color = palette[isByte ? Int(samples[index]) : self.sample(index, of: samples)]
+                pixel[0] = UInt8(truncatingIfNeeded: color)
+                pixel[1] = UInt8(truncatingIfNeeded: color >> 8)
+                pixel[2] = UInt8(truncatingIfNeeded: color >> 16)
+                if channels == 4 { pixel[3] = UInt8(truncatingIfNeeded: color >> 24) }
+                pixel += channels
+            }
+        }
+    }
+
+    private func convertGrayAlpha(
+        _ samples: UnsafePointer<UInt8>,
+        _ count: Int,
+        _ pixels: UnsafeMutablePointer<UInt8>
+    ) {
+        let step = self.layout.bitDepth / 8
+        var sample = samples
+        var pixel = pixels
+        for _ in 0..<count {
+            pixel[0] = sample[0]
+            pixel[1] = sample[0]
+            pixel[2] = sample[0]
+            pixel[3] = sample[step]
+            sample += 2 * step
+            pixel += 4
+        }
+    }
+
+    private func convertRGB(_ samples: UnsafePointer<UInt8>, _ count: Int, _ pixels: UnsafeMutablePointer<UInt8>) {
+        let step = self.layout.bitDepth / 8
+        let channels = self.output.channelCount
+        var sample = samples
+        var pixel = pixels
+        for _ in 0..<count {
+            pixel[0] = sample[0]
+            pixel[1] = sample[step]
+            pixel[2] = sample[2 * step]
+            if channels == 4 { pixel[3] = self.isTransparent(sample) ? 0 : 255 }
+            sample += 3 * step
+            pixel += channels
+        }
+    }
+
+    /// Of 16 bits: those of 8 are pixels already.
+    private func convertRGBA(_ samples: UnsafePointer<UInt8>, _ count: Int, _ pixels: UnsafeMutablePointer<UInt8>) {
+        for index in 0..<count * 4 { pixels[index] = samples[index * 2] }
+    }
+
+    // MARK: Samples
+
+    /// A sample of a picture with one sample a pixel; the leftmost is in the highest bits.
+    private func sample(_ index: Int, of samples: UnsafePointer<UInt8>) -> Int {
+        switch self.layout.bitDepth {
+        case 8: return Int(samples[index])
+        case 16: return Int(samples[index * 2]) << 8 | Int(samples[index * 2 + 1])
+        case let depth:
+            let bit = index * depth
+            return Int(samples[bit >> 3]) >> (8 - depth - bit & 7) & (1 << depth - 1)
+        }
+    }
+
+    private func isTransparent(_ sample: UnsafePointer<UInt8>) -> Bool {
+        guard let key = self.transparentColor else { return false }
+        if self.layout.bitDepth == 8 {
+            return Int(sample[0]) == key.red && Int(sample[1]) == key.green && Int(sample[2]) == key.blue
+        }
+        return Int(sample[0]) << 8 | Int(sample[1]) == key.red && Int(sample[2]) << 8 | Int(sample[3]) == key.green
+            && Int(sample[4]) << 8 | Int(sample[5]) == key.blue
+    }
+
+    private static func palette(of header: PNGHeader) -> [UInt32] {
+        (0..<256).map { index in
+            let alpha = index < header.transparency.count ? header.transparency[index] : 255
+            guard index * 3 + 2 < header.palette.count else { return UInt32(alpha) << 24 }
+            let color = header.palette[index * 3..<index * 3 + 3].reversed().reduce(0) { $0 << 8 | UInt32($1) }
+            return UInt32(alpha) << 24 | color
+        }
+    }
+
+    /// Bits above the depth do not count (section 11.3.1.1).
+    private static func transparentColor(of header: PNGHeader) -> (red: Int, green: Int, blue: Int)? {
+        let mask = 1 << header.layout.bitDepth - 1
+        let samples = header.transparency
+        func sample(_ index: Int) -> Int { (Int(samples[index * 2]) << 8 | Int(samples[index * 2 + 1])) & mask }
+        switch header.layout.colorType {
+        case .gray where samples.count == 2: return (sample(0), 0, 0)
+        case .rgb where samples.count == 6: return (sample(0), sample(1), sample(2))
+        default: return nil
+        }
+    }
+}

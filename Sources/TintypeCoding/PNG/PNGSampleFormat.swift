@@ -1,0 +1,120 @@
+import FoundationEssentials
+import TintypeImage
+
+/// How pictures are stored in a PNG that is being written: the colour type that takes the
+/// fewest bits and keeps every pixel, and the pixel format.
+struct PNGSampleFormat {
+    let bitDepth: Int
+    let colorType: PNGLayout.ColorType
+    /// The colours, where they are stored as indices.
+    let palette: PNGPalette?
+    let pixelFormat: PixelFormat
+
+    /// Chooses for pictures of one pixel format, which share a palette.
+    init(_ pictures: [PixelBuffer], format: PixelFormat) throws {
+        self.pixelFormat = format
+        let palette = try Self.palette(of: pictures)
+        if let palette, format != .gray8, Self.isWorthwhile(palette, for: pictures, format) {
+            self.palette = palette
+            self.colorType = .palette
+            self.bitDepth = [1, 2, 4].first { palette.colors.count <= 1 << $0 } ?? 8
+        } else {
+            self.palette = nil
+            self.colorType = format == .gray8 ? .gray : format == .rgb8 ? .rgb : .rgba
+            self.bitDepth = format == .gray8 ? Self.grayDepth(of: palette) : 8
+        }
+    }
+
+    /// Whether filters are likely to help: among few colours, neighbours tell nothing.
+    var suitsFilters: Bool { self.palette == nil && self.bitDepth == 8 }
+
+    /// The content of the header chunk.
+    func header(width: Int, height: Int) -> Data {
+        var data = Data()
+        data.append(bigEndian: UInt32(width))
+        data.append(bigEndian: UInt32(height))
+        data.append(contentsOf: [UInt8(self.bitDepth), self.colorType.rawValue, 0, 0, 0])
+        return data
+    }
+
+    /// Adds the palette with its transparency, where there is one.
+    func appendPalette(to writer: inout PNGWriter) {
+        guard let palette else { return }
+        writer.append(
+            .palette,
+            Data(
+                palette.colors.flatMap {
+                    [
+                        UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8),
+                        UInt8(truncatingIfNeeded: $0 >> 16),
+                    ]
+                }
+            )
+        )
+        guard self.pixelFormat.hasAlpha else { return }
+        // What is left out at the end is opaque. At least one, so that the picture keeps its alpha.
+        let last = palette.colors.lastIndex { $0 >> 24 != 255 } ?? 0
+        writer.append(.transparency, Data(palette.colors[...last].map { UInt8($0 >> 24) }))
+    }
+
+    /// The bytes of a scanline of some pixels, without its filter byte.
+    func byteCount(ofLine width: Int) -> Int {
+        (width * self.bitDepth * self.colorType.channelCount + 7) / 8
+    }
+
+    /// Writes a part of a row as a scanline; the rest of `line` is left as it is.
+    func write(row: Int, of pixels: PixelBuffer, columns: Range<Int>, to line: UnsafeMutablePointer<UInt8>) {
+        if let palette {
+            palette.write(row: row, of: pixels, columns: columns, to: line)
+            self.pack(line, count: columns.count, shift: 0)
+            return
+        }
+        let channels = pixels.format.channelCount
+        let plane = pixels.layout.planes[0]
+        pixels.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return }
+            let start = base + plane.offset + row * plane.bytesPerRow + columns.lowerBound * channels
+            UnsafeMutableRawPointer(line).copyMemory(from: start, byteCount: columns.count * channels)
+        }
+        // Gray of fewer bits: the highest ones say it all.
+        self.pack(line, count: columns.count, shift: 8 - self.bitDepth)
+    }
+
+    /// Moves samples of one byte each together, the leftmost into the highest bits.
+    private func pack(_ line: UnsafeMutablePointer<UInt8>, count: Int, shift: Int) {
+        guard self.bitDepth < 8 else { return }
+        let perByte = 8 / self.bitDepth
+        for start in stride(from: 0, to: count, by: perByte) {
+            var byte: UInt8 = 0
+            for index in 0..<perByte {
+                let sample = start + index < count ? line[start + index] >> UInt8(shift) : 0
+                byte |= sample << UInt8(8 - self.bitDepth * (index + 1))
+            }
+            line[start / perByte] = byte
+        }
+    }
+
+    private static func palette(of pictures: [PixelBuffer]) throws -> PNGPalette? {
+        var palette = PNGPalette()
+        for picture in pictures {
+            guard try palette.insert(picture) else { return nil }
+        }
+        return palette
+    }
+
+    /// Whether the palette takes less than it saves; by half, as what is saved compresses well.
+    private static func isWorthwhile(_ palette: PNGPalette, for pictures: [PixelBuffer], _ format: PixelFormat) -> Bool
+    {
+        let pixels = pictures.reduce(0) { $0 + $1.width * $1.height }
+        return 2 * (palette.colors.count * format.channelCount + 2 * PNGChunk.overhead) < pixels
+            * (format.channelCount - 1)
+    }
+
+    /// The fewest bits that hold every gray exactly.
+    private static func grayDepth(of palette: PNGPalette?) -> Int {
+        guard let palette else { return 8 }
+        let grays = palette.colors.map { $0 & 255 }
+        // One step of the depth is this much of 8 bits.
+        return [(1, 255), (2, 85), (4, 17)].first { step in grays.allSatisfy { $0 % UInt32(step.1) == 0 } }?.0 ?? 8
+    }
+}

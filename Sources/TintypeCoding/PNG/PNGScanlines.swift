@@ -1,0 +1,137 @@
+import CPNGFilters
+import TintypeImage
+
+/// Gives the scanlines of a picture one by one, inflated and unfiltered.
+///
+/// Works from compressed bytes that arrive in pieces, or from filtered scanlines that lie in
+/// memory whole. Never inflates more than the picture has.
+final class PNGScanlines {
+    /// One unfiltered scanline.
+    struct Line {
+        /// The samples as packed in the file; valid until the next line is asked for.
+        let samples: UnsafeRawBufferPointer
+        /// The index of its pass.
+        let pass: Int
+        /// Its row within the pass.
+        let row: Int
+    }
+
+    /// Inflated at once: enough that the inflater runs at its best, little enough for the cache.
+    static let stripByteCount = 64 << 10
+
+    let passes: [PNGPass]
+    private let layout: PNGLayout
+    private let inflater: PNGInflater?
+    /// Filtered bytes, of which those in `filled` are not used yet.
+    private let strip: UnsafeMutableRawBufferPointer
+    private let ownsStrip: Bool
+    private var filled = 0..<0
+    /// The filtered bytes that are still to be inflated.
+    private var missing: Int
+    /// The last two lines, unfiltered; the filters look at the one above.
+    private let lines: UnsafeMutableRawBufferPointer
+    private let lineCapacity: Int
+    private var current = 0
+    private var pass = 0
+    private var row = 0
+    /// The lines that were given out.
+    private(set) var lineCount = 0
+
+    /// Prepares for compressed bytes.
+    init(_ layout: PNGLayout) throws(CodingError) {
+        let inflater = try PNGInflater()
+        self.layout = layout
+        self.passes = layout.passes
+        self.inflater = inflater
+        self.missing = layout.filteredByteCount
+        self.lineCapacity = layout.byteCount(ofLine: layout.width)
+        let capacity = min(self.missing, max(Self.stripByteCount, self.lineCapacity + 1))
+        self.strip = .allocate(byteCount: capacity, alignment: 16)
+        self.ownsStrip = true
+        self.lines = .allocate(byteCount: 2 * self.lineCapacity, alignment: 16)
+        self.lines.initializeMemory(as: UInt8.self, repeating: 0)
+    }
+
+    /// Takes filtered scanlines that lie in memory, which must outlive the scanlines.
+    init(_ layout: PNGLayout, filtered: UnsafeMutableRawBufferPointer) {
+        self.layout = layout
+        self.passes = layout.passes
+        self.inflater = nil
+        self.missing = 0
+        self.lineCapacity = layout.byteCount(ofLine: layout.width)
+        self.strip = filtered
+        self.ownsStrip = false
+        self.filled = 0..<filtered.count
+        self.lines = .allocate(byteCount: 2 * self.lineCapacity, alignment: 16)
+        self.lines.initializeMemory(as: UInt8.self, repeating: 0)
+    }
+
+    deinit {
+        self.lines.deallocate()
+        if self.ownsStrip { self.strip.deallocate() }
+    }
+
+    /// Whether all lines were given out.
+    var isFinished: Bool { self.pass == self.passes.count }
+
+    /// Inflates and unfilters the next line.
+    ///
+    /// - Parameter input: Compressed bytes; what was used is taken off its front. All of them
+    ///   are used before `nil` is returned, unless the picture is finished.
+    /// - Returns: `nil` when there are no more lines, or when it takes more compressed bytes.
+    /// - Throws: `CodingError` for data that break off or are broken.
+    func next(_ input: inout UnsafeRawBufferPointer) throws(CodingError) -> Line? {
+        guard self.pass < self.passes.count else { return nil }
+        let count = self.layout.byteCount(ofLine: self.passes[self.pass].width)
+        while self.filled.count < count + 1 {
+            guard try self.fill(&input) else { return nil }
+        }
+        let line = Line(samples: try self.unfilter(count), pass: self.pass, row: self.row)
+        self.filled = self.filled.lowerBound + count + 1..<self.filled.upperBound
+        self.advance()
+        return line
+    }
+
+    private func advance() {
+        self.lineCount += 1
+        self.row += 1
+        guard self.row == self.passes[self.pass].height else { return }
+        self.row = 0
+        self.pass += 1
+    }
+
+    /// Inflates more; false when it takes more compressed bytes.
+    private func fill(_ input: inout UnsafeRawBufferPointer) throws(CodingError) -> Bool {
+        guard let inflater = self.inflater, !inflater.isFinished, self.missing > 0 else { throw .truncated(.png) }
+        guard !input.isEmpty else { return false }
+        if self.filled.lowerBound > 0 {
+            // The start of a line that is not there whole moves to the front.
+            let rest = UnsafeRawBufferPointer(rebasing: self.strip[self.filled])
+            self.strip.copyMemory(from: rest)
+            self.filled = 0..<rest.count
+        }
+        let end = min(self.strip.count, self.filled.count + self.missing)
+        let free = UnsafeMutableRawBufferPointer(rebasing: self.strip[self.filled.upperBound..<end])
+        let count = try inflater.inflate(&input, into: free)
+        self.filled = 0..<self.filled.upperBound + count
+        self.missing -= count
+        return count > 0 || !input.isEmpty || inflater.isFinished
+    }
+
+    private func unfilter(_ count: Int) throws(CodingError) -> UnsafeRawBufferPointer {
+        guard
+            let lines = self.lines.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            let strip = self.strip.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        else { throw .truncated(.png) }
+        let prior = lines + self.current * self.lineCapacity
+        // Nothing lies above the first line of a pass: each is a picture of its own.
+        if self.row == 0 { prior.update(repeating: 0, count: self.lineCapacity) }
+        self.current = 1 - self.current
+        let line = lines + self.current * self.lineCapacity
+        let filtered = strip + self.filled.lowerBound
+        guard
+            cpngfilters_undo(CInt(filtered[0]), line, filtered + 1, prior, count, self.layout.bytesPerPixel) != 0
+        else { throw .corrupt(.png, "a scanline has an unknown filter") }
+        return UnsafeRawBufferPointer(start: line, count: count)
+    }
+}

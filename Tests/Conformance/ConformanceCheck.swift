@@ -1,0 +1,116 @@
+import FoundationEssentials
+public import TintypeCoding
+import TintypeImage
+
+/// Decodes a file of the corpus and compares everything that its manifest says.
+public struct ConformanceCheck: Sendable {
+    private let registry: CoderRegistry
+    /// The composited frames, by path: duration in milliseconds, digest, and whether it is exact.
+    private let frames: [String: [(milliseconds: Int, digest: String, isExact: Bool)]]
+    /// The means after conversion to sRGB, by path.
+    private let colors: [String: [Double]]
+
+    /// Reads the corpus' tables.
+    public init(registry: CoderRegistry = CoderRegistry()) {
+        self.registry = registry
+        self.frames = Dictionary(grouping: Corpus.table("frames.tsv").filter { $0.count >= 5 }) { $0[0] }
+            .mapValues { lines in lines.map { (Int($0[2]) ?? 0, $0[3], $0[4] == "exact") } }
+        self.colors = Dictionary(
+            Corpus.table("icc.tsv").filter { $0.count >= 4 && $0[3].contains(",") }.map { line in
+                (line[0], line[3].split(separator: ",").compactMap { Double($0) })
+            },
+            uniquingKeysWith: { first, _ in first }
+        )
+    }
+
+    /// What came of one file.
+    public func judge(_ picture: CorpusPicture) throws -> Verdict {
+        let data = try picture.data
+        do {
+            let decoder = try ImageDecoder(data, registry: self.registry)
+            let stored = try decoder.decodeStored(options: DecodeOptions(color: .ignore)).image
+            return try self.judge(picture, decoder, stored)
+        } catch let error as CodingError {
+            switch picture.expectation {
+            case "ok": return .wrong("\(error)")
+            default: return .refused
+            }
+        }
+    }
+
+    private func judge(_ picture: CorpusPicture, _ decoder: ImageDecoder, _ stored: Image) throws -> Verdict {
+        switch picture.expectation {
+        case "error", "limit": return .wrong("a picture came out of it")
+        case "any", "partial", "either":
+            // What is damaged has no one truth; its size has, where the corpus knows it.
+            guard let size = picture.size, (stored.width, stored.height) != size else { return .right }
+            return picture.expectation == "any" ? .right : .wrong("\(stored.width)x\(stored.height) is not its size")
+        default: break
+        }
+        let faults =
+            self.headerFaults(picture, decoder.header) + self.pixelFaults(picture, stored)
+            + (try self.frameFaults(picture, decoder)) + (try self.colorFaults(picture, decoder, stored))
+        return faults.isEmpty ? .right : .wrong(faults.joined(separator: "; "))
+    }
+
+    private func headerFaults(_ picture: CorpusPicture, _ header: ImageHeader) -> [String] {
+        var faults: [String] = []
+        func check<Value: Equatable>(_ what: String, _ value: Value, _ expected: Value?) {
+            if let expected, value != expected { faults.append("\(what) is \(value) and not \(expected)") }
+        }
+        check("the format", header.format.name, picture.format)
+        check("the width", header.pixelWidth, picture.size?.width)
+        check("the height", header.pixelHeight, picture.size?.height)
+        check("the upright width", header.uprightSize.width, picture.displayedSize?.width)
+        check("the upright height", header.uprightSize.height, picture.displayedSize?.height)
+        check("the frame count", header.animation.frameCount, picture.frameCount)
+        check("the loop count", header.animation.loopCount, picture.loopCount ?? 1)
+        check("the bit depth", header.bitDepth, picture.bitDepth)
+        if let orientation = picture.orientation {
+            // Values outside 1 to 8 count as 1.
+            check("the orientation", Int(header.orientation.rawValue), (1...8).contains(orientation) ? orientation : 1)
+        }
+        if picture.hasAlpha == true { check("alpha", header.hasAlpha, true) }
+        return faults
+    }
+
+    private func pixelFaults(_ picture: CorpusPicture, _ image: Image) -> [String] {
+        if let hasAlpha = picture.hasAlpha, image.hasTransparency != hasAlpha {
+            return ["transparency is \(image.hasTransparency) and not \(hasAlpha)"]
+        }
+        if picture.isExact {
+            // Clear pixels have no colour that could be wrong.
+            let digest = PixelMeasure.digest(image.pixels, clearsHidden: true)
+            return digest == picture.visibleDigest ? [] : ["the pixels differ"]
+        }
+        guard picture.mean.count == 3, picture.thumbnail.count == 768 else { return [] }
+        // What the corpus allows for another inverse transform or upsampler.
+        let tolerance = max(image.width, image.height) < 64 ? 8.5 : 3.5
+        let (cells, whole) = PixelMeasure.means(image.pixels)
+        let worst = zip(cells, picture.thumbnail).map { abs($0 - Double($1)) }.max() ?? 0
+        let mean = zip(whole, picture.mean).map { abs($0 - $1) }.max() ?? 0
+        return worst <= tolerance && mean <= 1 ? [] : ["the pixels are off by \(worst), their mean by \(mean)"]
+    }
+
+    private func frameFaults(_ picture: CorpusPicture, _ decoder: ImageDecoder) throws -> [String] {
+        guard let frames = self.frames[picture.path], decoder.header.animation.frameCount > 1 else { return [] }
+        let durations = decoder.header.animation.durations
+        // Under 11 ms is shown for 100 ms.
+        let expected = frames.map { $0.milliseconds < 11 ? 100 : $0.milliseconds }
+        guard durations == expected else { return ["the durations are \(durations) and not \(expected)"] }
+        guard let compositor = try decoder.makeCompositor() else { return ["there are no frames"] }
+        return try frames.enumerated().compactMap { index, frame in
+            let pixels = try compositor.frame(at: index)
+            let isRight = !frame.isExact || PixelMeasure.digest(pixels, clearsHidden: true) == frame.digest
+            return isRight ? nil : "frame \(index) differs"
+        }
+    }
+
+    private func colorFaults(_ picture: CorpusPicture, _ decoder: ImageDecoder, _ stored: Image) throws -> [String] {
+        guard let expected = self.colors[picture.path], expected.count == 3 else { return [] }
+        let converted = try decoder.decode()
+        let (_, mean) = PixelMeasure.means(converted.pixels)
+        let worst = zip(mean, expected).map { abs($0 - $1) }.max() ?? 0
+        return worst <= 2 ? [] : ["the mean in sRGB is off by \(worst)"]
+    }
+}

@@ -1,0 +1,62 @@
+import Conformance
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeImage
+
+/// Real files that are damaged, or made to do damage.
+@Suite(.enabled(if: Corpus.isRead), .timeLimit(.minutes(5))) struct CorpusDamageTests {
+    private let registry = CoderRegistry()
+
+    @Test(
+        arguments: Corpus.pictures(in: "jpeg-corrupt", "png-corrupt", "webp-corrupt", "apng-corrupt", "gif-corrupt") {
+            $0.expectation == "error"
+        }
+    )
+    func whatNoDecoderReadsIsAnError(_ picture: CorpusPicture) throws {
+        let data = try picture.data
+        let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: self.registry).decode() }
+        #expect(error?.message.hasSuffix(".") == true)
+    }
+
+    @Test(
+        arguments: Corpus.pictures(in: "bombs", "png-corrupt", "webp-corrupt", "gif-corrupt", "png-fuzz") { $0.expectation == "limit" }
+    )
+    func whatIsTooLargeIsRefused(_ picture: CorpusPicture) throws {
+        let data = try picture.data
+        #expect(throws: CodingError.self) { try ImageDecoder(data, registry: self.registry) }
+    }
+
+    @Test(arguments: ["bombs/max_size.jpg", "bombs/16383x16383.png"])
+    func aBombIsNamedByItsLimit(path: String) throws {
+        let picture = try #require(Corpus.pictures.first { $0.path == path })
+        let data = try picture.data
+        let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: self.registry) }
+        #expect(error?.code == .sideTooLong || error?.code == .tooManyPixels)
+    }
+
+    /// Text chunks that inflate to gigabytes are passed over.
+    @Test func aBombInATextChunkCostsNothing() async throws {
+        let picture = try #require(Corpus.pictures.first { $0.path == "bombs/png_decompression_dos.png" })
+        let image = try ImageDecoder(try picture.data, registry: self.registry).decode()
+        #expect(PixelMeasure.digest(image.pixels) == picture.digest)
+    }
+
+    @Test(arguments: [
+        "jpeg-corrupt", "png-corrupt", "webp-corrupt", "apng-corrupt", "gif-corrupt", "jpeg-exotic", "jpeg-fuzz",
+        "png-fuzz",
+    ])
+    func nothingCrashes(folder: String) throws {
+        for picture in Corpus.pictures(in: folder) {
+            let data = try picture.data
+            for allowsTruncated in [false, true] {
+                let limits = DecodingLimits(maximumPixels: 4_000_000)
+                let options = DecodeOptions(limits: limits, allowsTruncated: allowsTruncated)
+                guard let decoder = try? ImageDecoder(data, registry: self.registry, limits: limits) else { continue }
+                guard let image = try? decoder.decode(options: options) else { continue }
+                #expect((image.width, image.height) == decoder.header.uprightSize, "\(picture.path)")
+            }
+        }
+    }
+}

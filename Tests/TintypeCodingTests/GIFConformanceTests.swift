@@ -1,0 +1,85 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeImage
+
+/// Every GIF of the corpus against its references.
+@Suite(.enabled(if: Fixtures.corpus != nil), .timeLimit(.minutes(2))) struct GIFConformanceTests {
+    private let registry = CoderRegistry()
+
+    @Test(arguments: GIFCorpus.files(in: "gif")) func ordinary(_ file: GIFCorpus.File) throws { try self.check(file) }
+
+    @Test(arguments: GIFCorpus.files(in: "gif-pygif")) func suite(_ file: GIFCorpus.File) throws {
+        try self.check(file)
+    }
+
+    @Test(arguments: GIFCorpus.files(in: "gif-corrupt")) func damaged(_ file: GIFCorpus.File) throws {
+        try self.check(file)
+    }
+
+    @Test(arguments: GIFCorpus.files(in: "bombs")) func bombs(_ file: GIFCorpus.File) throws {
+        let clock = ContinuousClock()
+        let time = try clock.measure { try self.check(file) }
+        #expect(time < .milliseconds(50))
+    }
+
+    /// What is there of a damaged file is what the reference decoder made of it.
+    @Test(arguments: GIFCorpus.files.filter { ["partial", "either"].contains($0.expectation) })
+    func whatCanBeDecoded(_ file: GIFCorpus.File) throws {
+        let data = try file.data
+        let options = DecodeOptions(allowsTruncated: true)
+        let image: Image
+        do {
+            image = try ImageDecoder(data, registry: self.registry).decode(options: options)
+        } catch let error as CodingError {
+            // Nothing is there: a screen without width, and a file that ends before its first image.
+            let empty = ["gif-corrupt/zero_width.gif", "gif-pygif/image-zero-height.gif"]
+            #expect(empty.contains(file.path), "\(error)")
+            return
+        }
+        #expect(GIFCorpus.digest(GIFCorpus.pixels(of: image.pixels)) == file.digest)
+        let header = try GIFCoder().header(of: data)
+        guard let reader = try GIFCoder().frameReader(for: data, header: header, options: options) else { return }
+        #expect(try GIFCorpus.composite(reader).map(GIFCorpus.digest) == file.frames.map(\.digest))
+    }
+
+    private func check(_ file: GIFCorpus.File) throws {
+        switch file.expectation {
+        case "ok": try self.compare(file)
+        case "limit": #expect(throws: CodingError.self) { try ImageDecoder(try file.data, registry: self.registry) }
+        case "error":
+            #expect(throws: CodingError.self) {
+                try ImageDecoder(try file.data, registry: self.registry).decode()
+            }
+        default:
+            do {
+                try self.compare(file)
+            } catch is CodingError {}
+        }
+    }
+
+    private func compare(_ file: GIFCorpus.File) throws {
+        let data = try file.data
+        let decoder = try ImageDecoder(data, registry: self.registry)
+        let header = decoder.header
+        #expect(header.pixelWidth == file.width)
+        #expect(header.pixelHeight == file.height)
+        #expect(header.bitDepth == 8)
+        #expect(header.animation.loopCount == file.loopCount ?? 1)
+        let image = try decoder.decode()
+        if file.hasAlpha { #expect(header.hasAlpha) }
+        #expect(GIFCorpus.digest(GIFCorpus.pixels(of: image.pixels)) == file.digest)
+        #expect(header.animation.frameCount == file.frameCount)
+        #expect(image.hasAlpha == (header.hasAlpha || header.animation.frameCount > 1))
+        guard let reader = try GIFCoder().frameReader(for: data, header: header, options: DecodeOptions()) else {
+            #expect(file.frameCount == 1)
+            return
+        }
+        #expect(header.animation.durations == file.frames.map { $0.milliseconds < 11 ? 100 : $0.milliseconds })
+        #expect(try GIFCorpus.composite(reader).map(GIFCorpus.digest) == file.frames.map(\.digest))
+        // The shared compositor agrees with the plain one.
+        let last = try decoder.decode(options: DecodeOptions(frame: reader.frames.count - 1))
+        #expect(GIFCorpus.digest(GIFCorpus.pixels(of: last.pixels)) == file.frames.last?.digest)
+    }
+}

@@ -1,0 +1,151 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeImage
+
+/// GIFs that are cut, broken, or made to do harm.
+@Suite(.timeLimit(.minutes(1))) struct GIFDamageTests {
+    private let coder = GIFCoder()
+
+    /// Each length gives an error, or what is there of the picture.
+    @Test func aFileMayEndAnywhere() throws {
+        let sample = GIFSamples.animations[1]
+        let frames = try sample.frames.prefix(2).map {
+            AnimationContent.Frame(image: try GIFSamples.image($0, width: sample.width), milliseconds: 50)
+        }
+        let data = try self.coder.encode(AnimationContent(frames: frames), as: .gif, options: EncodeOptions())
+        var shown = 0
+        for count in 0..<data.count - 1 {
+            let part = data.prefix(count)
+            // The end block alone may be missing; every other cut but that behind the first frame is an error.
+            let strict = Result { try self.decode(part, DecodeOptions()) }
+            guard let lenient = try? self.decode(part, DecodeOptions(allowsTruncated: true)) else {
+                #expect(throws: CodingError.self) { try strict.get() }
+                continue
+            }
+            #expect(lenient.count == sample.frames[0].count)
+            #expect(zip(lenient, sample.frames[0]).allSatisfy { $0 == 0 || $0 == $1 })
+            let known = lenient.count { $0 != 0 }
+            #expect(known >= shown)
+            shown = known
+            if let strict = try? strict.get() { #expect(strict == sample.frames[0]) }
+        }
+        #expect(shown == sample.frames[0].count { $0 != 0 })
+    }
+
+    /// Flipped bits never crash, and never show pixels that were not written.
+    @Test func anyBitMayFlip() throws {
+        let sample = GIFSamples.animations[0]
+        let image = try GIFSamples.image(sample.frames[0], width: sample.width)
+        let data = try self.coder.encode(image, as: .gif, options: EncodeOptions())
+        let limits = DecodingLimits(maximumPixels: 1_000_000)
+        for place in 0..<min(data.count, 400) * 8 {
+            var damaged = data
+            damaged[place / 8] ^= 1 << UInt8(place % 8)
+            for allowsTruncated in [false, true] {
+                let options = DecodeOptions(limits: limits, allowsTruncated: allowsTruncated)
+                guard let decoder = try? ImageDecoder(damaged, registry: CoderRegistry(), limits: limits) else {
+                    continue
+                }
+                let first = (try? decoder.decode(options: options)).map {
+                    GIFCorpus.digest(GIFCorpus.pixels(of: $0.pixels))
+                }
+                let second = (try? decoder.decode(options: options)).map {
+                    GIFCorpus.digest(GIFCorpus.pixels(of: $0.pixels))
+                }
+                #expect(first == second)
+            }
+        }
+    }
+
+    @Test func tooManyFramesAreRefusedQuickly() throws {
+        var data = Data("GIF89a\u{1}\0\u{1}\0\0\0\0".utf8)
+        let frame: [UInt8] = [0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 0]
+        for _ in 0..<100_000 { data.append(contentsOf: frame) }
+        let clock = ContinuousClock()
+        let time = clock.measure {
+            let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: CoderRegistry()) }
+            #expect(error?.code == .unsupportedFeature)
+        }
+        // Tests are built without optimisation.
+        #expect(time < .seconds(3))
+    }
+
+    /// The screen is small, so the limits for it say nothing about its image.
+    @Test func anImageOverTheLimitsIsRefused() throws {
+        let data = Self.file(width: 4, height: 4, imageSide: 40_000, codes: [0x44, 0x01])
+        let decoder = try ImageDecoder(data, registry: CoderRegistry())
+        let error = #expect(throws: CodingError.self) { try decoder.decode() }
+        #expect(error?.code == .tooManyPixels)
+    }
+
+    /// Of a large image only what lies on the screen is decoded and kept.
+    @Test func anImageIsCutAtTheScreen() throws {
+        let source = (0..<100 * 60).map { GIFSamples.color($0 * 13 % 200) }
+        var data = try self.coder.encode(
+            try GIFSamples.image(source, width: 100),
+            as: .gif,
+            options: EncodeOptions()
+        )
+        data[6] = 30
+        data[8] = 20
+        let decoded = try self.decode(data, DecodeOptions())
+        let expected = (0..<20).flatMap { row in source[row * 100..<row * 100 + 30] }
+        #expect(decoded == expected)
+    }
+
+    @Test func textBeforeTheFirstImageIsNotSupported() throws {
+        var data = Data("GIF89a\u{1}\0\u{1}\0\u{0}\0\0".utf8)
+        data.append(contentsOf: [0x21, 0x01, 1, 0, 0])
+        data.append(Self.file(width: 1, height: 1, imageSide: 1, codes: [0x44, 0x01]).dropFirst(13))
+        let error = #expect(throws: CodingError.self) { try self.decode(data, DecodeOptions()) }
+        #expect(error?.code == .unsupportedFeature)
+        #expect(try self.decode(data, DecodeOptions(allowsTruncated: true)) == [0xFF00_0000])
+    }
+
+    @Test func bytesBehindTheEndAreIgnored() throws {
+        let data = Self.file(width: 1, height: 1, imageSide: 1, codes: [0x44, 0x01])
+        #expect(try self.decode(data + Data("GIF89a and more".utf8), DecodeOptions()) == [0xFF00_0000])
+        #expect(try self.decode(data.dropLast(), DecodeOptions()) == [0xFF00_0000])
+        #expect(try self.decode(data.dropLast() + Data([0, 0, 0x47, 0x2C]), DecodeOptions()) == [0xFF00_0000])
+    }
+
+    @Test(.enabled(if: !GIFSamples.crashes.isEmpty), arguments: GIFSamples.crashes)
+    func whatCrashedOnceIsHarmless(_ file: URL) throws {
+        let data = try Data(contentsOf: file)
+        let limits = DecodingLimits(maximumPixels: 1_000_000)
+        for allowsTruncated in [false, true] {
+            let options = DecodeOptions(limits: limits, allowsTruncated: allowsTruncated)
+            guard let header = try? self.coder.header(of: data) else { continue }
+            let whole = try? self.coder.decode(data, header: header, options: options).image.pixels
+            let pieces = try? self.decodePieces(data, options)
+            #expect(whole.map(GIFCorpus.pixels) == pieces.map(GIFCorpus.pixels))
+            #expect(whole?.format == pieces?.format)
+            guard let reader = try? self.coder.frameReader(for: data, header: header, options: options) else {
+                continue
+            }
+            for index in reader.frames.indices.prefix(20) { _ = try? reader.pixels(of: index) }
+        }
+    }
+
+    private func decode(_ data: Data, _ options: DecodeOptions) throws -> [UInt32] {
+        GIFCorpus.pixels(of: try ImageDecoder(data, registry: CoderRegistry()).decode(options: options).pixels)
+    }
+
+    private func decodePieces(_ data: Data, _ options: DecodeOptions) throws -> PixelBuffer? {
+        let decoder = try self.coder.makeIncrementalDecoder(for: .gif, options: options)
+        for byte in data { try decoder?.append(Data([byte])) }
+        return try decoder?.finish().image.pixels
+    }
+
+    /// A file without colours and with one square image.
+    private static func file(width: UInt16, height: UInt16, imageSide: UInt16, codes: [UInt8]) -> Data {
+        func bytes(_ number: UInt16) -> [UInt8] { [UInt8(number & 255), UInt8(number >> 8)] }
+        var data = Data("GIF89a".utf8)
+        data.append(contentsOf: bytes(width) + bytes(height) + [0, 0, 0])
+        data.append(contentsOf: [0x2C, 0, 0, 0, 0] + bytes(imageSide) + bytes(imageSide) + [0, 2])
+        data.append(contentsOf: [UInt8(codes.count)] + codes + [0, 0x3B])
+        return data
+    }
+}

@@ -1,0 +1,154 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeImage
+
+/// GIFs that were written and are read again.
+@Suite(.timeLimit(.minutes(1))) struct GIFEncodingTests {
+    private let coder = GIFCoder()
+
+    @Test(arguments: [1, 2, 3, 4, 5, 16, 17, 128, 129, 255, 256])
+    func fewColorsAreExact(count: Int) throws {
+        let pixels = (0..<64 * 33).map { GIFSamples.color($0 * 7 % count) }
+        let image = try GIFSamples.image(pixels, width: 64)
+        let decoded = try self.decode(try self.coder.encode(image, as: .gif, options: EncodeOptions()))
+        #expect(decoded == pixels)
+    }
+
+    @Test(arguments: [1, 2, 3, 4, 5, 16, 127, 128, 255])
+    func fewColorsWithTransparencyAreExact(count: Int) throws {
+        let pixels = (0..<50 * 40).map { $0 % 11 == 3 ? 0 : GIFSamples.color($0 * 5 % count) }
+        let image = try GIFSamples.image(pixels, width: 50)
+        let data = try self.coder.encode(image, as: .gif, options: EncodeOptions())
+        #expect(try self.coder.header(of: data).hasAlpha)
+        #expect(try self.decode(data) == pixels)
+    }
+
+    /// The code table is filled and begun anew many times.
+    @Test func noiseIsExact() throws {
+        var generator = SeededGenerator(seed: 7)
+        let pixels = (0..<300 * 200).map { _ in GIFSamples.color(Int.random(in: 0..<256, using: &generator)) }
+        let image = try GIFSamples.image(pixels, width: 300)
+        #expect(try self.decode(try self.coder.encode(image, as: .gif, options: EncodeOptions())) == pixels)
+    }
+
+    @Test func aFlatPictureIsExactAndSmall() throws {
+        let pixels = [UInt32](repeating: GIFSamples.color(3), count: 1_000 * 1_000)
+        let data = try self.coder.encode(
+            try GIFSamples.image(pixels, width: 1_000),
+            as: .gif,
+            options: EncodeOptions()
+        )
+        #expect(data.count < 4_000)
+        #expect(try self.decode(data) == pixels)
+    }
+
+    @Test(arguments: [true, false]) func manyColorsAreNear(isDithered: Bool) throws {
+        let pixels = (0..<64 * 64).map { (place: Int) -> UInt32 in
+            0xFF80_0000 | UInt32(place % 64 * 4 | place / 64 * 4 << 8)
+        }
+        let data = try self.coder.encode(
+            try GIFSamples.image(pixels, width: 64),
+            as: .gif,
+            options: EncodeOptions(isDithered: isDithered)
+        )
+        let decoded = try self.decode(data)
+        let errors = zip(pixels, decoded).map { GIFSamples.squaredDistance($0, $1) }
+        // 256 equal squares leave an error of 40.
+        #expect(errors.reduce(0, +) / errors.count < (isDithered ? 120 : 45))
+        guard isDithered else { return }
+        // Dithering keeps the mean.
+        for channel in [0, 8, 16] as [UInt32] {
+            let wanted = pixels.reduce(0) { $0 + Int($1 >> channel & 255) }
+            let got = decoded.reduce(0) { $0 + Int($1 >> channel & 255) }
+            #expect(abs(wanted - got) < pixels.count)
+        }
+    }
+
+    @Test func alphaIsCutInTheMiddle() throws {
+        let layout = try PixelLayout(format: .rgba8, width: 2, height: 1)
+        let buffer = try PixelBuffer(layout) { bytes in
+            for (offset, sample) in [10, 20, 30, 127, 40, 50, 60, 128].enumerated() {
+                bytes.storeBytes(of: UInt8(sample), toByteOffset: offset, as: UInt8.self)
+            }
+        }
+        let data = try self.coder.encode(Image(pixels: buffer), as: .gif, options: EncodeOptions())
+        #expect(try self.decode(data) == [0, 0xFF3C_3228])
+    }
+
+    @Test(arguments: GIFSamples.animations) func animationsAreExact(_ sample: GIFSamples.Animation) throws {
+        let frames = try sample.frames.enumerated().map { index, pixels in
+            AnimationContent.Frame(
+                image: try GIFSamples.image(pixels, width: sample.width),
+                milliseconds: index * 10
+            )
+        }
+        let data = try self.coder.encode(
+            AnimationContent(frames: frames, loopCount: sample.loopCount),
+            as: .gif,
+            options: EncodeOptions()
+        )
+        let header = try self.coder.header(of: data)
+        #expect(header.animation.loopCount == sample.loopCount)
+        #expect(header.animation.durations == frames.map { max(20, $0.milliseconds) })
+        let reader = try #require(try self.coder.frameReader(for: data, header: header, options: DecodeOptions()))
+        let composited = try GIFCorpus.composite(reader)
+        #expect(composited.count == sample.frames.count)
+        for (index, frame) in sample.frames.enumerated() { #expect(composited[index] == frame, "frame \(index)") }
+    }
+
+    @Test func onlyWhatChangesIsWritten() throws {
+        var pixels = (0..<200 * 200).map { GIFSamples.color($0 % 97) }
+        let first = try GIFSamples.image(pixels, width: 200)
+        pixels[50 * 200 + 60] = GIFSamples.color(200)
+        pixels[52 * 200 + 65] = GIFSamples.color(201)
+        let second = try GIFSamples.image(pixels, width: 200)
+        let data = try self.coder.encode(
+            AnimationContent(frames: [first, second].map { .init(image: $0, milliseconds: 104) }),
+            as: .gif,
+            options: EncodeOptions()
+        )
+        let header = try self.coder.header(of: data)
+        #expect(header.animation.durations == [100, 100])
+        let reader = try #require(try self.coder.frameReader(for: data, header: header, options: DecodeOptions()))
+        let frame = reader.frames[1]
+        #expect([frame.left, frame.top, frame.width, frame.height] == [60, 50, 6, 3])
+    }
+
+    @Test func theNumberOfBytesIsKept() throws {
+        var generator = SeededGenerator(seed: 1)
+        let pixels = (0..<100 * 100).map { _ in UInt32.random(in: 0...0xFF_FFFF, using: &generator) | 0xFF00_0000 }
+        let image = try GIFSamples.image(pixels, width: 100)
+        let data = try self.coder.encode(image, as: .gif, options: EncodeOptions(maximumByteCount: 6_000))
+        #expect(data.count <= 6_000)
+        let error = #expect(throws: CodingError.self) {
+            try self.coder.encode(image, as: .gif, options: EncodeOptions(maximumByteCount: 100))
+        }
+        #expect(error?.code == .encodingFailed)
+    }
+
+    @Test func framesOfSeveralSizesAreRefused() throws {
+        let images = [try GIFSamples.image([1, 2], width: 2), try GIFSamples.image([1, 2], width: 1)]
+        for frames in [images, []] {
+            let content = AnimationContent(frames: frames.map { .init(image: $0, milliseconds: 50) })
+            let error = #expect(throws: CodingError.self) {
+                try self.coder.encode(content, as: .gif, options: EncodeOptions())
+            }
+            #expect(error?.code == .invalidOptions)
+        }
+    }
+
+    @Test func turnedPicturesComeOutUpright() throws {
+        let stored = try GIFSamples.image([GIFSamples.color(1), GIFSamples.color(2)], width: 2)
+        let turned = Image(pixels: stored.pixels, orientation: .right)
+        let data = try self.coder.encode(turned, as: .gif, options: EncodeOptions())
+        let header = try self.coder.header(of: data)
+        #expect((header.pixelWidth, header.pixelHeight) == (1, 2))
+        #expect(try self.decode(data) == [GIFSamples.color(1), GIFSamples.color(2)])
+    }
+
+    private func decode(_ data: Data) throws -> [UInt32] {
+        GIFCorpus.pixels(of: try ImageDecoder(data, registry: CoderRegistry()).decode().pixels)
+    }
+}

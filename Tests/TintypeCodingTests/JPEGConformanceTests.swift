@@ -1,0 +1,108 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeImage
+
+/// Every JPEG of the corpus against its manifest.
+///
+/// Prints a table of right, wrong and refused per folder.
+@Suite(.enabled(if: Corpus.isPresent), .timeLimit(.minutes(2))) struct JPEGConformanceTests {
+    /// The files that come out otherwise than the manifest says, each with the reason.
+    private static let exceptions: [String: String] = [
+        "jpeg-progressive/peacock.progressive.scan000.jpeg":
+            "one scan only: libjpeg-turbo 2.1 smooths bare blocks in another way than 3, which made the manifest",
+        "jpeg-corrupt/8e5e74dbf9b68a322fbb9512db837329.jpg":
+            "31,237 rows of damage, of which this test measures each 61st; over all rows cells differ by 0.44 at most",
+    ]
+
+    private static let registry = CoderRegistry()
+
+    private static func pictures(_ folder: String) -> [CorpusPicture] {
+        Corpus.pictures(in: folder) { $0.format == "jpeg" }
+    }
+
+    /// How a file came out.
+    private enum Outcome: Equatable {
+        case right
+        case wrong(String)
+        case refused(CodingError.Code)
+    }
+
+    @Test(arguments: [
+        "jpeg", "jpeg-progressive", "jpeg-cmyk", "jpeg-exotic", "jpeg-orientation", "jpeg-corrupt", "photos", "icc",
+    ])
+    func folder(_ folder: String) throws {
+        var counts = (right: 0, wrong: 0, refused: 0)
+        for picture in Self.pictures(folder) {
+            let outcome = try Self.outcome(of: picture)
+            switch outcome {
+            case .right: counts.right += 1
+            case .refused: counts.refused += 1
+            case .wrong: counts.wrong += 1
+            }
+            let isExpected = Self.isExpected(outcome, picture)
+            let isException = Self.exceptions[picture.path] != nil
+            #expect(isExpected != isException, "\(picture.path): \(picture.expectation), \(outcome)")
+        }
+        print("conformance \(folder): \(counts.right) right, \(counts.wrong) wrong, \(counts.refused) refused")
+    }
+
+    @Test func fuzzFilesAreBounded() throws {
+        let limits = DecodingLimits(maximumPixels: 16_000_000)
+        for picture in Self.pictures("jpeg-fuzz") {
+            let data = try picture.data
+            for allowsTruncated in [false, true] {
+                let options = DecodeOptions(limits: limits, allowsTruncated: allowsTruncated)
+                let start = ContinuousClock.now
+                guard let decoder = try? ImageDecoder(data, registry: Self.registry, limits: limits) else { continue }
+                let image = try? decoder.decode(options: options)
+                #expect(ContinuousClock.now - start < .seconds(10), "\(picture.path)")
+                if let image { #expect((image.width, image.height) == decoder.header.uprightSize, "\(picture.path)") }
+            }
+        }
+    }
+
+    private static func isExpected(_ outcome: Outcome, _ picture: CorpusPicture) -> Bool {
+        switch (picture.expectation, outcome) {
+        case (_, .wrong): picture.expectation == "any"
+        case ("ok", _): outcome == .right
+        case ("error", _): outcome != .right
+        default: true
+        }
+    }
+
+    private static func outcome(of picture: CorpusPicture) throws -> Outcome {
+        let data = try picture.data
+        do {
+            let decoder = try ImageDecoder(data, registry: self.registry)
+            if let difference = self.difference(decoder.header, picture) { return .wrong(difference) }
+            // The references know no colour management.
+            let options = DecodeOptions(allowsTruncated: false, color: .ignore)
+            let decoded = try decoder.decodeStored(options: options)
+            if picture.expectation == "error" { return .wrong("decoded") }
+            return self.difference(decoded.image.pixels, picture).map { .wrong($0) } ?? .right
+        } catch let error as CodingError {
+            return .refused(error.code)
+        }
+    }
+
+    private static func difference(_ header: ImageHeader, _ picture: CorpusPicture) -> String? {
+        if let size = picture.size, size != (header.pixelWidth, header.pixelHeight) { return "size" }
+        if let size = picture.displayedSize, size != header.uprightSize { return "upright size" }
+        let orientation = picture.orientation.map { (1...8).contains($0) ? $0 : 1 } ?? 1
+        if Int(header.orientation.rawValue) != orientation { return "orientation \(header.orientation)" }
+        if let hasProfile = picture.hasProfile, hasProfile != (header.colorProfile != nil) { return "profile" }
+        return nil
+    }
+
+    private static func difference(_ pixels: PixelBuffer, _ picture: CorpusPicture) -> String? {
+        guard picture.mean.count == 3 else { return nil }
+        let means = PixelMeasure.means(pixels)
+        let mean = zip(means.whole, picture.mean).map { abs($0 - $1) }.max() ?? 0
+        let cell = zip(means.cells, picture.thumbnail).map { abs($0 - Double($1)) }.max() ?? 0
+        let tolerance = max(pixels.width, pixels.height) < 64 ? 8.5 : 3.5
+        if mean > 1 || cell > tolerance { return "pixels: mean \(mean), cell \(cell)" }
+        return nil
+    }
+}

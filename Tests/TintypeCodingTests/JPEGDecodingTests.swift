@@ -1,0 +1,174 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeImage
+
+/// How JPEGs are read: rows, sizes, damage and hostile files.
+@Suite(.enabled(if: Corpus.isPresent), .timeLimit(.minutes(2))) struct JPEGDecodingTests {
+    private let coder = JPEGCoder()
+
+    private func data(_ path: String) throws -> Data {
+        try #require(Corpus.pictures.first { $0.path == path }).data
+    }
+
+    private func decode(_ data: Data, _ options: DecodeOptions = DecodeOptions()) throws -> DecodedImage {
+        try self.coder.decode(data, header: try self.coder.header(of: data), options: options)
+    }
+
+    @Test(arguments: ["photos/TestJFIF.jpg", "jpeg-progressive/cat.jpg", "jpeg-cmyk/cmyk-icc.jpg"], [1, 4])
+    func rowsAreThoseOfThePicture(path: String, divisor: Int) throws {
+        let data = try self.data(path)
+        let header = try self.coder.header(of: data)
+        let size = PixelSize(width: header.pixelWidth / divisor, height: header.pixelHeight / divisor)
+        let options = DecodeOptions(sufficientSize: size)
+        let whole = try self.decode(data, options).image.pixels
+        let rows = try self.coder.withRows(of: data, header: header, options: options) { rows, width, height in
+            #expect(rows.layout == whole.layout)
+            #expect(width == Double(header.pixelWidth) / Double(divisor))
+            #expect(height == Double(header.pixelHeight) / Double(divisor))
+            return try PixelBuffer(
+                rows.layout,
+                fillingUnsafely: { bytes in
+                    for row in 0..<rows.layout.height {
+                        let start = row * rows.layout.planes[0].bytesPerRow
+                        let end = start + rows.layout.planes[0].usedBytesPerRow
+                        try rows.readRow(into: UnsafeMutableRawBufferPointer(rebasing: bytes[start..<end]))
+                    }
+                }
+            )
+        }
+        #expect(PixelMeasure.digest(try #require(rows)) == PixelMeasure.digest(whole))
+    }
+
+    @Test(arguments: CMYKReference.all) func inksAreConvertedByTheirProfile(_ reference: CMYKReference) throws {
+        let means = PixelMeasure.means(try self.decode(try self.data(reference.path)).image.pixels)
+        let mean = zip(means.whole, reference.mean).map { abs($0 - $1) }.max() ?? 255
+        #expect(mean <= 2)
+    }
+
+    @Test func lyingMarkersAreRefused() throws {
+        for path in ["jpeg-exotic/testorig12.jpg", "jpeg-exotic/jpeg_lossless_sel1.jpg", "jpeg-exotic/testimgl.jpg"] {
+            let data = try self.data(path)
+            let error = #expect(throws: CodingError.self) { try self.coder.header(of: data) }
+            #expect(error?.code == .unsupportedFeature, "\(path)")
+        }
+    }
+
+    @Test(arguments: ["photos/TestJFIF.jpg", "jpeg-progressive/3.jpg", "jpeg-exotic/testimgari.jpg"])
+    func aMissingEndIsAnErrorUnlessAllowed(path: String) throws {
+        let data = try self.data(path)
+        let start = try #require(data.firstRange(of: Data([0xFF, 0xDA]))).upperBound
+        for share in stride(from: 0.05, to: 0.99, by: 0.23) {
+            let part = data.prefix(start + Int(Double(data.count - start) * share))
+            let error = #expect(throws: CodingError.self) { try self.decode(part) }
+            #expect(error?.code == .truncated, "\(share)")
+            let image = try self.decode(part, DecodeOptions(allowsTruncated: true)).image
+            #expect(image.width > 0)
+        }
+    }
+
+    /// A scan costs time by the picture's size, not by its bytes.
+    @Test func endlessScansAreRefused() throws {
+        let data = try self.data("jpeg-progressive/3.jpg")
+        let scan = try #require(data.range(ofScan: 1))
+        let end = try #require(data.range(ofScan: 2)).lowerBound
+        var bomb = data.prefix(end)
+        for _ in 0..<600 { bomb += data[scan.lowerBound..<end] }
+        bomb += Data([0xFF, 0xD9])
+        let error = #expect(throws: CodingError.self) { try self.decode(bomb) }
+        #expect(error?.code == .corrupt)
+        #expect(error?.message.contains("500 scans") == true)
+        let decoder = try #require(try self.coder.makeIncrementalDecoder(for: .jpeg, options: DecodeOptions()))
+        #expect(throws: CodingError.self) { try decoder.append(bomb) }
+    }
+
+    @Test func damageBehindAScanKeepsTheScan() throws {
+        let data = try self.data("jpeg-progressive/3.jpg")
+        let second = try #require(data.range(ofScan: 1)).lowerBound
+        // A Huffman table that has no valid code.
+        let damaged = data.prefix(second) + Data([0xFF, 0xC4, 0, 19, 0] + [UInt8](repeating: 255, count: 16))
+        #expect(throws: CodingError.self) { try self.decode(damaged) }
+        let image = try self.decode(damaged, DecodeOptions(allowsTruncated: true)).image
+        #expect((PixelMeasure.means(image.pixels).cells.max() ?? 0) > 100)
+    }
+
+    @Test func profilePartsMayComeInAnyOrder() throws {
+        let data = try self.data("icc/icc_profile_big.jpg")
+        let profile = try #require(try self.coder.header(of: data).colorProfile)
+        let segments = data.segments(marker: 0xE2)
+        try #require(segments.count > 1)
+        let rest = Data(data.prefix(2)) + data[(try #require(segments.last)).upperBound...]
+        func shuffled(_ ranges: [Range<Int>]) -> Data {
+            rest.prefix(2) + ranges.reduce(Data()) { $0 + data[$1] } + rest.dropFirst(2)
+        }
+        #expect(try self.coder.header(of: shuffled(segments.reversed())).colorProfile == profile)
+        #expect(try self.coder.header(of: shuffled(segments + segments)).colorProfile == profile)
+        #expect(try self.coder.header(of: shuffled(Array(segments.dropFirst()))).colorProfile == nil)
+    }
+
+    @Test func aCancelledTaskStopsReading() async throws {
+        let data = try self.data("photos/TestJFIF.jpg")
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try self.decode(data).image.width
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test func coefficientsAreCounted() throws {
+        let progressive = try self.coder.header(of: try self.data("photos/TestImageLarge.jpg"))
+        let pixels = progressive.pixelWidth * progressive.pixelHeight
+        #expect(progressive.codecByteCount > pixels * 2)
+        let baseline = try self.coder.header(of: try self.data("photos/TestJFIF.jpg"))
+        #expect(baseline.codecByteCount < 1 << 20)
+    }
+}
+
+/// One CMYK line of the corpus' icc.tsv.
+struct CMYKReference: Sendable, CustomTestStringConvertible {
+    let path: String
+    let mean: [Double]
+
+    var testDescription: String { self.path }
+
+    static let all: [CMYKReference] = {
+        guard let folder = Fixtures.corpus, let table = try? Data(contentsOf: folder.appending(path: "icc.tsv")) else {
+            return []
+        }
+        return table.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            let columns = line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false)
+                .map { String(decoding: $0, as: UTF8.self) }
+            guard columns.count > 3, columns[2] == "CMYK", columns[0].hasSuffix(".jpg") else { return nil }
+            return CMYKReference(path: columns[0], mean: columns[3].split(separator: ",").compactMap { Double($0) })
+        }
+    }()
+}
+
+extension Data {
+    /// The segments with a marker, from the start of the file on.
+    fileprivate func segments(marker: UInt8) -> [Range<Int>] {
+        var ranges: [Range<Int>] = []
+        var offset = self.startIndex + 2
+        while offset + 4 <= self.endIndex, self[offset] == 0xFF, self[offset + 1] != 0xDA {
+            let end = offset + 2 + Int(self[offset + 2]) << 8 + Int(self[offset + 3])
+            if self[offset + 1] == marker { ranges.append(offset..<end) }
+            offset = end
+        }
+        return ranges
+    }
+
+    /// The tables and the header of a scan, counted from 0.
+    fileprivate func range(ofScan index: Int) -> Range<Int>? {
+        var start = self.startIndex
+        for number in 0... {
+            guard let scan = self[start...].firstRange(of: Data([0xFF, 0xDA])) else { return nil }
+            if number == index {
+                let tables = self[start..<scan.lowerBound].firstRange(of: Data([0xFF, 0xC4]))
+                return (tables?.lowerBound ?? scan.lowerBound)..<scan.upperBound
+            }
+            start = scan.upperBound
+        }
+        return nil
+    }
+}

@@ -1,0 +1,92 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeImage
+
+/// Every PNG of the corpus against what its manifest says.
+@Suite(.enabled(if: Corpus.isPresent), .timeLimit(.minutes(2))) struct PNGConformanceTests {
+    @Test(
+        arguments: [
+            "pngsuite", "png", "png-corrupt", "png-orientation", "icc", "photos", "apng", "apng-corrupt", "bombs",
+            "jpeg", "jpeg-corrupt", "jpeg-progressive",
+        ]
+    )
+    func aFolderComesOutAsTheManifestSays(folder: String) throws {
+        var counts = (right: 0, refused: 0)
+        for picture in PNGCorpus.pictures(folder) {
+            switch try PNGCorpus.outcome(of: picture) {
+            case .right: counts.right += 1
+            case .refused: counts.refused += 1
+            case .wrong(let reason): Issue.record("\(picture.path): \(reason)")
+            }
+        }
+        print("PNG \(folder): \(counts.right) right, \(counts.refused) refused")
+    }
+
+    /// The same from all three ways to decode: whole, row by row, and in pieces.
+    @Test(
+        arguments: [
+            "pngsuite", "png", "png-corrupt", "png-fuzz", "png-orientation", "icc", "apng", "apng-corrupt", "bombs",
+        ],
+        [false, true]
+    )
+    func allWaysAgree(folder: String, allowsTruncated: Bool) throws {
+        let options = DecodeOptions(
+            limits: DecodingLimits(maximumPixels: 1_000_000),
+            allowsTruncated: allowsTruncated
+        )
+        for picture in PNGCorpus.pictures(folder) {
+            let data = try picture.data
+            let whole = PNGWays.whole(data, options)
+            #expect(PNGWays.rows(data, options).map { $0 == whole } != false, "\(picture.path) by rows")
+            for size in [1 << 20, 997, 13] where data.count / size < 20_000 {
+                let pieces = PNGWays.pieces(data, options, size: size)
+                #expect(pieces == whole, "\(picture.path) in pieces of \(size)")
+            }
+        }
+    }
+
+    /// libspng is written by others: what it takes for a picture, we take for the same.
+    @Test(arguments: ["pngsuite", "png", "png-orientation", "icc", "apng", "png-corrupt"])
+    func libspngAgrees(folder: String) throws {
+        for picture in PNGCorpus.pictures(folder) where picture.expectation == "ok" {
+            let data = try picture.data
+            guard let reference = PNGReference.samples(of: data) else { continue }
+            let decoder = try ImageDecoder(PNGReference.still(data), registry: SampleFiles.registry)
+            #expect(PNGReference.expanded(try decoder.decodeStored().image.pixels) == reference, "\(picture.path)")
+        }
+    }
+
+    @Test func framesAreAsComposited() throws {
+        var counts = (exact: 0, close: 0)
+        for (path, frames) in try PNGCorpus.frames() {
+            let picture = try #require(Corpus.pictures.first { $0.path == path })
+            let data = try picture.data
+            for frame in frames {
+                let pixels = try SampleFiles.decode(data, DecodeOptions(frame: frame.index)).pixels
+                let isRight = PNGCorpus.digestWithoutHiddenColors(pixels) == frame.digest
+                if isRight { counts.exact += 1 } else { counts.close += 1 }
+                #expect(isRight || !frame.isExact, "\(path), frame \(frame.index)")
+            }
+            let durations = try ImageDecoder(data, registry: SampleFiles.registry).header.animation.durations
+            let expected = frames.map { $0.milliseconds < 11 ? 100 : $0.milliseconds }
+            #expect(durations == (frames.count > 1 ? expected : []), "\(path)")
+        }
+        print("APNG frames: \(counts.exact) exact, \(counts.close) within rounding")
+    }
+
+    @Test func noFuzzedFileCrashes() throws {
+        for picture in PNGCorpus.pictures("png-fuzz") {
+            let data = try picture.data
+            for allowsTruncated in [false, true] {
+                let options = DecodeOptions(
+                    limits: DecodingLimits(maximumPixels: 1_000_000),
+                    allowsTruncated: allowsTruncated
+                )
+                guard case .pixels(let width, let height, _) = PNGWays.whole(data, options) else { continue }
+                #expect((width, height) == (try #require(picture.size)), "\(picture.path)")
+            }
+        }
+    }
+}

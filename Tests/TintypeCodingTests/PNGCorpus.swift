@@ -1,0 +1,147 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeImage
+
+/// The PNGs of the corpus, and how they came out.
+enum PNGCorpus {
+    enum Outcome {
+        case right
+        /// An error, where one is right.
+        case refused
+        case wrong(String)
+    }
+
+    struct Frame {
+        let index: Int
+        let milliseconds: Int
+        let digest: String
+        let isExact: Bool
+    }
+
+    /// The files that do not come out as the manifest says, each with the reason.
+    static let exceptions: [String: String] = [
+        "png-corrupt/1ebd73c1d3fbc89782f29507364128fc.png":
+            "its profile ends after 32,000 of 557,168 bytes, and is left out; the pixels are right"
+    ]
+
+    /// The bits of a sample, by file.
+    private static let bitDepths: [String: Int] = {
+        guard let folder = Fixtures.corpus, let data = try? Data(contentsOf: folder.appending(path: "manifest.tsv"))
+        else {
+            return [:]
+        }
+        let lines = String(decoding: data, as: UTF8.self).split(separator: "\n").dropFirst()
+        let rows = lines.map { $0.split(separator: "\t", maxSplits: 14, omittingEmptySubsequences: false) }
+        return Dictionary(rows.compactMap { row in Int(row[13]).map { (String(row[0]), $0) } }) { first, _ in first }
+    }()
+
+    static func pictures(_ folder: String) -> [CorpusPicture] {
+        Corpus.pictures(in: folder) { $0.format == "png" }
+    }
+
+    static func outcome(of picture: CorpusPicture) throws -> Outcome {
+        let data = try picture.data
+        do {
+            let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
+            if picture.expectation == "limit" { return .wrong("was not refused by a limit") }
+            if self.exceptions[picture.path] == nil, let difference = self.difference(decoder.header, picture) {
+                return .wrong(difference)
+            }
+            let image = try self.defaultImage(of: data, decoder)
+            switch picture.expectation {
+            case "error": return .wrong("there is a picture, and should be none")
+            case "partial" where picture.digest == "-": return .right
+            default:
+                guard PixelMeasure.digest(image.pixels) != picture.digest else { return .right }
+                return .wrong("\(picture.expectation): the pixels differ")
+            }
+        } catch let error as CodingError {
+            switch picture.expectation {
+            case "ok": return .wrong(error.description)
+            case "limit":
+                // Some declare more than the specification allows.
+                let isLimit = [.tooManyPixels, .sideTooLong, .tooManyBytes, .corrupt].contains(error.code)
+                return isLimit ? .refused : .wrong(error.description)
+            default: return .refused
+            }
+        }
+    }
+
+    /// What the manifest describes: the image that decoders without animations show.
+    ///
+    /// Where it is no frame, the chunks of the animation are taken away; the frames have a table of their own.
+    private static func defaultImage(of data: Data, _ decoder: ImageDecoder) throws -> Image {
+        let chunks = self.chunkTypes(of: data)
+        guard let control = chunks.firstIndex(of: "fcTL"), let pixels = chunks.firstIndex(of: "IDAT"), control > pixels,
+            chunks.contains("acTL")
+        else { return try decoder.decodeStored().image }
+        return try ImageDecoder(PNGReference.still(data), registry: SampleFiles.registry).decodeStored().image
+    }
+
+    /// The frames of all animations, by file.
+    static func frames() throws -> [(path: String, frames: [Frame])] {
+        let folder = try #require(Fixtures.corpus)
+        let text = String(decoding: try Data(contentsOf: folder.appending(path: "frames.tsv")), as: UTF8.self)
+        var result: [(path: String, frames: [Frame])] = []
+        for line in text.split(separator: "\n").dropFirst() where line.hasPrefix("apng/") {
+            let columns = line.split(separator: "\t").map(String.init)
+            let frame = Frame(
+                index: try #require(Int(columns[1])),
+                milliseconds: try #require(Int(columns[2])),
+                digest: columns[3],
+                isExact: columns[4] == "exact"
+            )
+            if result.last?.path != columns[0] { result.append((columns[0], [])) }
+            result[result.count - 1].frames.append(frame)
+        }
+        return result
+    }
+
+    /// The digest of the pixels with the colours of transparent ones set to zero.
+    static func digestWithoutHiddenColors(_ pixels: PixelBuffer) -> String {
+        guard pixels.format == .rgba8,
+            let layout = try? PixelLayout(format: .rgba8, width: pixels.width, height: pixels.height)
+        else { return PixelMeasure.digest(pixels) }
+        let clean = try? PixelBuffer(layout) { target in
+            pixels.withBytes { source in
+                for offset in stride(from: 0, to: layout.byteCount, by: 4) {
+                    let pixel = source.unsafeLoad(fromByteOffset: offset, as: UInt32.self)
+                    target.storeBytes(of: pixel >> 24 == 0 ? 0 : pixel, toByteOffset: offset, as: UInt32.self)
+                }
+            }
+        }
+        return clean.map { PixelMeasure.digest($0) } ?? ""
+    }
+
+    private static func chunkTypes(of data: Data) -> [String] {
+        var types: [String] = []
+        var offset = data.startIndex + 8
+        while offset + 12 <= data.endIndex {
+            let length = data[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
+            types.append(String(decoding: data[offset + 4..<offset + 8], as: UTF8.self))
+            offset += 12 + length
+        }
+        return types
+    }
+
+    private static func difference(_ header: ImageHeader, _ picture: CorpusPicture) -> String? {
+        guard picture.expectation == "ok" else { return nil }
+        if let size = picture.size, (header.pixelWidth, header.pixelHeight) != size { return "the size differs" }
+        if let count = picture.frameCount, header.animation.frameCount != count {
+            return "there are \(header.animation.frameCount) frames instead of \(count)"
+        }
+        if let count = picture.loopCount, header.animation.loopCount != count {
+            return "the loop count is \(header.animation.loopCount) instead of \(count)"
+        }
+        if picture.hasAlpha == true, !header.hasAlpha { return "the alpha was not announced" }
+        if let hasProfile = picture.hasProfile, hasProfile != (header.colorProfile != nil) {
+            return "there is \(hasProfile ? "a" : "no") colour profile"
+        }
+        if let bits = self.bitDepths[picture.path], bits != header.bitDepth { return "the bit depth differs" }
+        let orientation = picture.orientation.map { (1...8).contains($0) ? $0 : 1 } ?? 1
+        if Int(header.orientation.rawValue) != orientation { return "the orientation differs" }
+        return nil
+    }
+}

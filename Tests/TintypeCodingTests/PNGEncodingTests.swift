@@ -1,0 +1,158 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeImage
+
+@Suite(.timeLimit(.minutes(1))) struct PNGEncodingTests {
+    private static func encode(_ pixels: PixelBuffer, _ options: EncodeOptions = EncodeOptions()) throws -> Data {
+        try PNGCoder().encode(Image(pixels: pixels), as: .png, options: options)
+    }
+
+    private static func decode(_ data: Data) throws -> PixelBuffer {
+        let reference = try #require(PNGReference.samples(of: PNGReference.still(data)))
+        let pixels = try SampleFiles.decode(data).pixels
+        // What we write, others read as we do.
+        #expect(PNGReference.expanded(pixels) == reference)
+        return pixels
+    }
+
+    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], [1, 2, 3, 4, 5, 16, 17, 255, 256, 257])
+    func everyNumberOfColorsIsKept(format: PixelFormat, count: Int) throws {
+        let pixels = try PixelBuffer.make(format, width: 61, height: 47) { column, row, channel in
+            let color = (row * 61 + column) % count
+            return UInt8(truncatingIfNeeded: channel == 0 ? color : color / 256 * 90 + color * channel * 3)
+        }
+        let decoded = try Self.decode(try Self.encode(pixels))
+        #expect(decoded.format == format)
+        #expect(decoded.samples == pixels.samples)
+    }
+
+    @Test(arguments: [(2, 1), (3, 2), (4, 2), (5, 4), (16, 4), (17, 8), (256, 8)])
+    func fewColorsTakeFewBits(count: Int, bits: Int) throws {
+        let pixels = try PixelBuffer.make(.rgb8, width: 64, height: 64) { column, row, channel in
+            UInt8(truncatingIfNeeded: (row * 64 + column) % count &* 37 &+ channel)
+        }
+        let data = try Self.encode(pixels)
+        #expect(try PNGCoder().header(of: data).bitDepth == bits)
+        #expect(PNGFile(data).chunks.map(\.type) == ["IHDR", "PLTE", "IDAT", "IEND"])
+    }
+
+    @Test(arguments: [([0, 255], 1), ([0, 85, 170], 2), ([17, 34], 4), ([0, 1], 8)] as [([UInt8], Int)])
+    func grayTakesTheFewestBitsThatHoldIt(grays: [UInt8], bits: Int) throws {
+        let pixels = try PixelBuffer.make(.gray8, width: 33, height: 9) { column, row, _ in
+            grays[(column + row) % grays.count]
+        }
+        let data = try Self.encode(pixels)
+        #expect(try PNGCoder().header(of: data).bitDepth == bits)
+        let decoded = try Self.decode(data)
+        #expect(decoded.format == .gray8)
+        #expect(decoded.samples == pixels.samples)
+    }
+
+    /// A palette would hide that there may be transparency.
+    @Test func opaquePixelsWithAlphaKeepTheirFormat() throws {
+        let pixels = try PixelBuffer.make(.rgba8, width: 40, height: 40) { column, _, channel in
+            channel == 3 ? 255 : UInt8(column)
+        }
+        let decoded = try Self.decode(try Self.encode(pixels))
+        #expect(decoded.format == .rgba8)
+        #expect(decoded.samples == pixels.samples)
+    }
+
+    @Test(arguments: -1...10, [EncodeOptions.PNGFilter.automatic, .none, .all])
+    func everyLevelAndFilterKeepsEveryPixel(level: Int, filter: EncodeOptions.PNGFilter) throws {
+        let pixels = try PixelBuffer.smooth(.rgba8, width: 67, height: 31)
+        let data = try Self.encode(pixels, EncodeOptions(pngLevel: level, pngFilter: filter))
+        #expect(try Self.decode(data).samples == pixels.samples)
+    }
+
+    @Test func filtersHelpPhotographs() throws {
+        let photograph = try SampleFiles.decode(try Fixtures.data("kodak-3.png")).pixels
+        let plain = try Self.encode(photograph, EncodeOptions(pngFilter: .none))
+        let filtered = try Self.encode(photograph)
+        #expect(filtered.count < plain.count)
+        #expect(try Self.encode(photograph, EncodeOptions(pngLevel: 1)).count > filtered.count)
+    }
+
+    @Test func metadataIsWritten() throws {
+        let profile = Data([0, 0, 0, 200] + [UInt8](repeating: 7, count: 196))
+        let metadata = EncodeOptions.Metadata(
+            exif: Data(SampleFiles.exif(orientation: 6)),
+            xmp: Data("<x:xmpmeta/>".utf8),
+            colorProfile: profile
+        )
+        let data = try Self.encode(try .smooth(.rgb8, width: 30, height: 20), EncodeOptions(metadata: metadata))
+        let header = try PNGCoder().header(of: data)
+        #expect(header.orientation == .right)
+        #expect(header.colorProfile == profile)
+        let text = try #require(PNGFile(data).chunks.first { $0.type == "iTXt" })
+        #expect(text.body == Array("XML:com.adobe.xmp\0\0\0\0\0<x:xmpmeta/>".utf8))
+        #expect(PNGReference.samples(of: data) != nil)
+    }
+
+    // MARK: Animations
+
+    private static func animation(_ format: PixelFormat, count: Int, loops: Int = 3) throws -> AnimationContent {
+        let frames = try (0..<count).map { index in
+            let pixels = try PixelBuffer.make(format, width: 50, height: 40) { column, row, channel in
+                let isInside = (5 * index..<5 * index + 10).contains(column) && (3..<20).contains(row)
+                let value = UInt8(truncatingIfNeeded: column * 3 &+ row * 5 &+ channel * 40)
+                return isInside ? value ^ UInt8(index * 30) : value
+            }
+            return AnimationContent.Frame(image: Image(pixels: pixels), milliseconds: 40 + index)
+        }
+        return AnimationContent(frames: frames, loopCount: loops)
+    }
+
+    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], [1, 2, 7])
+    func anAnimationKeepsItsFrames(format: PixelFormat, count: Int) throws {
+        let animation = try Self.animation(format, count: count)
+        let data = try PNGCoder().encode(animation, as: .png, options: EncodeOptions())
+        let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
+        #expect(decoder.header.animation.loopCount == 3)
+        #expect(decoder.header.animation.durations == (count == 1 ? [] : (0..<count).map { 40 + $0 }))
+        for (index, frame) in animation.frames.enumerated() {
+            let decoded = try decoder.decode(options: DecodeOptions(frame: index)).pixels
+            #expect(PNGReference.expanded(decoded) == PNGReference.expanded(frame.image.pixels), "frame \(index)")
+        }
+        #expect(PNGReference.samples(of: PNGReference.still(data)) != nil)
+    }
+
+    @Test func onlyWhatChangedIsWritten() throws {
+        let animation = try Self.animation(.rgb8, count: 3)
+        let data = try PNGCoder().encode(animation, as: .png, options: EncodeOptions())
+        let header = try PNGCoder().header(of: data)
+        let reader = try #require(try PNGCoder().frameReader(for: data, header: header, options: DecodeOptions()))
+        #expect(reader.frames.map(\.width) == [50, 10, 15])
+        #expect(reader.frames.map(\.height) == [40, 17, 17])
+        #expect(reader.frames.map(\.left) == [0, 5, 5])
+    }
+
+    @Test func aFrameThatChangesNothingIsKept() throws {
+        var animation = try Self.animation(.rgba8, count: 2)
+        animation.frames.insert(animation.frames[0], at: 1)
+        let data = try PNGCoder().encode(animation, as: .png, options: EncodeOptions())
+        let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
+        #expect(decoder.header.animation.frameCount == 3)
+        let frames = try (0..<3).map { try decoder.decode(options: DecodeOptions(frame: $0)).pixels.samples }
+        #expect(frames[0] == frames[1])
+        #expect(frames[1] != frames[2])
+    }
+
+    @Test(arguments: [(0, 100), (65_535, 65_535), (65_536, 65_530), (700_000, 700_000), (.max, 65_535_000)])
+    func longDurationsAreKeptAsFarAsTheyGo(given: Int, stored: Int) throws {
+        var animation = try Self.animation(.gray8, count: 2)
+        animation.frames[1].milliseconds = given
+        let data = try PNGCoder().encode(animation, as: .png, options: EncodeOptions())
+        #expect(try PNGCoder().header(of: data).animation.durations[1] == stored)
+    }
+
+    @Test func framesMustFitTogether() throws {
+        let none = AnimationContent(frames: [])
+        #expect(throws: CodingError.self) { try PNGCoder().encode(none, as: .png, options: EncodeOptions()) }
+        var mixed = try Self.animation(.rgb8, count: 2)
+        mixed.frames[1].image = Image(pixels: try .smooth(.rgb8, width: 20, height: 20))
+        #expect(throws: CodingError.self) { try PNGCoder().encode(mixed, as: .png, options: EncodeOptions()) }
+    }
+}

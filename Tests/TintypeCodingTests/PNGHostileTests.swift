@@ -1,0 +1,77 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeCoding
+import TintypeImage
+
+/// Files that are made to cost much.
+@Suite(.timeLimit(.minutes(1))) struct PNGHostileTests {
+    /// Files that once broke a decoder; found by the fuzzer.
+    static let crashes: [URL] = {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Crashes")
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.filter { $0.hasPrefix("png-") }.sorted().map { folder.appending(path: $0) }
+    }()
+
+    @Test func whatBrokeOnceBreaksNoMore() throws {
+        for url in Self.crashes {
+            let data = try Data(contentsOf: url)
+            for allowsTruncated in [false, true] {
+                let options = DecodeOptions(
+                    limits: DecodingLimits(maximumPixels: 1 << 20),
+                    allowsTruncated: allowsTruncated
+                )
+                let whole = PNGWays.whole(data, options)
+                if let rows = PNGWays.rows(data, options) { #expect(rows == whole, "\(url.lastPathComponent)") }
+                #expect(PNGWays.pieces(data, options, size: 7) == whole, "\(url.lastPathComponent)")
+            }
+        }
+    }
+
+    @Test func millionsOfChunksAreReadInLinearTime() throws {
+        let file = PNGFile(try SampleFiles.smooth(.png))
+        var data = PNGFile(chunks: [file.chunks[0]]).data
+        let empty = PNGFile(chunks: [.init(type: "teSt", body: [])]).data.dropFirst(8)
+        let many = Data((0..<100_000).flatMap { _ in Array(empty) })
+        for _ in 0..<20 { data.append(many) }
+        data.append(PNGFile(chunks: Array(file.chunks.dropFirst())).data.dropFirst(8))
+        let started = ContinuousClock.now
+        #expect(try PNGCoder().header(of: data).pixelWidth == 64)
+        #expect(ContinuousClock.now - started < .seconds(5))
+        #expect(try SampleFiles.decode(data).width == 64)
+    }
+
+    @Test func manyPartsOfPixelsMakeOnePicture() throws {
+        let file = PNGFile(try SampleFiles.encode(try .noise(.rgb8, width: 40, height: 30), as: .png))
+        let body = file.chunks.first { $0.type == "IDAT" }?.body ?? []
+        let parts = body.flatMap { byte in
+            [PNGFile.Chunk(type: "IDAT", body: []), PNGFile.Chunk(type: "IDAT", body: [byte])]
+        }
+        let ends = [file.chunks[0]] + parts + [PNGFile.Chunk(type: "IEND", body: [])]
+        let split = PNGFile(chunks: ends + [PNGFile.Chunk(type: "IDAT", body: body)]).data
+        let whole = PNGWays.whole(file.data, DecodeOptions())
+        #expect(PNGWays.whole(split, DecodeOptions()) == whole)
+        #expect(PNGWays.rows(split, DecodeOptions()) == whole)
+        #expect(PNGWays.pieces(split, DecodeOptions(), size: 5) == whole)
+    }
+
+    /// It says that it is four gigabytes long, or ends too early.
+    @Test(arguments: [[0xFF, 0xFF, 0xFF, 0xFF], [0, 0, 0, 200], [0, 0, 0, 0], [0, 0x40, 0, 0]] as [[UInt8]])
+    func aBrokenProfileIsLeftOut(size: [UInt8]) throws {
+        let profile = Data(size + [UInt8](repeating: 7, count: 60))
+        let options = EncodeOptions(metadata: .init(colorProfile: profile))
+        let image = Image(pixels: try .smooth(.rgb8, width: 30, height: 20))
+        let data = try PNGCoder().encode(image, as: .png, options: options)
+        #expect(try PNGCoder().header(of: data).colorProfile == nil)
+        #expect(try SampleFiles.decode(data).width == 30)
+    }
+
+    @Test(.enabled(if: Corpus.isPresent)) func bombsAreRefusedAtOnce() throws {
+        for picture in PNGCorpus.pictures("bombs") where picture.expectation == "limit" {
+            let data = try picture.data
+            let started = ContinuousClock.now
+            #expect(throws: CodingError.self) { try ImageDecoder(data, registry: SampleFiles.registry) }
+            #expect(ContinuousClock.now - started < .milliseconds(50))
+        }
+    }
+}

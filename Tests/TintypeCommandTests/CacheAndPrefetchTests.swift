@@ -1,0 +1,128 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// `tintype cache` and `tintype prefetch`.
+@Suite(.timeLimit(.minutes(1))) struct CacheAndPrefetchTests {
+    let fixture: CommandFixture
+    let origin: FaultyOrigin
+    let picture: Data
+
+    init() throws {
+        self.fixture = try CommandFixture()
+        self.picture = try Pictures.png()
+        let body = FaultyResponse.body(Array(self.picture))
+        self.origin = try FaultyOrigin(["/1.png": body, "/2.png": body, "/3.png": body])
+    }
+
+    private func url(_ number: Int) -> String { self.origin.url("/\(number).png").absoluteString }
+
+    @Test func aListIsPrefetchedFromAFile() async throws {
+        let list = "# pictures\n\n  \(self.url(1))  \r\n\(self.url(2))\n"
+        try self.fixture.folder.write(list.utf8, to: "urls.txt")
+        let run = try await self.fixture.run("prefetch", "urls.txt")
+        #expect(run.code == 0, "\(run.testDescription)")
+        #expect(run.output.hasPrefix("2 of 2 are in the cache after "))
+        let load = try await self.fixture.run("load", "--json", "--cache-only", self.url(1), self.url(2))
+        #expect(load.code == 0)
+        #expect(try load.objects().map { $0["source"] } == ["disk", "disk"])
+    }
+
+    @Test func aListIsPrefetchedFromStandardInput() async throws {
+        let list = [self.url(1), self.url(2), self.url(3), self.origin.url("/missing").absoluteString]
+        let run = try await self.fixture.run(
+            "prefetch",
+            "-",
+            "--json",
+            "--concurrency",
+            "2",
+            input: list.joined(separator: "\n")
+        )
+        #expect(run.code == 1)
+        // They are reported as they end.
+        let objects = Dictionary(uniqueKeysWithValues: try run.objects().map { ($0["url"]?.string ?? "", $0) })
+        #expect(Set(objects.keys) == Set(list))
+        for url in list.dropLast() {
+            #expect(objects[url]?["source"] == "network")
+            #expect(objects[url]?["bytes"]?.number == Double(self.picture.count))
+        }
+        #expect(objects[list[3]]?["code"] == "badStatus")
+        #expect(run.errorLines.count == 1)
+    }
+
+    @Test func concurrencyLimitsTheDownloads() async throws {
+        let door = Latch()
+        for number in 1...3 {
+            self.origin.script("/\(number).png", .held(by: door, body: Array(self.picture)))
+        }
+        let list = (1...3).map { self.url($0) }.joined(separator: "\n")
+        async let run = self.fixture.run("prefetch", "-", "--concurrency", "1", input: list)
+        await until { (1...3).contains { self.origin.requestCount(for: "/\($0).png") > 0 } }
+        #expect(self.origin.connectionCount == 1)
+        door.open()
+        #expect(try await run.code == 0)
+        #expect(self.origin.connectionCount == 1)
+    }
+
+    @Test(arguments: ["missing.txt", "."])
+    func aListThatCanNotBeReadIsAnError(_ path: String) async throws {
+        let run = try await self.fixture.run("prefetch", path)
+        #expect(run.code == 1)
+        #expect(run.output.isEmpty && run.errorLines.count == 1)
+        #expect(run.errors.contains("The list \(path) can't be read"))
+    }
+
+    @Test func prefetchingIntoNoCacheIsAFailure() async throws {
+        try self.fixture.folder.write([1], to: "file")
+        let run = try await self.fixture.run("prefetch", "-", "--cache-dir", "file/cache", input: self.url(1))
+        #expect(run.code == 1)
+        #expect(run.output.hasPrefix("0 of 1 "))
+    }
+
+    @Test func theCacheIsCountedTidiedAndEmptied() async throws {
+        _ = try await self.fixture.run("load", self.url(1), self.url(2))
+        let stats = try await self.fixture.run("cache", "stats", "--json").object()
+        #expect(Set(stats.keys) == ["directory", "entries", "bytes", "sizeLimit"])
+        #expect(stats["entries"] == 2)
+        #expect(stats["bytes"]?.number ?? 0 >= Double(2 * self.picture.count))
+        let directory = try #require(stats["directory"]?.string)
+        #expect(directory == self.fixture.folder.path(of: "cache/tintype"))
+        #expect(try await self.fixture.run("cache", "stats").output.hasPrefix("\(directory): 2 entries, "))
+
+        let pruned = try await self.fixture.run("cache", "prune", "--json").object()
+        #expect(pruned["removed"] == 0 && pruned["entries"] == 2)
+        try self.damageOneEntry(in: directory)
+        #expect(try await self.fixture.run("cache", "prune").output.hasPrefix("removed 1 entry and 0 leftovers, "))
+
+        let cleared = try await self.fixture.run("cache", "clear", "--json").object()
+        #expect(cleared["entries"] == 1)
+        #expect(try await self.fixture.run("cache", "stats", "--json").object()["entries"] == 0)
+        #expect(try await self.fixture.run("cache", "clear").output == "removed 0 entries, 0 B\n")
+    }
+
+    @Test func clearingLeavesForeignFilesAlone() async throws {
+        try self.fixture.folder.write([1, 2, 3], to: "mine/precious.txt")
+        for action in ["prune", "clear"] {
+            #expect(try await self.fixture.run("cache", action, "--cache-dir", "mine").code == 0)
+        }
+        #expect(try self.fixture.data("mine/precious.txt") == Data([1, 2, 3]))
+    }
+
+    @Test func aFileIsNoCache() async throws {
+        try self.fixture.folder.write([1], to: "file")
+        let run = try await self.fixture.run("cache", "clear", "--cache-dir", "file")
+        #expect(run.code == 1)
+        #expect(run.errorLines.count == 1)
+    }
+
+    private func damageOneEntry(in directory: String) throws {
+        let names = try FileManager.default.subpathsOfDirectory(atPath: directory).sorted()
+        for name in names {
+            let url = URL(filePath: "\(directory)/\(name)")
+            guard var bytes = try? Data(contentsOf: url), bytes.count >= self.picture.count else { continue }
+            bytes[0] ^= 1
+            return try bytes.write(to: url)
+        }
+        Issue.record("there is no entry")
+    }
+}

@@ -1,0 +1,129 @@
+import FoundationEssentials
+import Glibc
+import TestSupport
+import TintypeConcurrency
+
+/// A `tintype` that runs.
+final class CommandProcess: Sendable {
+    /// The built command: it lies beside the program that the tests are.
+    static let path: String = {
+        let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        return URL(filePath: tests).deletingLastPathComponent().appending(path: "tintype").path
+    }()
+
+    let id: pid_t
+    private let state = Locked(State())
+
+    private struct State {
+        var code: CInt?
+        var waiters: [CheckedContinuation<CInt, Never>] = []
+    }
+
+    /// Starts it with files or a terminal as its three standard streams.
+    ///
+    /// Where the files are a terminal, the process controls it.
+    init(
+        _ arguments: [String],
+        in folder: TemporaryDirectory,
+        files: [String],
+        isTerminal: Bool = false
+    ) throws {
+        try FileManager.default.createDirectory(
+            atPath: folder.path(of: "streams"),
+            withIntermediateDirectories: true
+        )
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        for (index, file) in files.enumerated() {
+            let mode = isTerminal ? O_RDWR : index == 0 ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC
+            posix_spawn_file_actions_addopen(&actions, CInt(index), file, mode, 0o644)
+        }
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // Threads of the cooperative pool block signals, and a program inherits that.
+        var noSignals = sigset_t()
+        sigemptyset(&noSignals)
+        posix_spawnattr_setsigmask(&attributes, &noSignals)
+        // POSIX_SPAWN_SETSID: the terminal that a new session opens becomes its own.
+        let newSession: CInt = 0x80
+        posix_spawnattr_setflags(&attributes, Int16(CInt(POSIX_SPAWN_SETSIGMASK) | (isTerminal ? newSession : 0)))
+        let environment = [
+            "HOME=\(folder.path)", "XDG_CACHE_HOME=\(folder.path)/cache", "PATH=/usr/bin:/bin", "TERM=xterm",
+        ]
+        var id = pid_t()
+        // The shell only changes the folder, and becomes the command.
+        let shell = ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, folder.path, Self.path]
+        let code = Self.withCStrings(shell + arguments) { arguments in
+            Self.withCStrings(environment) { posix_spawn(&id, shell[0], &actions, &attributes, arguments, $0) }
+        }
+        guard code == 0 else { throw CommandProcessError(description: "\(Self.path) did not start: errno \(code)") }
+        self.id = id
+        POSIXThread(name: "wait") { [self] in self.reap() }.detach()
+    }
+
+    deinit {
+        // A test that failed before the end must leave nothing running.
+        if self.state.withLock({ $0.code }) == nil { kill(self.id, SIGKILL) }
+    }
+
+    /// Returns the exit code once it has ended; minus the signal where one ended it.
+    ///
+    /// A test that is out of time ends the process.
+    func wait() async -> CInt {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let code = self.state.withLock { state -> CInt? in
+                    if state.code == nil { state.waiters.append(continuation) }
+                    return state.code
+                }
+                if let code { continuation.resume(returning: code) }
+            }
+        } onCancel: {
+            kill(self.id, SIGKILL)
+        }
+    }
+
+    /// Whether it is far enough to take signals; before, they would just end it.
+    var takesSignals: Bool {
+        let status = (try? Data(contentsOf: URL(filePath: "/proc/\(self.id)/status"))) ?? Data()
+        // The signals that are caught or ignored: SIGPIPE is, from then on.
+        let line = String(decoding: status, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("SigIgn:") }
+        let mask = line.flatMap { UInt64($0.split(separator: "\t").last ?? "", radix: 16) } ?? 0
+        return mask & (1 << UInt64(SIGPIPE - 1)) != 0
+    }
+
+    func signal(_ number: CInt) {
+        kill(self.id, number)
+    }
+
+    private func reap() {
+        var status: CInt = 0
+        while waitpid(self.id, &status, 0) < 0, errno == EINTR {}
+        let signal = status & 0x7F
+        let code = signal == 0 ? (status >> 8) & 0xFF : -signal
+        let waiters = self.state.withLock { state in
+            state.code = code
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume(returning: code) }
+    }
+
+    private static func withCStrings<Result>(
+        _ strings: [String],
+        _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
+    ) -> Result {
+        let pointers = strings.map { strdup($0) } + [nil]
+        defer { for pointer in pointers { free(pointer) } }
+        return pointers.withUnsafeBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { preconditionFailure("an array that ends with nil is empty") }
+            return body(base)
+        }
+    }
+}
+
+struct CommandProcessError: Error, CustomStringConvertible {
+    let description: String
+}

@@ -1,0 +1,117 @@
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+/// What a finished `tintype` has left behind.
+struct CommandRun: CustomTestStringConvertible {
+    /// The exit code; minus the signal where one ended it.
+    let code: CInt
+    let output: String
+    let errors: String
+
+    var testDescription: String { "exit \(self.code), output: \(self.output), errors: \(self.errors)" }
+
+    /// The lines of standard output.
+    var lines: [String] { self.output.split(separator: "\n").map(String.init) }
+    /// The lines of standard error.
+    var errorLines: [String] { self.errors.split(separator: "\n").map(String.init) }
+
+    /// Standard output as JSON, one object a line.
+    func objects() throws -> [[String: JSONValue]] {
+        try self.lines.map { try JSONDecoder().decode([String: JSONValue].self, from: Data($0.utf8)) }
+    }
+
+    /// Standard output as a single JSON object.
+    func object() throws -> [String: JSONValue] {
+        let objects = try self.objects()
+        try #require(objects.count == 1)
+        return objects[0]
+    }
+}
+
+/// The built command in a folder of its own, which is also its home and holds its cache.
+struct CommandFixture {
+    let folder: TemporaryDirectory
+
+    init() throws {
+        self.folder = try TemporaryDirectory(prefix: "tintype-command")
+    }
+
+    /// Runs `tintype` to its end.
+    func run(_ arguments: String..., input: String? = nil) async throws -> CommandRun {
+        try await self.run(arguments, input: input)
+    }
+
+    /// Runs `tintype` to its end; `outputPath` is where its standard output goes instead of here.
+    func run(_ arguments: [String], input: String? = nil, outputPath: String? = nil) async throws -> CommandRun {
+        let inputPath = try input.map { try self.folder.write($0.utf8, to: self.name("input")) } ?? "/dev/null"
+        let output = outputPath ?? self.folder.path(of: self.name("output"))
+        let errors = self.folder.path(of: self.name("errors"))
+        let process = try CommandProcess(arguments, in: self.folder, files: [inputPath, output, errors])
+        let code = await process.wait()
+        return CommandRun(
+            code: code,
+            output: outputPath == nil ? try self.text(output) : "",
+            errors: try self.text(errors)
+        )
+    }
+
+    /// What `tintype info` says of a file.
+    func info(_ path: String) async throws -> [String: JSONValue] {
+        let run = try await self.run("info", "--json", path)
+        try #require(run.code == 0, "\(run.testDescription)")
+        return try run.object()
+    }
+
+    /// The names in a folder, sorted.
+    func names(in folder: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: self.folder.path(of: folder)).sorted()
+    }
+
+    func data(_ name: String) throws -> Data {
+        try Data(contentsOf: self.folder.url(of: name))
+    }
+
+    private func name(_ stream: String) -> String { "streams/\(stream)-\(UInt64.random(in: 0...UInt64.max))" }
+
+    private func text(_ path: String) throws -> String {
+        String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
+    }
+}
+
+/// A value of JSON.
+enum JSONValue: Decodable, Equatable, ExpressibleByIntegerLiteral, ExpressibleByStringLiteral {
+    case null
+    case bool(Bool)
+    case number(Double)
+    case string(String)
+    case array([JSONValue])
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .number(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else {
+            self = .array(try container.decode([JSONValue].self))
+        }
+    }
+
+    init(integerLiteral value: Int) { self = .number(Double(value)) }
+
+    init(stringLiteral value: String) { self = .string(value) }
+
+    var number: Double? {
+        if case .number(let value) = self { value } else { nil }
+    }
+
+    var string: String? {
+        if case .string(let value) = self { value } else { nil }
+    }
+}

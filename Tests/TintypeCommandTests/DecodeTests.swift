@@ -1,0 +1,79 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeImage
+
+/// `tintype decode`.
+@Suite(.timeLimit(.minutes(1))) struct DecodeTests {
+    let fixture: CommandFixture
+
+    init() throws {
+        self.fixture = try CommandFixture()
+    }
+
+    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8])
+    func rawIsRowsOfStraightRGBA(_ format: PixelFormat) async throws {
+        let pixels = try PixelBuffer.noise(format, width: 7, height: 5)
+        try self.fixture.folder.write(Pictures.png(format, width: 7, height: 5), to: "a.png")
+        let run = try await self.fixture.run("decode", "a.png", "--raw", "a.rgba")
+        #expect(run.code == 0)
+        #expect(run.output == "7x5\n" && run.errors.isEmpty)
+        var expected: [UInt8] = []
+        for row in 0..<5 {
+            for column in 0..<7 {
+                for channel in 0..<3 {
+                    expected.append(UInt8(pixels.sample(column, row, format == .gray8 ? 0 : channel)))
+                }
+                expected.append(format == .rgba8 ? UInt8(pixels.sample(column, row, 3)) : 255)
+            }
+        }
+        #expect(try Array(self.fixture.data("a.rgba")) == expected)
+    }
+
+    @Test func orientationIsAppliedUnlessIgnored() async throws {
+        try self.fixture.folder.write(Pictures.jpeg(orientation: 8), to: "a.jpg")
+        #expect(try await self.fixture.run("decode", "a.jpg", "--raw", "up").output == "8x16\n")
+        let stored = try await self.fixture.run("decode", "a.jpg", "--raw", "stored", "--ignore-orientation")
+        #expect(stored.output == "16x8\n")
+        let (up, raw) = (try Array(self.fixture.data("up")), try Array(self.fixture.data("stored")))
+        #expect(up.count == 16 * 8 * 4)
+        // A turn to the left by a quarter: the last column becomes the first row.
+        let ends = (1...8).map { $0 * 16 * 4 }
+        let column = ends.flatMap { end in raw[(end - 4)..<end] }
+        #expect(Array(up[..<32]) == column)
+    }
+
+    @Test func framesOfAnAnimationAreChosen() async throws {
+        try self.fixture.folder.write(Pictures.animation(durations: [50, 50], loopCount: 0), to: "a.webp")
+        let run = try await self.fixture.run("decode", "a.webp", "--raw", "a.rgba", "--frame", "1")
+        #expect(run.output == "8x6\n")
+        #expect(try self.fixture.data("a.rgba").count == 8 * 6 * 4)
+        let beyond = try await self.fixture.run("decode", "a.webp", "--raw", "b.rgba", "--frame", "2")
+        #expect(beyond.code == 1)
+        #expect(beyond.errorLines.count == 1)
+        #expect(!FileManager.default.fileExists(atPath: self.fixture.folder.path(of: "b.rgba")))
+    }
+
+    @Test func aFileWithoutItsEndNeedsLeave() async throws {
+        let picture = try Pictures.jpeg(width: 64, height: 64)
+        try self.fixture.folder.write(picture.prefix(picture.count * 3 / 4), to: "a.jpg")
+        let strict = try await self.fixture.run("decode", "a.jpg", "--raw", "a.rgba")
+        #expect(strict.code == 1)
+        #expect(strict.output.isEmpty && strict.errorLines.count == 1)
+        #expect(!FileManager.default.fileExists(atPath: self.fixture.folder.path(of: "a.rgba")))
+        let lenient = try await self.fixture.run("decode", "a.jpg", "--raw", "a.rgba", "--allow-truncated")
+        #expect(lenient.code == 0)
+        #expect(lenient.output == "64x64\n")
+        #expect(try self.fixture.data("a.rgba").count == 64 * 64 * 4)
+    }
+
+    @Test func failuresAreOneLine() async throws {
+        try self.fixture.folder.write(Pictures.png(), to: "a.png")
+        for arguments in [["missing.png", "--raw", "x"], [".", "--raw", "x"], ["a.png", "--raw", "a.png/x"]] {
+            let run = try await self.fixture.run(["decode"] + arguments)
+            #expect(run.code == 1)
+            #expect(run.output.isEmpty && run.errorLines.count == 1)
+            #expect(run.errors.hasPrefix("tintype: \(arguments[0]): "))
+        }
+    }
+}

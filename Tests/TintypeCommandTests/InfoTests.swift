@@ -1,0 +1,90 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeImage
+
+/// `tintype info`.
+@Suite(.timeLimit(.minutes(1))) struct InfoTests {
+    let fixture: CommandFixture
+
+    init() throws {
+        self.fixture = try CommandFixture()
+    }
+
+    @Test func everyObjectHasTheFieldsOfTheContract() async throws {
+        try self.fixture.folder.write(Pictures.jpeg(), to: "a.jpg")
+        let info = try await self.fixture.info("a.jpg")
+        let fields: Set = [
+            "path", "format", "width", "height", "pixelWidth", "pixelHeight", "orientation", "frames", "loopCount",
+            "durations", "hasAlpha", "bitDepth", "colorProfile",
+        ]
+        #expect(Set(info.keys) == fields)
+        #expect(info["path"] == "a.jpg" && info["format"] == "jpeg")
+        #expect(info["width"] == 16 && info["height"] == 8)
+        #expect(info["orientation"] == 1 && info["bitDepth"] == 8)
+        #expect(info["frames"] == 1 && info["loopCount"] == 1 && info["durations"] == .array([]))
+        #expect(info["hasAlpha"] == .bool(false))
+        #expect(info["colorProfile"] == .null)
+    }
+
+    @Test func alphaIsSeen() async throws {
+        try self.fixture.folder.write(Pictures.png(.rgba8), to: "a.png")
+        let info = try await self.fixture.info("a.png")
+        #expect(info["format"] == "png" && info["hasAlpha"] == .bool(true))
+    }
+
+    @Test func stillWebPIsRead() async throws {
+        let info = try await self.fixture.info(Fixtures.url("flower.webp").path)
+        #expect(info["format"] == "webp" && info["width"] == 1134 && info["height"] == 756)
+    }
+
+    @Test func framesOfAnAnimationAreListed() async throws {
+        try self.fixture.folder.write(Pictures.animation(durations: [40, 10, 200], loopCount: 3), to: "a.webp")
+        let info = try await self.fixture.info("a.webp")
+        #expect(info["frames"] == 3 && info["loopCount"] == 3)
+        #expect(info["durations"] == .array([40, 100, 200]))
+        #expect(info["width"] == 8 && info["height"] == 6)
+    }
+
+    @Test func sizesAreUprightAndStored() async throws {
+        try self.fixture.folder.write(Pictures.jpeg(orientation: 6), to: "a.jpg")
+        let info = try await self.fixture.info("a.jpg")
+        #expect(info["width"] == 8 && info["height"] == 16)
+        #expect(info["pixelWidth"] == 16 && info["pixelHeight"] == 8)
+        #expect(info["orientation"] == 6)
+    }
+
+    @Test func aProfileIsNamed() async throws {
+        try self.fixture.folder.write(Pictures.jpeg(profile: Pictures.profile(named: "Cinema 1")), to: "a.jpg")
+        #expect(try await self.fixture.info("a.jpg")["colorProfile"] == "Cinema 1")
+        #expect(try await self.fixture.run("info", "a.jpg").output.contains("Cinema 1"))
+    }
+
+    @Test func errorsAreObjectsBesideTheOthers() async throws {
+        try self.fixture.folder.write(Pictures.png(), to: "a.png")
+        try self.fixture.folder.write(Array("no picture".utf8), to: "b.png")
+        let run = try await self.fixture.run("info", "--json", "missing.png", "b.png", "a.png")
+        #expect(run.code == 1)
+        let objects = try run.objects()
+        try #require(objects.count == 3)
+        #expect(Set(objects[0].keys) == ["path", "error", "code"])
+        #expect(objects.map { $0["code"] } == ["fileNotFound", "notAnImage", nil])
+        #expect(objects.map { $0["path"] } == ["missing.png", "b.png", "a.png"])
+        #expect(run.errorLines.count == 2)
+    }
+
+    @Test func urlsAreReadAndNothingIsCached() async throws {
+        let origin = try FaultyOrigin(["/a.png": .body(Array(try Pictures.png()))])
+        #expect(try await self.fixture.info(origin.url("/a.png").absoluteString)["format"] == "png")
+        #expect(try await self.fixture.run("cache", "stats", "--json").object()["entries"] == 0)
+    }
+
+    @Test func namesMayHoldAnything() async throws {
+        try self.fixture.folder.write(Pictures.png(), to: "with space, 100% é日本 #1?.png")
+        #expect(try await self.fixture.info("with space, 100% é日本 #1?.png")["format"] == "png")
+        let run = try await self.fixture.run("info", "red\u{1B}[31m\nname.png")
+        #expect(run.code == 1)
+        #expect(run.errorLines.count == 1)
+        #expect(!run.errors.contains("\u{1B}"))
+    }
+}

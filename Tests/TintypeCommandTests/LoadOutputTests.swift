@@ -1,0 +1,99 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// `tintype load -o`: what is written, and where.
+@Suite(.timeLimit(.minutes(1))) struct LoadOutputTests {
+    let fixture: CommandFixture
+    let picture: Data
+
+    init() throws {
+        self.fixture = try CommandFixture()
+        self.picture = try Pictures.jpeg(width: 64, height: 32)
+        try self.fixture.folder.write(self.picture, to: "wide.jpg")
+    }
+
+    @Test func bytesStayAsTheyAreWhenNothingIsAsked() async throws {
+        let origin = try FaultyOrigin(["/a%20b.jpg": .body(Array(self.picture))])
+        let url = origin.url("/a%20b.jpg").absoluteString
+        #expect(try await self.fixture.run("load", url, "-o", "out/").code == 0)
+        #expect(try self.fixture.data("out/a b.jpg") == self.picture)
+        // From disk, to a file, in a folder that is not there yet.
+        #expect(try await self.fixture.run("load", url, "-o", "new/folder/b.jpeg").code == 0)
+        #expect(try self.fixture.data("new/folder/b.jpeg") == self.picture)
+    }
+
+    @Test func aFolderThatExistsNeedsNoSlash() async throws {
+        try self.fixture.folder.write([], to: "out/other")
+        #expect(try await self.fixture.run("load", "wide.jpg", "-o", "out").code == 0)
+        #expect(try self.fixture.names(in: "out") == ["other", "wide.jpg"])
+    }
+
+    @Test(arguments: [("jpeg", "jpg"), ("png", "png"), ("webp", "webp")])
+    func theFormatCanBeChosen(_ format: String, _ fileExtension: String) async throws {
+        #expect(try await self.fixture.run("load", "wide.jpg", "-o", "out/", "--format", format).code == 0)
+        #expect(try await self.fixture.info("out/wide.\(fileExtension)")["format"]?.string == format)
+        // The name of a file says it as well.
+        #expect(try await self.fixture.run("load", "wide.jpg", "-o", "named.\(fileExtension)").code == 0)
+        #expect(try await self.fixture.info("named.\(fileExtension)")["format"]?.string == format)
+    }
+
+    @Test func qualityChangesTheSize() async throws {
+        for quality in ["20", "95"] {
+            let run = try await self.fixture.run("load", "wide.jpg", "-o", "\(quality).jpg", "--quality", quality)
+            #expect(run.code == 0)
+        }
+        #expect(try self.fixture.data("20.jpg").count < self.fixture.data("95.jpg").count)
+    }
+
+    @Test(arguments: [
+        ("fit", "16x16", 16, 8), ("fill", "16x16", 16, 16), ("stretch", "16x16", 16, 16), ("fit", "500x500", 64, 32),
+    ])
+    func resizeMeetsTheBox(_ mode: String, _ box: String, _ width: Int, _ height: Int) async throws {
+        let run = try await self.fixture.run(
+            ["load", "--json", "wide.jpg", "-o", "small.png", "--resize", box, "--mode", mode]
+        )
+        #expect(run.code == 0)
+        #expect(try run.object()["width"]?.number == Double(width))
+        let info = try await self.fixture.info("small.png")
+        #expect(info["width"]?.number == Double(width) && info["height"]?.number == Double(height))
+    }
+
+    @Test func anOrientedPictureIsWrittenUpright() async throws {
+        try self.fixture.folder.write(Pictures.jpeg(width: 64, height: 32, orientation: 6), to: "turned.jpg")
+        #expect(try await self.fixture.run("load", "turned.jpg", "-o", "upright.png").code == 0)
+        let info = try await self.fixture.info("upright.png")
+        #expect(info["pixelWidth"] == 32 && info["pixelHeight"] == 64 && info["orientation"] == 1)
+    }
+
+    @Test func noTwoInputsShareAFile() async throws {
+        try self.fixture.folder.write(Pictures.jpeg(width: 8, height: 8), to: "more/wide.jpg")
+        let run = try await self.fixture.run("load", "wide.jpg", "more/wide.jpg", "-o", "out/")
+        #expect(run.code == 0)
+        #expect(try self.fixture.names(in: "out") == ["wide-2.jpg", "wide.jpg"])
+        #expect(try self.fixture.data("out/wide.jpg") == self.picture)
+    }
+
+    @Test func anInputIsNotOverwrittenByItsFolder() async throws {
+        let run = try await self.fixture.run("load", "wide.jpg", "-o", ".", "--resize", "8x8")
+        #expect(run.code == 1)
+        #expect(run.errors.contains("name another folder"))
+        #expect(try self.fixture.data("wide.jpg") == self.picture)
+    }
+
+    @Test(arguments: ["file/under.jpg", "/proc/none/a.jpg", "/dev/full"])
+    func aFileThatCanNotBeWrittenIsAnError(_ path: String) async throws {
+        try self.fixture.folder.write([1], to: "file")
+        let run = try await self.fixture.run("load", "--json", "wide.jpg", "-o", path)
+        #expect(run.code == 1)
+        #expect(try run.object()["code"] == "outputFailed")
+        #expect(run.errorLines.count == 1)
+        #expect(run.errors.contains("\(path) can't be written"))
+    }
+
+    @Test func aFormatWithoutACoderIsAnError() async throws {
+        let run = try await self.fixture.run("load", "--json", "wide.jpg", "-o", "wide.bmp")
+        #expect(run.code == 1)
+        #expect(try run.object()["code"] == "unsupportedFormat")
+    }
+}

@@ -1,0 +1,142 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// `tintype load`: where pictures come from and how they are reported.
+@Suite(.timeLimit(.minutes(1))) struct LoadTests {
+    let fixture: CommandFixture
+    let picture: Data
+
+    init() throws {
+        self.fixture = try CommandFixture()
+        self.picture = try Pictures.png()
+    }
+
+    @Test func aPictureComesFromTheNetworkAndThenFromDisk() async throws {
+        let origin = try NginxOrigin(files: ["a.png": self.picture])
+        let url = origin.url("/a.png").absoluteString
+        var sources: [JSONValue?] = []
+        for options in [[], [], ["--cache-only"], ["--refresh"], []] {
+            let run = try await self.fixture.run(["load", "--json", url] + options)
+            #expect(run.code == 0, "\(run.testDescription)")
+            sources.append(try run.object()["source"])
+        }
+        #expect(sources == ["network", "disk", "disk", "network", "disk"])
+        #expect(try origin.requestCount(for: "/a.png") == 2)
+    }
+
+    @Test func cacheOnlyNeverAsksTheOrigin() async throws {
+        let origin = try FaultyOrigin(["/a.png": .body(Array(self.picture))])
+        let run = try await self.fixture.run("load", "--json", "--cache-only", origin.url("/a.png").absoluteString)
+        #expect(run.code == 1)
+        #expect(try run.object()["code"] == "notInCache")
+        #expect(origin.connectionCount == 0)
+    }
+
+    @Test func theCacheFolderCanBeChosen() async throws {
+        let origin = try FaultyOrigin(["/a.png": .body(Array(self.picture))])
+        let arguments = ["load", "--json", origin.url("/a.png").absoluteString, "--cache-dir", "here"]
+        #expect(try await self.fixture.run(arguments).object()["source"] == "network")
+        #expect(try await self.fixture.run(arguments).object()["source"] == "disk")
+        #expect(try await self.fixture.run("cache", "stats", "--json", "--cache-dir", "here").object()["entries"] == 1)
+        #expect(try await self.fixture.run("cache", "stats", "--json").object()["entries"] == 0)
+    }
+
+    @Test func everyObjectHasTheFieldsOfTheContract() async throws {
+        let origin = try FaultyOrigin(["/a.png": .body(Array(self.picture))])
+        try self.fixture.folder.write(self.picture, to: "b.png")
+        let good = origin.url("/a.png").absoluteString
+        let bad = origin.url("/missing").absoluteString
+        let run = try await self.fixture.run("load", "--json", good, bad, "b.png")
+        #expect(run.code == 1)
+        let objects = try run.objects()
+        try #require(objects.count == 3)
+        #expect(
+            Set(objects[0].keys) == ["url", "source", "format", "width", "height", "bytes", "milliseconds"]
+        )
+        #expect(objects[0]["url"]?.string == good)
+        #expect(objects[0]["format"] == "png")
+        #expect(objects[0]["width"] == 8 && objects[0]["height"] == 6)
+        #expect(objects[0]["bytes"]?.number == Double(self.picture.count))
+        #expect(objects[0]["milliseconds"]?.number ?? 0 > 0)
+        #expect(Set(objects[1].keys) == ["url", "error", "code"])
+        #expect(objects[1]["url"]?.string == bad)
+        #expect(objects[1]["code"] == "badStatus")
+        #expect(objects[2]["source"] == "file")
+        #expect(objects[2]["url"] == "b.png")
+    }
+
+    @Test func goodInputsAreWrittenBesideBadOnes() async throws {
+        try self.fixture.folder.write(self.picture, to: "one.png")
+        try self.fixture.folder.write(Array("<html>".utf8), to: "page.png")
+        try self.fixture.folder.write(self.picture.dropLast(20), to: "short.png")
+        let run = try await self.fixture.run("load", "one.png", "missing.png", "page.png", "short.png", "-o", "out/")
+        #expect(run.code == 1)
+        #expect(try self.fixture.names(in: "out") == ["one.png"])
+        #expect(run.lines.count == 1)
+        #expect(run.errorLines.count == 3)
+        for (line, name) in zip(run.errorLines, ["missing.png", "page.png", "short.png"]) {
+            #expect(line.hasPrefix("tintype: \(name): "))
+        }
+    }
+
+    @Test func errorsHaveStableCodes() async throws {
+        let origin = try FaultyOrigin([
+            "/html": .body(Array("<!DOCTYPE html><html></html>".utf8)), "/empty": .empty, "/reset": .reset,
+            "/short": .lying(declaredLength: 100, body: [1, 2, 3]), "/garbage": .garbage,
+            "/loop": .redirect(to: "/loop"),
+        ])
+        let paths = ["/html", "/empty", "/short", "/loop"]
+        let run = try await self.fixture.run(["load", "--json"] + paths.map { origin.url($0).absoluteString })
+        #expect(run.code == 1)
+        #expect(
+            try run.objects().map { $0["code"] } == ["notAnImage", "emptyBody", "bodyCutShort", "tooManyRedirects"]
+        )
+        #expect(try await self.fixture.run("load", "--json", "ftp://x/y").object()["code"] == "unsupportedScheme")
+    }
+
+    @Test func resultsComeInTheOrderOfTheInputs() async throws {
+        let door = Latch()
+        let body = Array(self.picture)
+        let origin = try FaultyOrigin([
+            "/1": .held(by: door, body: body), "/2": .body(body), "/3": .body(body), "/4": .body(body),
+            "/5": .body(body), "/6": .body(body),
+        ])
+        let urls = (1...6).map { origin.url("/\($0)").absoluteString }
+        async let run = self.fixture.run(["load", "--json"] + urls)
+        // A slow first one holds up the report, but not the other loads.
+        for number in 1...6 { await origin.waitForRequests(for: "/\(number)") }
+        door.open()
+        #expect(try await run.objects().map { $0["url"]?.string } == urls)
+    }
+
+    @Test func aFolderThatCanNotHoldACacheIsAWarningOnce() async throws {
+        let origin = try FaultyOrigin(["/1": .body(Array(self.picture)), "/2": .body(Array(self.picture))])
+        try self.fixture.folder.write([1], to: "file")
+        let run = try await self.fixture.run(
+            "load",
+            "--json",
+            origin.url("/1").absoluteString,
+            origin.url("/2").absoluteString,
+            "--cache-dir",
+            "file/cache"
+        )
+        #expect(run.code == 0)
+        #expect(try run.objects().count == 2)
+        #expect(run.errorLines.count == 1)
+        #expect(run.errors.hasPrefix("tintype: warning: "))
+    }
+
+    @Test(.enabled(if: SmallDisk.isPossible)) func aFullCacheIsAWarning() async throws {
+        let disk = try SmallDisk(byteCount: 64 << 10, at: self.fixture.folder.path(of: "small"))
+        defer { disk.unmount() }
+        let origin = try FaultyOrigin(["/large": .body(Array(try Fixtures.data("flower.webp")))])
+        let run = try await self.fixture.run(
+            ["load", "--json", origin.url("/large").absoluteString, "--cache-dir", "small/cache"]
+        )
+        #expect(run.code == 0)
+        #expect(try run.object()["source"] == "network")
+        #expect(run.errorLines.count == 1)
+        #expect(run.errors.hasPrefix("tintype: warning: "))
+    }
+}

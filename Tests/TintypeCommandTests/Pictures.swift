@@ -1,0 +1,84 @@
+import FoundationEssentials
+import TestSupport
+import Tintype
+
+/// Small pictures of all kinds, made when they are needed.
+enum Pictures {
+    /// A PNG of 8 by 6 pixels by default.
+    static func png(_ format: PixelFormat = .rgb8, width: Int = 8, height: Int = 6, seed: UInt64 = 1) throws -> Data {
+        let pixels = try PixelBuffer.noise(format, width: width, height: height, seed: seed)
+        return try PNGCoder().encode(Image(pixels: pixels), as: .png, options: EncodeOptions())
+    }
+
+    /// A JPEG, with an EXIF orientation or an ICC profile if asked for.
+    static func jpeg(
+        width: Int = 16,
+        height: Int = 8,
+        orientation: UInt8? = nil,
+        profile: Data? = nil
+    ) throws -> Data {
+        let pixels = try PixelBuffer.smooth(.rgb8, width: width, height: height)
+        var data = try JPEGCoder().encode(Image(pixels: pixels), as: .jpeg, options: EncodeOptions())
+        let start = data.startIndex + 2
+        if let profile {
+            let body = Data("ICC_PROFILE\0".utf8) + [1, 1] + profile
+            data.insert(contentsOf: [0xFF, 0xE2] + self.big16(body.count + 2) + body, at: start)
+        }
+        if let orientation {
+            // A TIFF directory with one entry: 0x0112, SHORT, 1 value.
+            let tiff: [UInt8] = [
+                0x4D, 0x4D, 0, 42, 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0, 0, 0, 0, 0,
+            ]
+            let body = Array("Exif\0\0".utf8) + tiff
+            data.insert(contentsOf: [0xFF, 0xE1] + self.big16(body.count + 2) + body, at: start)
+        }
+        return data
+    }
+
+    /// An animated WebP of 8 by 6 pixels; durations in milliseconds.
+    ///
+    /// Source: RFC 9649, section 2.7.
+    static func animation(durations: [Int], loopCount: Int) throws -> Data {
+        let pixels = try PixelBuffer.smooth(.rgb8, width: 8, height: 6)
+        let still = try WebPCoder().encode(Image(pixels: pixels), as: .webp, options: EncodeOptions())
+        // The still's only chunk becomes the picture of every frame.
+        let picture = Array(still.dropFirst(12))
+        let header: [UInt8] = [0x02, 0, 0, 0] + self.little24(7) + self.little24(5)
+        var chunks = self.chunk("VP8X", header)
+        chunks += self.chunk("ANIM", [0, 0, 0, 0, UInt8(loopCount), 0])
+        for duration in durations {
+            let frame: [UInt8] = [0, 0, 0, 0, 0, 0] + self.little24(7) + self.little24(5) + self.little24(duration)
+            chunks += self.chunk("ANMF", frame + [0] + picture)
+        }
+        let size = chunks.count + 4
+        return Data("RIFF".utf8) + self.little24(size) + [0] + Array("WEBP".utf8) + chunks
+    }
+
+    /// An ICC profile that holds nothing but its name.
+    ///
+    /// Source: ICC.1:2001-04, sections 6.1 and 6.5.17.
+    static func profile(named name: String) -> Data {
+        let text = Array(name.utf8) + [0]
+        let padding = [UInt8](repeating: 0, count: 78)
+        let tag = Array("desc".utf8) + [0, 0, 0, 0, 0, 0] + self.big16(text.count) + text + padding
+        var profile = Array(repeating: UInt8(0), count: 128)
+        profile.replaceSubrange(2..<4, with: self.big16(144 + tag.count))
+        profile.replaceSubrange(8..<12, with: [2, 0x40, 0, 0])
+        profile.replaceSubrange(12..<24, with: Array("mntrRGB XYZ ".utf8))
+        profile.replaceSubrange(36..<40, with: Array("acsp".utf8))
+        profile += [0, 0, 0, 1] + Array("desc".utf8) + [0, 0, 0, 144, 0, 0] + self.big16(tag.count)
+        return Data(profile + tag)
+    }
+
+    private static func chunk(_ name: String, _ body: [UInt8]) -> [UInt8] {
+        Array(name.utf8) + self.little24(body.count) + [0] + body + (body.count % 2 == 0 ? [] : [0])
+    }
+
+    private static func big16(_ value: Int) -> [UInt8] {
+        [UInt8(value >> 8), UInt8(value & 0xFF)]
+    }
+
+    private static func little24(_ value: Int) -> [UInt8] {
+        [UInt8(value & 0xFF), UInt8(value >> 8 & 0xFF), UInt8(value >> 16)]
+    }
+}

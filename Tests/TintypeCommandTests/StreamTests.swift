@@ -1,0 +1,62 @@
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+/// What the command does with its output streams when nobody, or no terminal, is at their ends.
+@Suite(.timeLimit(.minutes(1))) struct StreamTests {
+    let fixture: CommandFixture
+
+    init() throws {
+        self.fixture = try CommandFixture()
+        try self.fixture.folder.write(Pictures.png(), to: "a.png")
+    }
+
+    @Test func offATerminalThereAreNoControlCodes() async throws {
+        let body = Array(try Fixtures.data("flower.webp"))
+        let origin = try FaultyOrigin(["/slow": .drip(body, size: 30_000, pauseMilliseconds: 30)])
+        let run = try await self.fixture.run("load", origin.url("/slow").absoluteString, "missing.png", "a.png")
+        #expect(run.code == 1)
+        for text in [run.output, run.errors] {
+            #expect(!text.isEmpty)
+            #expect(text.utf8.allSatisfy { $0 == 0x0A || $0 >= 0x20 })
+        }
+        #expect(run.lines.count == 2 && run.errorLines.count == 1)
+    }
+
+    @Test(arguments: [["--help"], ["load", "--json", "a.png"], ["info", "a.png"], ["cache", "stats"]])
+    func aFullStandardOutputIsAnError(_ arguments: [String]) async throws {
+        let run = try await self.fixture.run(arguments, outputPath: "/dev/full")
+        #expect(run.code == 1)
+        #expect(run.errors == "tintype: Standard output can't be written (No space left on device).\n")
+    }
+
+    @Test func aReaderThatHasEnoughIsNoError() async throws {
+        // A pipe whose reader has gone, as after `| head -1`.
+        let path = self.fixture.folder.path(of: "pipe")
+        try #require(mkfifo(path, 0o600) == 0)
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        let process = try CommandProcess(
+            ["prefetch", "-"],
+            in: self.fixture.folder,
+            files: ["/dev/null", path, self.fixture.folder.path(of: "errors")]
+        )
+        close(reader)
+        let code = await process.wait()
+        #expect(code == 1 || code == 0)
+        #expect(try self.fixture.data("errors").isEmpty)
+    }
+
+    @Test func pipesAndDevicesAreWrittenAndNotReplaced() async throws {
+        let path = self.fixture.folder.path(of: "pipe")
+        try #require(mkfifo(path, 0o600) == 0)
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        defer { close(reader) }
+        #expect(try await self.fixture.run("load", "a.png", "-o", "pipe").code == 0)
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = read(reader, &buffer, buffer.count)
+        #expect(Data(buffer[..<max(0, count)]) == (try self.fixture.data("a.png")))
+        var status = stat()
+        #expect(stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
+    }
+}

@@ -1,0 +1,79 @@
+import TestSupport
+import Testing
+
+/// What the command says when it is asked for help or called wrongly.
+@Suite(.timeLimit(.minutes(1))) struct UsageTests {
+    let fixture: CommandFixture
+
+    init() throws {
+        self.fixture = try CommandFixture()
+    }
+
+    @Test(arguments: ["load", "info", "decode", "cache", "prefetch"])
+    func everySubcommandPrintsHelp(_ name: String) async throws {
+        let run = try await self.fixture.run(name, "--help")
+        #expect(run.code == 0 && run.errors.isEmpty)
+        #expect(run.output.contains("Usage: tintype \(name) "))
+        #expect(try await self.fixture.run("help", name).output == run.output)
+        #expect(try await self.fixture.run(name, "something", "-h").output == run.output)
+        // It is read on terminals of 100 columns, most of the time.
+        #expect(run.lines.allSatisfy { $0.count <= 100 })
+    }
+
+    @Test func helpListsTheSubcommandsAndTheExitCodes() async throws {
+        let run = try await self.fixture.run("--help")
+        #expect(run.code == 0 && run.errors.isEmpty)
+        for word in ["load", "info", "decode", "cache", "prefetch", "130"] { #expect(run.output.contains(word)) }
+    }
+
+    @Test(arguments: [
+        ([], "subcommand is missing"),
+        (["paint"], "no subcommand paint"),
+        (["load"], "a URL or a path is missing"),
+        (["load", ""], "empty"),
+        (["load", "-"], "standard input"),
+        (["load", "a", "--colour"], "no option --colour"),
+        (["load", "a", "--json=1"], "--json takes no value"),
+        (["load", "a", "-o"], "-o needs a value"),
+        (["load", "a", "-o", ""], "-o needs a value"),
+        (["load", "a", "-o", "-"], "standard output"),
+        (["load", "a", "b", "-o", "c.jpg"], "-o must name a folder"),
+        (["load", "a", "--resize", "100"], "400x300"),
+        (["load", "a", "--resize", "100x"], "400x300"),
+        (["load", "a", "--resize", "0x100"], "400x300"),
+        (["load", "a", "--resize", "100x-1"], "400x300"),
+        (["load", "a", "--mode", "fit"], "--mode needs --resize"),
+        (["load", "a", "--resize", "1x1", "--mode", "crop"], "fit, fill, stretch"),
+        (["load", "a", "--quality", "0"], "1 to 100"),
+        (["load", "a", "--quality=101"], "1 to 100"),
+        (["load", "a", "--quality", "good"], "1 to 100"),
+        (["load", "a", "--format", "bmp"], "jpeg, png, webp, gif"),
+        (["load", "a", "--refresh", "--cache-only"], "contradict"),
+        (["info"], "a URL or a path is missing"),
+        (["info", "a", "--frame", "1"], "no option --frame"),
+        (["decode", "a"], "--raw FILE is missing"),
+        (["decode", "--raw", "b"], "exactly one path"),
+        (["decode", "a", "c", "--raw", "b"], "exactly one path"),
+        (["decode", "a", "--raw", "b", "--frame", "-1"], "--frame takes a number"),
+        (["decode", "http://127.0.0.1/a", "--raw", "b"], "decode reads files"),
+        (["cache"], "exactly one of"),
+        (["cache", "burn"], "stats, clear and prune"),
+        (["prefetch"], "exactly one file"),
+        (["prefetch", "a", "--concurrency", "0"], "1 to 64"),
+    ])
+    func wrongUsageIsOneLineThatSaysWhatIsWrong(_ arguments: [String], _ words: String) async throws {
+        let run = try await self.fixture.run(arguments)
+        #expect(run.code == 2)
+        #expect(run.output.isEmpty)
+        #expect(run.errorLines.count == 1)
+        #expect(run.errors.hasPrefix("tintype: "))
+        #expect(run.errors.contains(words), "\(run.errors)")
+    }
+
+    @Test func whatFollowsTwoDashesIsNoOption() async throws {
+        try self.fixture.folder.write(Pictures.png(), to: "--help")
+        let run = try await self.fixture.run("info", "--json", "--", "--help")
+        #expect(run.code == 0)
+        #expect(try run.object()["format"] == "png")
+    }
+}
