@@ -14,6 +14,9 @@ struct WebPCodedPicture {
     var end: Int
     /// Whether it is VP8L.
     var isLossless: Bool
+    /// How many of the bytes come before those of a lossy picture's first row: its first partition says how each
+    /// block is predicted.
+    var preludeByteCount = 0
 
     /// The bytes of memory that libwebp needs to decode it, besides those of the output.
     var codecByteCount: Int {

@@ -242,6 +242,9 @@ extension WebPContainer {
             return nil
         }
         let isLossless = chunk.name == WebPChunk.Name.lossless
+        // RFC 6386, section 9.1: the frame tag has the size of the first partition in its upper 19 bits.
+        let prelude = isLossless ? 0 : 10 + (bytes.uint24(at: chunk.body.lowerBound) >> 5)
+        let first = isLossless ? chunk.start : alpha?.start ?? chunk.start
         return WebPCodedPicture(
             frame: AnimationFrame(
                 left: 0,
@@ -250,9 +253,10 @@ extension WebPContainer {
                 height: Int(features.height),
                 hasAlpha: isLossless ? features.has_alpha != 0 : alpha != nil
             ),
-            bytes: (isLossless ? chunk.start : alpha?.start ?? chunk.start)..<end,
+            bytes: first..<end,
             end: chunk.body.upperBound,
-            isLossless: isLossless
+            isLossless: isLossless,
+            preludeByteCount: min(chunk.body.lowerBound + prelude, chunk.body.upperBound) - first
         )
     }
 

@@ -3,8 +3,8 @@ import TintypeImage
 
 /// Decodes coded pictures whole.
 enum WebPDecompressor {
-    /// The bytes that are decoded between two looks at cancellation, at least.
-    private static let step = 64 << 10
+    /// The bytes that are decoded between two looks at cancellation: some 20 ms.
+    private static let steps = (lossy: 256 << 10, lossless: 1 << 20)
 
     /// Decodes one picture of the file's bytes, scaled to the size of `layout`.
     ///
@@ -21,7 +21,17 @@ enum WebPDecompressor {
             fillingUnsafely: { pixels in
                 if allowsTruncated { pixels.initializeMemory(as: UInt8.self, repeating: 0) }
                 let decoder = try WebPPictureDecoder(picture, to: pixels, layout: layout)
-                try self.decode(coded, with: decoder, height: layout.height, allowsTruncated: allowsTruncated)
+                let status = try self.decode(
+                    coded,
+                    with: decoder,
+                    step: picture.isLossless ? self.steps.lossless : self.steps.lossy
+                )
+                try self.check(
+                    status,
+                    rowCount: decoder.rowCount,
+                    height: layout.height,
+                    allowsTruncated: allowsTruncated
+                )
                 if !picture.frame.hasAlpha, picture.isLossless, layout.format.hasAlpha {
                     self.makeOpaque(pixels, layout: layout)
                 }
@@ -33,10 +43,8 @@ enum WebPDecompressor {
     private static func decode(
         _ bytes: UnsafeRawBufferPointer,
         with decoder: borrowing WebPPictureDecoder,
-        height: Int,
-        allowsTruncated: Bool
-    ) throws {
-        let step = max(self.step, bytes.count / 16)
+        step: Int
+    ) throws -> VP8StatusCode {
         var status = VP8_STATUS_SUSPENDED
         var end = 0
         while status == VP8_STATUS_SUSPENDED, end < bytes.count {
@@ -44,7 +52,7 @@ enum WebPDecompressor {
             end = min(end + step, bytes.count)
             status = decoder.update(UnsafeRawBufferPointer(rebasing: bytes[..<end]))
         }
-        try self.check(status, rowCount: decoder.rowCount, height: height, allowsTruncated: allowsTruncated)
+        return status
     }
 
     /// Throws unless the picture is whole, or as far as it goes where that is allowed.

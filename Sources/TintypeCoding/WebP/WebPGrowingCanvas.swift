@@ -72,27 +72,37 @@ final class WebPGrowingCanvas {
         try PixelBuffer(
             self.layout,
             fillingUnsafely: { target in
-                target.initializeMemory(as: UInt8.self, repeating: 0)
-                let plane = self.rowLayout.planes[0]
-                let bytesPerRow = self.layout.planes[0].bytesPerRow
-                let isDenied = self.isLossless && !self.frame.hasAlpha && self.layout.format.hasAlpha
-                let start = self.frame.top * bytesPerRow + self.frame.left * self.layout.format.channelCount
-                for row in 0..<self.rowCount {
-                    let from = row * plane.bytesPerRow
-                    let to = UnsafeMutableRawBufferPointer(
-                        rebasing: target[(start + row * bytesPerRow)...].prefix(plane.usedBytesPerRow)
-                    )
-                    to.copyMemory(
-                        from: UnsafeRawBufferPointer(rebasing: self.rows.bytes[from..<from + plane.usedBytesPerRow])
-                    )
-                    if isDenied { self.makeOpaque(to) }
+                if self.layout == self.rowLayout, !self.isDenied {
+                    let known = self.rowCount * self.layout.planes[0].bytesPerRow
+                    target.copyMemory(from: UnsafeRawBufferPointer(rebasing: self.rows.bytes[..<known]))
+                    UnsafeMutableRawBufferPointer(rebasing: target[known...])
+                        .initializeMemory(as: UInt8.self, repeating: 0)
+                } else {
+                    target.initializeMemory(as: UInt8.self, repeating: 0)
+                    self.place(on: target)
                 }
             }
         )
     }
 
-    /// Sets alpha that the bit stream denies, but may hold all the same.
-    private func makeOpaque(_ row: UnsafeMutableRawBufferPointer) {
-        for alpha in stride(from: 3, to: row.count, by: 4) { row[alpha] = 255 }
+    /// Whether the bit stream says that there is no alpha, but may hold some all the same.
+    private var isDenied: Bool { self.isLossless && !self.frame.hasAlpha && self.layout.format.hasAlpha }
+
+    /// Writes the known rows to where they lie on the canvas.
+    private func place(on target: UnsafeMutableRawBufferPointer) {
+        let plane = self.rowLayout.planes[0]
+        let bytesPerRow = self.layout.planes[0].bytesPerRow
+        let start = self.frame.top * bytesPerRow + self.frame.left * self.layout.format.channelCount
+        for row in 0..<self.rowCount {
+            let from = row * plane.bytesPerRow
+            let to = UnsafeMutableRawBufferPointer(
+                rebasing: target[(start + row * bytesPerRow)...].prefix(plane.usedBytesPerRow)
+            )
+            to.copyMemory(
+                from: UnsafeRawBufferPointer(rebasing: self.rows.bytes[from..<from + plane.usedBytesPerRow])
+            )
+            guard self.isDenied else { continue }
+            for alpha in stride(from: 3, to: to.count, by: 4) { to[alpha] = 255 }
+        }
     }
 }

@@ -7,8 +7,8 @@ import TintypeImage
 final class WebPRowSource: RowSource {
     /// The bytes of new rows that are meant to exist at once.
     private static let window = 1 << 20
-    /// The most bytes that the decoder is shown at once.
-    private static let maximumStep = 256 << 10
+    /// The most bytes that the decoder is shown at once, before and after the first rows.
+    private static let maximumSteps = (4 << 10, 256 << 10)
 
     let layout: PixelLayout
     private let bytes: UnsafeRawBufferPointer
@@ -17,8 +17,8 @@ final class WebPRowSource: RowSource {
     private let decoder: WebPPictureDecoder
     private var window: WebPRowWindow
     /// How many bytes the decoder has seen, and how many it sees next.
-    private var end = 0
-    private var step = 16 << 10
+    private var end: Int
+    private var step: Int
     /// How many rows there are, and how many were read.
     private var rowCount = 0
     private var readRowCount = 0
@@ -36,6 +36,9 @@ final class WebPRowSource: RowSource {
         self.layout = layout
         self.bytes = UnsafeRawBufferPointer(rebasing: bytes[picture.bytes])
         self.allowsTruncated = allowsTruncated
+        // The first bytes of a lossy picture give no rows, but the next one may give many.
+        self.end = picture.preludeByteCount
+        self.step = picture.isLossless ? Self.maximumSteps.1 : 64
     }
 
     func readRow(into row: UnsafeMutableRawBufferPointer) throws {
@@ -71,7 +74,8 @@ final class WebPRowSource: RowSource {
         if newByteCount > Self.window {
             self.step = max(1, self.step / 2)
         } else if newByteCount < Self.window / 4 {
-            self.step = min(Self.maximumStep, self.step * 2)
+            let most = self.rowCount == 0 ? Self.maximumSteps.0 : Self.maximumSteps.1
+            self.step = max(self.step, min(most, self.step * 2))
         }
     }
 }
