@@ -1,4 +1,5 @@
 import Conformance
+import Conformance
 import FoundationEssentials
 import TestSupport
 import Testing
@@ -6,7 +7,7 @@ import TintypeCoding
 import TintypeImage
 
 /// How JPEGs are read: rows, sizes, damage and hostile files.
-@Suite(.enabled(if: Corpus.isPresent), .timeLimit(.minutes(2))) struct JPEGDecodingTests {
+@Suite(.enabled(if: Corpus.isRead), .timeLimit(.minutes(2))) struct JPEGDecodingTests {
     private let coder = JPEGCoder()
 
     private func data(_ path: String) throws -> Data {

@@ -1,4 +1,5 @@
 import Conformance
+import Conformance
 import FoundationEssentials
 import TestSupport
 import Testing
