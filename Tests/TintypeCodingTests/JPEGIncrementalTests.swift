@@ -1,5 +1,4 @@
 import Conformance
-import Conformance
 import FoundationEssentials
 import TestSupport
 import Testing
