@@ -159,7 +159,9 @@ let package = Package(
         .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),
         .testTarget(
             name: "TintypeCodingTests",
-            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "CCrypto", "CSPNG"]
+            dependencies: [
+                "TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "Conformance", "CCrypto", "CSPNG",
+            ]
         ),
         .testTarget(
             name: "TintypeTransformsTests",

@@ -79,14 +79,16 @@ public final class PixelBuffer: Sendable {
     /// Aligned memory with undefined content, or `nil`.
     ///
     /// Large buffers are asked for in huge pages: the first touch of each small page costs more than
-    /// writing it.
+    /// writing it. A last part of half a huge page or more gets a whole one.
     private static func allocate(_ byteCount: Int) -> UnsafeMutableRawPointer? {
         var base: UnsafeMutableRawPointer?
         let isLarge = byteCount >= 2 * Self.hugePageSize
         let alignment = isLarge ? Self.hugePageSize : PixelLayout.alignment
-        guard posix_memalign(&base, alignment, byteCount) == 0, let base else { return nil }
+        let rest = byteCount % Self.hugePageSize
+        let size = isLarge && rest >= Self.hugePageSize / 2 ? byteCount - rest + Self.hugePageSize : byteCount
+        guard posix_memalign(&base, alignment, size) == 0, let base else { return nil }
         // Only advice: where it is refused, small pages do as well.
-        if isLarge { madvise(base, byteCount, MADV_HUGEPAGE) }
+        if isLarge { madvise(base, size, MADV_HUGEPAGE) }
         return base
     }
 

@@ -3,6 +3,9 @@ import TestSupport
 
 /// The large corpus of real pictures, where it is on this machine.
 public enum Corpus {
+    /// Whether the corpus is on this machine.
+    public static var isPresent: Bool { Fixtures.corpus != nil }
+
     /// Whether tests read the corpus: where it is there, and the thread sanitizer, which has nothing to find, is not.
     public static var isRead: Bool { Fixtures.corpus != nil && !ThisProcess.isThreadSanitized }
 

@@ -21,7 +21,9 @@ import TintypeImage
     }
 
     @Test(
-        arguments: Corpus.pictures(in: "bombs", "png-corrupt", "webp-corrupt", "gif-corrupt", "png-fuzz") { $0.expectation == "limit" }
+        arguments: Corpus.pictures(in: "bombs", "png-corrupt", "webp-corrupt", "gif-corrupt", "png-fuzz") {
+            $0.expectation == "limit"
+        }
     )
     func whatIsTooLargeIsRefused(_ picture: CorpusPicture) throws {
         let data = try picture.data

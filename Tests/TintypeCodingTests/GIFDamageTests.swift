@@ -40,7 +40,7 @@ import TintypeImage
         let image = try GIFSamples.image(sample.frames[0], width: sample.width)
         let data = try self.coder.encode(image, as: .gif, options: EncodeOptions())
         let limits = DecodingLimits(maximumPixels: 1_000_000)
-        for place in 0..<min(data.count, 400) * 8 {
+        for place in 0..<min(data.count, 100) * 8 {
             var damaged = data
             damaged[place / 8] ^= 1 << UInt8(place % 8)
             for allowsTruncated in [false, true] {

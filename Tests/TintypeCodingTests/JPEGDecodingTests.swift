@@ -1,3 +1,4 @@
+import Conformance
 import FoundationEssentials
 import TestSupport
 import Testing
@@ -114,6 +115,14 @@ import TintypeImage
             return try self.decode(data).image.width
         }
         await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test func aBombIsRefusedFromItsHeader() throws {
+        let data = try self.data("bombs/max_size.jpg")
+        let start = ContinuousClock.now
+        let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: CoderRegistry()) }
+        #expect(error?.code == .sideTooLong)
+        #expect(ContinuousClock.now - start < .milliseconds(50))
     }
 
     @Test func coefficientsAreCounted() throws {

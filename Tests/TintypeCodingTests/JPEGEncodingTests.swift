@@ -1,3 +1,4 @@
+import Conformance
 import FoundationEssentials
 import TestSupport
 import Testing
@@ -57,7 +58,8 @@ import TintypeImage
         #expect(data.frameHeader(marker: isProgressive ? 0xC2 : 0xC0)?[7] == factors)
     }
 
-    @Test(arguments: [(89, UInt8(0x22)), (90, 0x11)]) func colourIsStoredByQuality(quality: Int, factors: UInt8) throws {
+    @Test(arguments: [(89, UInt8(0x22)), (90, 0x11)]) func colourIsStoredByQuality(quality: Int, factors: UInt8) throws
+    {
         let data = try self.encode(try self.image(), EncodeOptions(quality: quality))
         #expect(data.frameHeader(marker: 0xC0)?[7] == factors)
     }

@@ -1,5 +1,5 @@
+import Conformance
 import FoundationEssentials
-import TestSupport
 import Testing
 import TintypeCoding
 import TintypeImage
@@ -25,17 +25,6 @@ enum PNGCorpus {
         "png-corrupt/1ebd73c1d3fbc89782f29507364128fc.png":
             "its profile ends after 32,000 of 557,168 bytes, and is left out; the pixels are right"
     ]
-
-    /// The bits of a sample, by file.
-    private static let bitDepths: [String: Int] = {
-        guard let folder = Fixtures.corpus, let data = try? Data(contentsOf: folder.appending(path: "manifest.tsv"))
-        else {
-            return [:]
-        }
-        let lines = String(decoding: data, as: UTF8.self).split(separator: "\n").dropFirst()
-        let rows = lines.map { $0.split(separator: "\t", maxSplits: 14, omittingEmptySubsequences: false) }
-        return Dictionary(rows.compactMap { row in Int(row[13]).map { (String(row[0]), $0) } }) { first, _ in first }
-    }()
 
     static func pictures(_ folder: String) -> [CorpusPicture] {
         Corpus.pictures(in: folder) { $0.format == "png" }
@@ -82,11 +71,8 @@ enum PNGCorpus {
 
     /// The frames of all animations, by file.
     static func frames() throws -> [(path: String, frames: [Frame])] {
-        let folder = try #require(Fixtures.corpus)
-        let text = String(decoding: try Data(contentsOf: folder.appending(path: "frames.tsv")), as: UTF8.self)
         var result: [(path: String, frames: [Frame])] = []
-        for line in text.split(separator: "\n").dropFirst() where line.hasPrefix("apng/") {
-            let columns = line.split(separator: "\t").map(String.init)
+        for columns in Corpus.table("frames.tsv") where columns.count >= 5 && columns[0].hasPrefix("apng/") {
             let frame = Frame(
                 index: try #require(Int(columns[1])),
                 milliseconds: try #require(Int(columns[2])),
@@ -97,22 +83,6 @@ enum PNGCorpus {
             result[result.count - 1].frames.append(frame)
         }
         return result
-    }
-
-    /// The digest of the pixels with the colours of transparent ones set to zero.
-    static func digestWithoutHiddenColors(_ pixels: PixelBuffer) -> String {
-        guard pixels.format == .rgba8,
-            let layout = try? PixelLayout(format: .rgba8, width: pixels.width, height: pixels.height)
-        else { return PixelMeasure.digest(pixels) }
-        let clean = try? PixelBuffer(layout) { target in
-            pixels.withBytes { source in
-                for offset in stride(from: 0, to: layout.byteCount, by: 4) {
-                    let pixel = source.unsafeLoad(fromByteOffset: offset, as: UInt32.self)
-                    target.storeBytes(of: pixel >> 24 == 0 ? 0 : pixel, toByteOffset: offset, as: UInt32.self)
-                }
-            }
-        }
-        return clean.map { PixelMeasure.digest($0) } ?? ""
     }
 
     private static func chunkTypes(of data: Data) -> [String] {
@@ -139,7 +109,7 @@ enum PNGCorpus {
         if let hasProfile = picture.hasProfile, hasProfile != (header.colorProfile != nil) {
             return "there is \(hasProfile ? "a" : "no") colour profile"
         }
-        if let bits = self.bitDepths[picture.path], bits != header.bitDepth { return "the bit depth differs" }
+        if let bits = picture.bitDepth, bits != header.bitDepth { return "the bit depth differs" }
         let orientation = picture.orientation.map { (1...8).contains($0) ? $0 : 1 } ?? 1
         if Int(header.orientation.rawValue) != orientation { return "the orientation differs" }
         return nil

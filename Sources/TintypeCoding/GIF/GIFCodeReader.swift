@@ -37,7 +37,7 @@ struct GIFCodeReader: ~Copyable {
     private var bits: UInt64 = 0
     private var bitCount = 0
     private var codeSize: Int
-    /// Codes below it name whole strings; it names the string that the next index completes.
+    /// Codes below it name whole strings; it names the string that the next index completes, or is the end code.
     private var limit: Int
     /// Where the next index is written.
     private var position = 256
@@ -123,46 +123,33 @@ struct GIFCodeReader: ~Copyable {
                 let code = Int(truncatingIfNeeded: bits & mask)
                 bits = bits &>> UInt64(codeSize)
                 bitCount &-= codeSize
-                var length = 0
-                if code < limit {
-                    let entry = entries[code]
-                    length = Int(truncatingIfNeeded: entry & 0xFFFF)
-                    let source = window + Int(truncatingIfNeeded: entry &>> 16)
-                    let target = window + position
-                    if length == 0 {
-                        guard code == self.clearCode else {
-                            status = .hasEnded
-                            break reading
-                        }
-                        (self.limit, self.position) = (limit, position)
-                        self.flush(to: &writer)
-                        guard writer.remaining > 0 else {
-                            status = .isComplete
-                            position = self.position
-                            break reading
-                        }
-                        position = 256
-                        limit = self.clearCode + 1
-                        codeSize = self.codeSizeAfterClear
-                        mask = UInt64(1) &<< UInt64(codeSize) &- 1
-                        (self.limit, self.position, self.pendingStart) = (limit, position, position)
-                        threshold = self.threshold(writer)
-                        continue
-                    }
-                    Self.copyPiece(source, to: target)
-                    if length > Self.pieceSize { Self.copyRest(of: length, source, to: target) }
-                } else if code == limit, limit > self.clearCode + 1 {
-                    // The string before and its own first index.
-                    let entry = entries[code]
-                    length = Int(truncatingIfNeeded: entry & 0xFFFF)
-                    let source = window + Int(truncatingIfNeeded: entry &>> 16)
-                    let target = window + position
-                    Self.copyPiece(source, to: target)
-                    if length > Self.pieceSize { Self.copyRest(of: length, source, to: target) }
-                    target.storeBytes(of: source.load(as: UInt8.self), toByteOffset: length &- 1, as: UInt8.self)
-                } else {
-                    status = code == limit ? .hasEnded : .isDamaged
+                guard code <= limit else {
+                    status = .isDamaged
                     break reading
+                }
+                let entry = entries[code]
+                let length = Int(truncatingIfNeeded: entry & 0xFFFF)
+                if length == 0 {
+                    guard code == self.clearCode else {
+                        status = .hasEnded
+                        break reading
+                    }
+                    (self.limit, self.position) = (limit, position)
+                    self.clearTable(writer: &writer)
+                    (codeSize, limit, position) = (self.codeSize, self.limit, self.position)
+                    mask = UInt64(1) &<< UInt64(codeSize) &- 1
+                    threshold = self.threshold(writer)
+                    if writer.remaining > 0 { continue }
+                    status = .isComplete
+                    break reading
+                }
+                let source = window + Int(truncatingIfNeeded: entry &>> 16)
+                let target = window + position
+                Self.copyPiece(source, to: target)
+                if length > Self.pieceSize { Self.copyRest(of: length, source, to: target) }
+                // The string before and its own first index, which is only now there.
+                if code == limit {
+                    target.storeBytes(of: source.load(as: UInt8.self), toByteOffset: length &- 1, as: UInt8.self)
                 }
                 if limit < Self.entryCount {
                     limit &+= 1
@@ -201,7 +188,13 @@ struct GIFCodeReader: ~Copyable {
         return status
     }
 
-    private var codeSizeAfterClear: Int { self.clearCode.trailingZeroBitCount + 1 }
+    /// Writes what was collected as pixels, and begins a table at the start of the window.
+    private mutating func clearTable(writer: inout GIFRowWriter) {
+        self.flush(to: &writer)
+        self.limit = self.clearCode + 1
+        self.codeSize = self.clearCode.trailingZeroBitCount + 1
+        (self.position, self.pendingStart) = (256, 256)
+    }
 
     @inline(__always)
     private static func copyPiece(_ source: UnsafeMutableRawPointer, to target: UnsafeMutableRawPointer) {

@@ -36,7 +36,10 @@ struct PNGChunkStream {
             guard let start = self.number(of: 8, from: &input) else { return nil }
             let kind = PNGChunk.Kind(rawValue: UInt32(truncatingIfNeeded: start))
             let length = Int(start >> 32)
-            guard length <= PNGChunk.maximumLength else { throw .corrupt(.png, "a chunk is too long") }
+            // Nothing is read behind the end chunk, its own length included.
+            guard length <= PNGChunk.maximumLength || kind == .end else {
+                throw .corrupt(.png, "a chunk is too long")
+            }
             self.state = .inContent(kind, missing: length)
             self.checksum = withUnsafeBytes(of: kind.rawValue.bigEndian) { libdeflate_crc32(0, $0.baseAddress, 4) }
             return .begin(kind)

@@ -27,14 +27,14 @@ public struct PNGCoder: ImageCoder {
                 format: .png
             )
         }
-        if let animation = png.animation, options.frame > 0 || !animation.includesDefaultImage {
+        if let animation = png.animation, animation.frames.count > 1 || !animation.includesDefaultImage {
             let reader = PNGFrameReader(data, png, animation, isLenient: options.allowsTruncated)
             let pixels = try FrameCompositor(reader).frame(at: options.frame)
             return DecodedImage(Image(pixels: pixels, orientation: header.orientation, sourceFormat: .png))
         }
-        let output = png.animation.map { $0.frames.count > 1 } == true ? .rgba8 : png.pixelFormat
         let pixels = try data.withUnsafeBytes { bytes in
-            try PNGDecompressor(bytes, header: png, output: output, isLenient: options.allowsTruncated).decompress()
+            try PNGDecompressor(bytes, header: png, output: png.pixelFormat, isLenient: options.allowsTruncated)
+                .decompress()
         }
         return DecodedImage(Image(pixels: pixels, orientation: header.orientation, sourceFormat: .png))
     }

@@ -38,8 +38,12 @@ struct PNGHeader {
         self.layout = try Self.layout(of: bytes)
         var animation = PNGAnimationParser(canvas: self.layout)
         var offset = Self.firstChunk
-        while let chunk = PNGChunk(at: offset, in: bytes), chunk.length <= PNGChunk.maximumLength {
-            if chunk.kind == .end { break }
+        while let chunk = PNGChunk(at: offset, in: bytes) {
+            if chunk.kind == .end {
+                // Without its end, nobody knows whether an animation is whole.
+                if extent == .wholeFile { self.animation = animation.finish() }
+                break
+            }
             if chunk.kind == .pixels, self.pixelsOffset == nil {
                 self.pixelsOffset = offset
                 if extent == .beforePixels { break }
@@ -53,7 +57,6 @@ struct PNGHeader {
             animation.read(chunk, of: bytes)
             offset = chunk.next
         }
-        if extent == .wholeFile { self.animation = animation.finish() }
         guard self.layout.colorType != .palette || self.pixelsOffset == nil || !self.palette.isEmpty else {
             throw .corrupt(.png, "its palette is missing")
         }

@@ -78,7 +78,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
             )
             throw CodingError.truncated(.png)
         }
-        if self.keepsAll, let image = try self.finishAnimation() { return image }
+        if self.keepsAll { return try self.finishAnimation() }
         if !self.options.allowsTruncated {
             if let failure { throw failure }
             guard pixels.lines.isFinished, self.hasEnded else { throw CodingError.truncated(.png) }
@@ -96,17 +96,10 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
         return DecodedImage(Image(pixels: try pixels.canvas.copy(), orientation: orientation, sourceFormat: .png))
     }
 
-    /// The frame that was asked for, or `nil` when it is the default image, as it was decoded.
-    private func finishAnimation() throws -> DecodedImage? {
-        let png = try PNGHeader(self.kept, .wholeFile)
-        let header = ImageHeader(png)
+    /// The frame that was asked for, composited; or what is no animation after all, as a still.
+    private func finishAnimation() throws -> DecodedImage {
+        let header = try PNGCoder().header(of: self.kept)
         self.header = header
-        if let animation = png.animation, animation.frames.count > 1, animation.includesDefaultImage,
-            self.options.frame == 0
-        {
-            return nil
-        }
-        // What is no animation after all has the format of a still picture.
         return try PNGCoder().decode(self.kept, header: header, options: self.options)
     }
 

@@ -41,8 +41,11 @@ struct PNGPixelData {
             throw .truncated(.png)
         }
         guard chunk.kind == self.kind else { return nil }
+        guard chunk.length <= PNGChunk.maximumLength else {
+            if self.isLenient { return nil }
+            throw .corrupt(.png, "a chunk is too long")
+        }
         if !self.isLenient {
-            guard chunk.length <= PNGChunk.maximumLength else { throw .corrupt(.png, "a chunk is too long") }
             guard chunk.isComplete(in: self.bytes) else { throw .truncated(.png) }
             guard chunk.isSound(in: self.bytes) else { throw .corrupt(.png, "the checksum of its pixels is wrong") }
         }
