@@ -70,6 +70,9 @@ struct DecodePipeline: Sendable {
             var image = try image.upright()
             if let side = maximumSide { image = try image.resized(.fit(width: side, height: side)) }
             let format = format ?? (image.hasTransparency ? .png : .jpeg)
+            var options = options
+            // The pixels are upright, so what their block says of a turn is over.
+            options.metadata.exif = options.metadata.exif.map { EXIF.upright($0) }
             return try self.registry.coder(encoding: format).encode(image, as: format, options: options)
         }
     }

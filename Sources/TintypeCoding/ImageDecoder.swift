@@ -82,7 +82,11 @@ public struct ImageDecoder: Sendable {
             case .convert(let intent):
                 let converted = try ColorConverter.shared.convert(image.pixels, from: profile, intent: intent)
                 image = image.replacingPixels(converted, orientation: image.orientation)
-            case .keep: image = image.tagged(with: ColorProfile(data: profile))
+            case .keep:
+                // CMYK was mixed to RGB, which its profile knows nothing of.
+                if LittleCMSProfile.matches(profile, image.pixels.format) {
+                    image = image.tagged(with: ColorProfile(data: profile))
+                }
             case .ignore: break
             }
         }

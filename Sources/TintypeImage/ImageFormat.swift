@@ -85,6 +85,19 @@ public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
         self = format
     }
 
+    /// The format that a file name extension stands for, without its dot, or `nil`.
+    public init?(fileExtension: String) {
+        let text = fileExtension.lowercased()
+        let aliases: [String: ImageFormat] = [
+            "jpe": .jpeg, "jfif": .jpeg, "apng": .png, "heif": .heif, "tif": .tiff, "jpf": .jpeg2000, "j2k": .jpeg2000,
+            "ppm": .netpbm, "pgm": .netpbm, "pbm": .netpbm, "pam": .netpbm,
+        ]
+        guard
+            let format = ImageFormat(name: text) ?? Self.all.first(where: { $0.fileExtension == text }) ?? aliases[text]
+        else { return nil }
+        self = format
+    }
+
     private init(value: Value) {
         self.value = value
     }

@@ -22,6 +22,12 @@ struct LittleCMSProfile: ~Copyable {
         cmsCloseProfile(self.handle)
     }
 
+    /// Whether an embedded profile is for samples of a format; a broken one is for none.
+    static func matches(_ data: Data, _ format: PixelFormat) -> Bool {
+        guard let profile = LittleCMSProfile(data) else { return false }
+        return cmsGetColorSpace(profile.handle) == (format == .gray8 ? cmsSigGrayData : cmsSigRgbData)
+    }
+
     /// Whether the profile is for red, green and blue.
     var isRGB: Bool { cmsGetColorSpace(self.handle) == cmsSigRgbData }
 

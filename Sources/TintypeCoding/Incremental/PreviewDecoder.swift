@@ -12,8 +12,9 @@ public actor PreviewDecoder {
     private var decoder: (any IncrementalDecoder)?
     /// The bytes before the format was known.
     private var start = Data()
-    /// Whether no preview can come: no coder makes any, or the bytes are damaged. The load itself
-    /// will say what is wrong.
+    /// Whether no preview can come: no coder makes any, or the bytes are damaged.
+    ///
+    /// The load itself will say what is wrong.
     private var isOver = false
 
     /// Creates a decoder that has seen no bytes.

@@ -177,7 +177,8 @@ final class JPEGDecompressor {
         case .memory: return .outOfMemory(.jpeg)
         case .unsupported: return JPEGHeader.unsupported("something that libjpeg lacks (\(reason))")
         case .scans: return .corrupt(.jpeg, "it has more than \(Self.maximumScanCount) scans")
-        default: return .corrupt(.jpeg, reason)
+        // Where the end is missing, what comes last is cut, and looks like damage.
+        default: return self.endIsMissing ? .truncated(.jpeg) : .corrupt(.jpeg, reason)
         }
     }
 }

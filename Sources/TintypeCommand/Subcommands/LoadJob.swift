@@ -100,7 +100,7 @@ struct LoadJob: Sendable {
         if let format = self.options.format { return format }
         if !self.options.writesToDirectory {
             let name = URL(filePath: output).pathExtension
-            if let format = ImageFormat(name: name) { return format }
+            if let format = ImageFormat(fileExtension: name) { return format }
         }
         if let loaded, self.loader.canEncode(loaded) { return loaded }
         return image.hasAlpha ? .png : .jpeg
