@@ -131,6 +131,7 @@ let package = Package(
             dependencies: ["TintypeCoding", "TintypeImage"],
             path: "Fuzz/JPEG"
         ),
+        .executableTarget(name: "FuzzWebP", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/WebP"),
         .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
 
         // Tests

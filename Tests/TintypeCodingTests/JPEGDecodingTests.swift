@@ -6,7 +6,7 @@ import TintypeCoding
 import TintypeImage
 
 /// How JPEGs are read: rows, sizes, damage and hostile files.
-@Suite(.enabled(if: Corpus.isPresent), .timeLimit(.minutes(2))) struct JPEGDecodingTests {
+@Suite(.enabled(if: Corpus.isRead), .timeLimit(.minutes(2))) struct JPEGDecodingTests {
     private let coder = JPEGCoder()
 
     private func data(_ path: String) throws -> Data {

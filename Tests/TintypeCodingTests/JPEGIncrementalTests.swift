@@ -6,7 +6,7 @@ import TintypeCoding
 import TintypeImage
 
 /// JPEGs that arrive piece by piece.
-@Suite(.enabled(if: Corpus.isPresent), .timeLimit(.minutes(2))) struct JPEGIncrementalTests {
+@Suite(.enabled(if: Corpus.isRead), .timeLimit(.minutes(2))) struct JPEGIncrementalTests {
     private let coder = JPEGCoder()
 
     private static let pictures = Corpus.pictures(

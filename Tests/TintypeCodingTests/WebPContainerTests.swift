@@ -1,3 +1,4 @@
+import Conformance
 import FoundationEssentials
 import TestSupport
 import Testing
@@ -195,5 +196,25 @@ import TintypeImage
         var header = try WebPCoder().header(of: data)
         header.pixelWidth = 1
         #expect(throws: CodingError.self) { try WebPCoder().decode(data, header: header, options: DecodeOptions()) }
+    }
+
+    /// Also files of the corpus that break decoders.
+    @Test func whatBrokeOnceBreaksNoMore() throws {
+        let files = try WebPSamples.crashes.map { try Data(contentsOf: $0) }
+        let damaged = Corpus.isRead ? try Corpus.pictures(in: "webp-corrupt").map { try $0.data } : []
+        for data in files + damaged {
+            for allowsTruncated in [false, true] {
+                let options = DecodeOptions(
+                    limits: DecodingLimits(maximumPixels: 250_000),
+                    allowsTruncated: allowsTruncated
+                )
+                let whole = try? Self.decode(data, options).pixels.samples
+                var generator = SeededGenerator(seed: 9)
+                let pieces = WebPSamples.pieces(of: data, upTo: 40, using: &generator)
+                let arrived = try? WebPSamples.decode(pieces, options).image.upright().pixels.samples
+                if !allowsTruncated { #expect(arrived == whole) }
+                if let whole { #expect(!whole.isEmpty) }
+            }
+        }
     }
 }

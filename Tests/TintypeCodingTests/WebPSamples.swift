@@ -118,3 +118,12 @@ enum WebPSamples {
         return cleaned.map { PixelMeasure.digest($0) } ?? ""
     }
 }
+
+extension WebPSamples {
+    /// Files that the fuzzer found, kept beside the tests.
+    static let crashes: [URL] = {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Crashes")
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.filter { $0.hasPrefix("webp-") }.sorted().map { folder.appending(path: $0) }
+    }()
+}

@@ -24,7 +24,9 @@ struct WebPCodedPicture {
         // ones take some rows; their alpha is a lossless picture by itself, and a plane of bytes.
         let pixels = self.frame.width * self.frame.height
         if self.isLossless { return pixels * 4 }
-        return self.frame.width * 128 + (self.frame.hasAlpha ? pixels * 5 : 0)
+        // Blocks without detail take no bytes, so that all rows of a flat picture come at once.
+        let isFlat = (self.end - self.bytes.lowerBound - self.preludeByteCount) * 256 < pixels
+        return self.frame.width * 128 + (self.frame.hasAlpha ? pixels * 5 : 0) + (isFlat ? pixels * 4 : 0)
     }
 
     /// How a still is laid out at its own ratio: as large as suffices, and never larger than stored.

@@ -9,7 +9,8 @@ public import TintypeImage
 ///
 /// Memory: a lossy still needs its rows and little else, and with ``withRows(of:header:options:_:)`` only a strip of
 /// them. The format makes a lossless one need four bytes a pixel of the stored size besides: any pixel may refer to
-/// any before it. So does the alpha of a lossy one, which is stored as a lossless picture.
+/// any before it. So does the alpha of a lossy one, which is stored as a lossless picture. Rows of a lossy one that
+/// are flat from edge to edge take no bytes, and come all at once.
 public struct WebPCoder: ImageCoder {
     /// Creates the coder.
     public init() {}
