@@ -42,9 +42,10 @@ struct PNGDecompressor {
         let filtered = header.layout.filteredByteCount
         let lines = 3 * header.layout.byteCount(ofLine: header.layout.width)
         let isInPlace =
-            !header.layout.isInterlaced
-            && PNGSampleConverter(header, output: header.pixelFormat).isIdentity
-        return min(filtered, isInPlace ? PNGScanlines.stripByteCount : Self.maximumExtraByteCount) + lines
+            !header.layout.isInterlaced && PNGSampleConverter(header, output: header.pixelFormat).isIdentity
+        // Rows are lent, or pixels made, from scanlines that are all there; of larger ones there is a strip.
+        let limit = isInPlace ? PNGRowSource.maximumWholeByteCount : Self.maximumExtraByteCount
+        return (filtered <= limit ? filtered : PNGScanlines.stripByteCount) + lines
     }
 
     /// Decodes the picture, of an animation the default image.
@@ -118,7 +119,7 @@ struct PNGDecompressor {
     }
 
     /// The data are not what the short way takes; not an error yet.
-    private struct Unusual: Error {}
+    struct Unusual: Error {}
 
     private static func catchingUnusual(_ body: () throws -> PixelBuffer) throws -> PixelBuffer? {
         do {
@@ -128,7 +129,10 @@ struct PNGDecompressor {
         }
     }
 
-    private static func inflate(_ data: UnsafeRawBufferPointer, to filtered: UnsafeMutableRawBufferPointer) throws {
+    /// Inflates all scanlines.
+    ///
+    /// - Throws: ``Unusual`` when the data do not hold exactly these scanlines.
+    static func inflate(_ data: UnsafeRawBufferPointer, to filtered: UnsafeMutableRawBufferPointer) throws {
         guard let inflater = libdeflate_alloc_decompressor() else { throw CodingError.outOfMemory(.png) }
         defer { libdeflate_free_decompressor(inflater) }
         let result = libdeflate_zlib_decompress(

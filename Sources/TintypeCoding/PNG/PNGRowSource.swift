@@ -2,13 +2,18 @@ import TintypeImage
 
 /// Lends the rows of a picture that is not interlaced, inflated as they are asked for.
 ///
-/// Takes a strip of memory, however large the picture is. The bytes of the file must outlive it.
+/// Takes a strip of memory, however large the picture is; of a smaller one all scanlines are
+/// inflated at once, which is faster. The bytes of the file must outlive it.
 final class PNGRowSource: RowSource {
+    /// The filtered scanlines that are inflated at once: with them a thumbnail stays within what it may take.
+    static let maximumWholeByteCount = 24 << 20
     private static let linesPerCheck = 64
 
     let layout: PixelLayout
     private let converter: PNGSampleConverter
     private let lines: PNGScanlines
+    /// All scanlines, where they were inflated at once.
+    private let whole: UnsafeMutableRawBufferPointer?
     private let isLenient: Bool
     private var data: PNGPixelData
     private var piece = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -22,9 +27,15 @@ final class PNGRowSource: RowSource {
             height: header.layout.height
         )
         self.converter = PNGSampleConverter(header, output: header.pixelFormat)
-        self.lines = try PNGScanlines(header.layout)
         self.isLenient = isLenient
         self.data = try PNGPixelData(bytes, of: header, isLenient: isLenient)
+        self.whole = isLenient ? nil : try Self.inflateWhole(self.data, header.layout)
+        self.lines =
+            if let whole { PNGScanlines(header.layout, filtered: whole) } else { try PNGScanlines(header.layout) }
+    }
+
+    deinit {
+        self.whole?.deallocate()
     }
 
     func readRow(into row: UnsafeMutableRawBufferPointer) throws {
@@ -44,7 +55,7 @@ final class PNGRowSource: RowSource {
         do {
             while true {
                 if let line = try self.lines.next(&self.piece) {
-                    if self.lines.isFinished, !self.isLenient { try self.finish() }
+                    if self.lines.isFinished, !self.isLenient, self.whole == nil { try self.finish() }
                     return line
                 }
                 guard let piece = try self.data.next() else { throw CodingError.truncated(.png) }
@@ -61,5 +72,25 @@ final class PNGRowSource: RowSource {
     private func finish() throws(CodingError) {
         while try self.data.next() != nil {}
         try self.data.checkEnd()
+    }
+
+    /// All scanlines; `nil` for a large picture, and for data with anything unusual about them.
+    private static func inflateWhole(
+        _ data: PNGPixelData,
+        _ layout: PNGLayout
+    ) throws -> UnsafeMutableRawBufferPointer? {
+        let count = layout.filteredByteCount
+        guard count <= Self.maximumWholeByteCount else { return nil }
+        var data = data
+        let filtered = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
+        do {
+            try data.withWhole { try PNGDecompressor.inflate($0, to: filtered) }
+            try data.checkEnd()
+            return filtered
+        } catch {
+            filtered.deallocate()
+            guard error is PNGDecompressor.Unusual else { throw error }
+            return nil
+        }
     }
 }
