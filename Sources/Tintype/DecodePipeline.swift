@@ -19,7 +19,12 @@ struct DecodePipeline: Sendable {
         // The weight is known only from the header, and the lane must not wait for the gate:
         // so there are two visits, the first of microseconds.
         let rendering = try await self.lanes.run {
-            let decoder = try ImageDecoder(data, registry: self.registry, limits: self.limits)
+            let decoder = try ImageDecoder(
+                data,
+                registry: self.registry,
+                coder: request.coder?.coder,
+                limits: self.limits
+            )
             return try Rendering(decoder: decoder, request: request, limits: self.limits)
         }
         return try await self.gate.withWeight(rendering.byteCount) {

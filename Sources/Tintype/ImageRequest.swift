@@ -13,6 +13,7 @@ public struct ImageRequest: Sendable, Hashable {
         var headers: HTTPHeaders
         var thumbnail: Resize?
         var scaleDownLimit: Int?
+        var coder: CustomCoder?
         var options: LoadOptions
     }
 
@@ -28,6 +29,7 @@ public struct ImageRequest: Sendable, Hashable {
                 source: self.sourceKey,
                 thumbnail: fields.thumbnail,
                 scaleDownLimit: fields.scaleDownLimit,
+                coder: fields.coder,
                 options: fields.options
             )
         }
@@ -43,12 +45,14 @@ public struct ImageRequest: Sendable, Hashable {
     ///   - thumbnail: The size to bring the picture to; `nil` keeps it full size.
     ///   - scaleDownLimit: The bytes of pixels, four for each, that a picture without a thumbnail
     ///     may have; a larger one is scaled down to it as it is decoded. `nil` is no limit.
+    ///   - coder: Decodes the picture; `nil` asks the registered coders.
     ///   - options: How the load uses the caches.
     public init(
         url: URL,
         headers: HTTPHeaders = [:],
         thumbnail: Resize? = nil,
         scaleDownLimit: Int? = nil,
+        coder: CustomCoder? = nil,
         options: LoadOptions = []
     ) {
         self.storage = Storage(
@@ -57,6 +61,7 @@ public struct ImageRequest: Sendable, Hashable {
                 headers: headers,
                 thumbnail: thumbnail,
                 scaleDownLimit: scaleDownLimit,
+                coder: coder,
                 options: options
             )
         )
@@ -87,6 +92,12 @@ public struct ImageRequest: Sendable, Hashable {
     public var scaleDownLimit: Int? {
         get { self.storage.fields.scaleDownLimit }
         set { self.set(\.scaleDownLimit, newValue) }
+    }
+
+    /// The coder that decodes the picture, or `nil` for the registered ones.
+    public var coder: CustomCoder? {
+        get { self.storage.fields.coder }
+        set { self.set(\.coder, newValue) }
     }
 
     /// How the load uses the caches and what it tolerates.

@@ -25,13 +25,15 @@ enum RequestKeys {
         source: CacheKey,
         thumbnail: Resize?,
         scaleDownLimit: Int?,
+        coder: CustomCoder?,
         options: LoadOptions
     ) -> CacheKey {
         let decoding = options.intersection(.decoding)
-        guard thumbnail != nil || scaleDownLimit != nil || !decoding.isEmpty else { return source }
+        guard thumbnail != nil || scaleDownLimit != nil || coder != nil || !decoding.isEmpty else { return source }
         var text = source.text + "\n"
         if decoding.contains(.allowTruncated) { text += "|truncated" }
         if decoding.contains(.keepColorProfile) { text += "|profile" }
+        if let coder { text += "|coder(\(self.digest(coder.name)))" }
         // A thumbnail has its size whatever the limit is.
         if thumbnail == nil, let scaleDownLimit { text += "|limit(\(scaleDownLimit))" }
         if let thumbnail { text += "|\(thumbnail.key)" }

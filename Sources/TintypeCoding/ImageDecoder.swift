@@ -59,7 +59,21 @@ public struct ImageDecoder: Sendable {
         }
         let decoded = try self.coder.decode(self.data, header: self.header, options: options)
         try Task.checkCancellation()
+        try self.check(decoded)
         return decoded
+    }
+
+    /// Refuses a picture that is larger than its header said, or covers more than it has: coders may
+    /// be a user's, and the limits were checked by the header.
+    private func check(_ decoded: DecodedImage) throws(CodingError) {
+        let image = decoded.image
+        let isWithin = image.width <= self.header.pixelWidth && image.height <= self.header.pixelHeight
+        let covers =
+            0..<Double(image.width).nextUp ~= decoded.coveredWidth
+            && 0..<Double(image.height).nextUp ~= decoded.coveredHeight
+        guard isWithin, covers else {
+            throw .corrupt(self.header.format, "its coder gave another size than its header")
+        }
     }
 
     /// Brings the samples to sRGB and turns the picture upright: the last steps of a decode,

@@ -51,6 +51,13 @@ package final class FrameCompositor {
     private func draw(_ index: Int) throws {
         let frame = self.reader.frames[index]
         let pixels = try self.reader.pixels(of: index)
+        // A reader may be a user's.
+        guard pixels.format == .rgba8, pixels.width == frame.width, pixels.height == frame.height else {
+            throw CodingError(
+                code: .corrupt,
+                message: "Frame \(index) of the animation has another size than its list says; get it again."
+            )
+        }
         if let drawn = self.drawn {
             self.dispose(of: self.reader.frames[drawn])
         } else {
