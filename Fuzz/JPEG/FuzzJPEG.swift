@@ -4,13 +4,13 @@ import TintypeImage
 
 /// Decodes what libFuzzer makes up, whole and in pieces.
 ///
-/// The first byte chooses the options and how long pieces are, the rest is the file.
+/// The last byte also chooses the options and how long pieces are: real files stay what they are.
 @c(LLVMFuzzerTestOneInput) public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
     guard let start, count > 1 else { return 0 }
     let bytes = Data(bytes: start, count: count)
-    let choice = bytes[0]
+    let choice = bytes[count - 1]
     // A copy of its own, so that the address sanitizer sees reads over the end.
-    let file = Data(Array(bytes.dropFirst()))
+    let file = Data(Array(bytes))
     let coder = JPEGCoder()
     let limits = DecodingLimits(maximumPixels: 200_000, maximumSide: 4_096)
     var options = DecodeOptions(limits: limits, allowsTruncated: choice & 1 != 0)
