@@ -25,7 +25,7 @@ enum Decoding {
         let plan = session.plan.limited(to: 11)
         if picture.isJPEG {
             await contest.enter(TurboBench.name) {
-                try await TurboBench.contestant(picture, path, seconds: plan.sampleSeconds)
+                try await TurboBench.contestant(picture, path, seconds: max(0.25, plan.sampleSeconds))
             }
             await contest.enter(CodecLoops.name("jpeg")) { try CodecLoops.decoder(picture, path) }
         }
