@@ -108,11 +108,12 @@ let package = Package(
 
         // Benchmarks
         .target(name: "CAllocationCounter", path: "Benchmarks/CAllocationCounter"),
+        .target(name: "CCodecLoops", dependencies: ["CLibJPEG", "CWebP"], path: "Benchmarks/CCodecLoops"),
         .executableTarget(
             name: "TintypeBenchmarks",
             dependencies: [
                 "Tintype", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading", "TintypeImage",
-                "CAllocationCounter",
+                "CAllocationCounter", "CCodecLoops",
             ],
             path: "Benchmarks/TintypeBenchmarks"
         ),
@@ -185,7 +186,7 @@ let package = Package(
 )
 
 // One policy for every Swift target, written once.
-let cTargets = ["CJPEG", "CShims", "CPNGFilters", "CAllocationCounter"]
+let cTargets = ["CJPEG", "CShims", "CPNGFilters", "CAllocationCounter", "CCodecLoops"]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [

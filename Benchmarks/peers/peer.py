@@ -85,7 +85,59 @@ def finish_vips(picture, options):
     return {"width": picture.width, "height": picture.height, "bytes": len(out), "data": out}
 
 
+def pillow_frames(data, options):
+    """Every frame as it looks when it is shown, in RGBA."""
+    from PIL import Image, ImageSequence
+
+    count = 0
+    with Image.open(io.BytesIO(data)) as animation:
+        for frame in ImageSequence.Iterator(animation):
+            size = frame.convert("RGBA").size
+            count += 1
+    assert count == options["frames"], f"{count} frames"
+    return {"width": size[0], "height": size[1], "bytes": 0}
+
+
+DECODED = {}
+
+
+def decoded(library, data, decode):
+    """The picture in `data`, decoded once and kept: encoding is measured without it."""
+    key = (library, id(data))
+    if key not in DECODED:
+        DECODED[key] = decode(data)
+    return DECODED[key]
+
+
+def pillow_encode(data, options):
+    from PIL import Image
+
+    picture = decoded("pillow", data, lambda data: Image.open(io.BytesIO(data)).convert("RGB"))
+    out = io.BytesIO()
+    if options["format"] == "png":
+        picture.save(out, "PNG", compress_level=options["level"])
+    elif options["format"] == "jpeg":
+        picture.save(out, "JPEG", quality=options["quality"], subsampling="4:2:0")
+    else:
+        picture.save(out, "WEBP", quality=options["quality"], method=4)
+    return {"width": picture.width, "height": picture.height, "bytes": out.tell()}
+
+
+def vips_encode(data, options):
+    picture = decoded("vips", data, lambda data: pyvips().Image.new_from_buffer(data, "").copy_memory())
+    if options["format"] == "png":
+        out = picture.pngsave_buffer(compression=options["level"], keep="none")
+    elif options["format"] == "jpeg":
+        out = picture.jpegsave_buffer(Q=options["quality"], subsample_mode="on", keep="none")
+    else:
+        out = picture.webpsave_buffer(Q=options["quality"], effort=4, keep="none")
+    return {"width": picture.width, "height": picture.height, "bytes": len(out)}
+
+
 JOBS = {
+    "pillow-frames": pillow_frames,
+    "pillow-encode": pillow_encode,
+    "vips-encode": vips_encode,
     "pillow-decode": pillow_decode,
     "vips-decode": vips_decode,
     "pillow-thumbnail": pillow_thumbnail,
@@ -168,7 +220,7 @@ def compare(request):
 
 
 def make_large(request):
-    """One baseline JPEG of the asked size, tiled from a photograph."""
+    """One baseline JPEG, or PNG, of the asked size, tiled from a picture."""
     from PIL import Image
 
     tile = Image.open(request["original"]).convert("RGB")
@@ -177,6 +229,21 @@ def make_large(request):
         for x in range(0, big.width, tile.width):
             big.paste(tile, (x, y))
     save(big, request["path"], quality=85, progressive=request.get("progressive", False))
+    return {"bytes": os.path.getsize(request["path"])}
+
+
+def make_animation(request):
+    """A GIF that moves over a photograph, so that every frame is new all over."""
+    from PIL import Image
+
+    width, height = request["width"], request["height"]
+    picture = upright(Image.open(request["original"])).convert("RGB")
+    picture = picture.resize((2 * width, 2 * height), Image.Resampling.LANCZOS)
+    frames = []
+    for index in range(request["count"]):
+        x, y = (index * side // request["count"] for side in (width, height))
+        frames.append(picture.crop((x, y, x + width, y + height)).quantize(256, dither=Image.Dither.FLOYDSTEINBERG))
+    save(frames[0], request["path"], save_all=True, append_images=frames[1:], duration=80, loop=0)
     return {"bytes": os.path.getsize(request["path"])}
 
 
@@ -234,7 +301,7 @@ def make_photograph(request):
 
 def save(picture, path, **options):
     """Writes under another name first: an interrupted run leaves no half a file behind."""
-    kind = {".jpg": "JPEG", ".png": "PNG", ".webp": "WEBP"}[os.path.splitext(path)[1]]
+    kind = {".jpg": "JPEG", ".png": "PNG", ".webp": "WEBP", ".gif": "GIF"}[os.path.splitext(path)[1]]
     if kind != "JPEG":
         options.pop("progressive", None)
     picture.save(path + ".part", kind, **options)
@@ -308,6 +375,7 @@ COMMANDS = {
     "read-and-decode": read_and_decode,
     "compare": compare,
     "make-large": make_large,
+    "make-animation": make_animation,
     "make-near": make_near,
     "make-plain": make_plain,
     "make-photograph": make_photograph,

@@ -3,7 +3,7 @@ import Foundation
 /// One job in a fresh process, so that its peak of memory is its own.
 ///
 /// The child prints one line of JSON: `idle` (resident bytes before the job), `peak` (the
-/// most since), `width` and `height` of the result.
+/// most since), `width` and `height` of the result, and where it takes its own time, `seconds`.
 enum ChildJob {
     /// What a child prints.
     struct Answer: Codable, Sendable {
@@ -11,19 +11,29 @@ enum ChildJob {
         let peak: Int
         let width: Int
         let height: Int
+        var seconds: Double?
+    }
+
+    /// The result of a thumbnail of the large pictures, which are 12500x8000 or 12000x8000.
+    static func isThumbnail(height: Int) -> @Sendable (Answer) throws -> Void {
+        { try Check.size($0.width, $0.height, is: (400, height)) }
     }
 
     /// A side that runs `command` once for each sample.
-    static func contestant(_ command: [String], note: String?) -> Contestant {
+    static func contestant(
+        _ command: [String],
+        note: String?,
+        check: @escaping @Sendable (Answer) throws -> Void
+    ) -> Contestant {
         Contestant(counts: 1...1, note: note) { _ in
             let wall = Stopwatch(.monotonic)
             let (exit, output) = try await ChildProcess.run(command)
             let seconds = wall.seconds
             try Check.equal("the child's exit status", exit.status, 0)
             let answer = try JSONDecoder().decode(Answer.self, from: Data(output.utf8))
-            try Check.size(answer.width, answer.height, is: (400, 256))
+            try check(answer)
             return Measurement(
-                wallSeconds: seconds,
+                wallSeconds: answer.seconds ?? seconds,
                 cpuSeconds: exit.cpuSeconds,
                 operations: 1,
                 peakBytes: Double(answer.peak - answer.idle)
@@ -32,10 +42,15 @@ enum ChildJob {
     }
 
     /// The side that runs this program's own `job`.
-    static func ours(_ job: [String], note: String?) throws -> Contestant {
+    static func ours(
+        _ job: [String],
+        note: String?,
+        check: @escaping @Sendable (Answer) throws -> Void
+    ) throws -> Contestant {
         self.contestant(
             [try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"), "--job"] + job,
-            note: note
+            note: note,
+            check: check
         )
     }
 
@@ -43,17 +58,26 @@ enum ChildJob {
     static func run(_ arguments: [String]) async throws {
         switch arguments.first {
         case "large-thumbnail" where arguments.count == 2: try await TintypeLargePicture.load(arguments[1])
+        case "large-scale-down" where arguments.count == 2: try await TintypeLargePicture.scaleDown(arguments[1])
+        case "bomb" where arguments.count == 2: try await TintypeBombs.meet(arguments[1])
         default: throw Options.Misuse(description: "unknown job \(arguments.joined(separator: " "))")
         }
     }
 
-    /// Runs `work` from an idle process and prints its peak.
-    static func measure(_ work: () async throws -> (width: Int, height: Int)) async throws {
+    /// Runs `work` from an idle process and prints its peak; `isTimed` says that its time counts
+    /// without the start of the process.
+    static func measure(
+        isTimed: Bool = false,
+        _ work: () async throws -> (width: Int, height: Int)
+    ) async throws {
         // 5: the peak starts anew from what is resident now.
         try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
         let idle = try self.memory("VmRSS")
+        let wall = Stopwatch(.monotonic)
         let size = try await work()
-        let answer = Answer(idle: idle, peak: try self.memory("VmHWM"), width: size.width, height: size.height)
+        let seconds = isTimed ? wall.seconds : nil
+        let peak = try self.memory("VmHWM")
+        let answer = Answer(idle: idle, peak: peak, width: size.width, height: size.height, seconds: seconds)
         Console.show(String(decoding: try JSONEncoder().encode(answer), as: UTF8.self))
     }
 

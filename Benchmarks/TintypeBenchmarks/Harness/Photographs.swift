@@ -59,6 +59,39 @@ struct Photographs: Sendable {
         }
     }
 
+    /// A 24-bit PNG of 96 megapixels, tiled from a diagram so that the file stays small.
+    func enormousPNG(_ session: Session) async throws -> String {
+        let path = self.folders.results.appendingPathComponent("diagram-12000x8000.png").path
+        return try await self.made(path, session) {
+            let name = "photos/Exoplanet_Phase_Curve__Diagram_.png"
+            let original = try await self.path(name, width: 3840, height: 2160, session)
+            return PythonWorker.Request(do: "make-large", path: path, original: original, width: 12_000, height: 8_000)
+        }
+    }
+
+    /// A GIF of 24 frames of 640x480 that differ all over.
+    func animation(_ session: Session) async throws -> String {
+        let path = self.folders.results.appendingPathComponent("animation-640x480.gif").path
+        return try await self.made(path, session) {
+            let original = try await self.path("photos/Canon_EOS_450D.jpg", width: 4272, height: 2848, session)
+            return PythonWorker.Request(
+                do: "make-animation",
+                path: path,
+                count: 24,
+                original: original,
+                width: 640,
+                height: 480
+            )
+        }
+    }
+
+    /// The corpus' file `name`; nothing can stand in for it.
+    func exactly(_ name: String) throws -> String {
+        guard let path = self.corpus?.appendingPathComponent(name).path, FileManager.default.fileExists(atPath: path)
+        else { throw Unavailable("the corpus has no \(name)") }
+        return path
+    }
+
     /// Has the Python worker make `path` unless an earlier run did.
     private func made(
         _ path: String,

@@ -23,6 +23,10 @@ actor PythonWorker {
         var side: Int?
         var format: String?
         var quality: Int?
+        /// zlib's level of a PNG.
+        var level: Int?
+        /// How many frames there must be.
+        var frames: Int?
     }
 
     /// One request; the fields that do not belong to it stay away.

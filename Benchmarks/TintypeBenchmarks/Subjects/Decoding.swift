@@ -12,7 +12,8 @@ enum Decoding {
     ]
 
     static let benchmarks = pictures.map { name, picture in
-        Benchmark(name: name, summary: "\(picture.file), against Pillow and pyvips") { session in
+        let peers = picture.isJPEG ? "the C library, Pillow and pyvips" : "Pillow and pyvips"
+        return Benchmark(name: name, summary: "\(picture.file), against \(peers)") { session in
             try await run(name, picture, session)
         }
     }
@@ -21,6 +22,13 @@ enum Decoding {
         let path = try await picture.path(session)
         var contest = Contest()
         await contest.enterOurs { try TintypeDecoding.contestant(picture, path) }
+        let plan = session.plan.limited(to: 11)
+        if picture.isJPEG {
+            await contest.enter(TurboBench.name) {
+                try await TurboBench.contestant(picture, path, seconds: max(0.25, plan.sampleSeconds))
+            }
+            await contest.enter(CodecLoops.name("jpeg")) { try CodecLoops.decoder(picture, path) }
+        }
         for (peer, job) in [("Pillow", "pillow-decode"), ("pyvips", "vips-decode")] {
             await contest.enter(peer) {
                 try await session.python().contestant(job: job, path: path) { width, height in
@@ -29,8 +37,10 @@ enum Decoding {
                 }
             }
         }
-        try await contest.measure(session.plan.limited(to: 11))
+        try await contest.measure(plan)
         return contest.rows(named: name, .rate(picture.megapixels, "MP/s"))
-            + contest.rows(named: name, .cpuRate(picture.megapixels, "MP/s"))
+            + contest.rows(named: name, .cpuRate(picture.megapixels, "MP/s")) { peer in
+                peer == TurboBench.name || peer == CodecLoops.name("jpeg") ? [.times(0.95)] : [.times(1)]
+            }
     }
 }

@@ -1,25 +1,17 @@
 import Foundation
 
-/// Peak memory of one picture of 100 megapixels, loaded as a thumbnail of 400 pixels.
+/// Peak memory of one picture of about 100 megapixels, loaded as a thumbnail of 400 pixels or
+/// scaled down to the usual limit.
 enum LargePictures {
     private static let name = "large-jpeg-peak"
+    private static let pngName = "large-png-peak"
     /// The peer in whose row the bar stands; it is not set against a peer.
     private static let rival = "pyvips"
 
     static let benchmarks = [
         Benchmark(name: name, summary: "peak memory of a 100 MP JPEG to 400 px over the same idle process") { session in
             let path = try await session.photographs.enormous(session)
-            var contest = Contest()
-            await contest.enterOurs { try TintypeLargePicture.fromFile(path) }
-            for (peer, job) in [(Self.rival, "vips-thumbnail"), ("Pillow", "pillow-thumbnail")] {
-                await contest.enter(peer) {
-                    let worker = try await session.python()
-                    return ChildJob.contestant(worker.command + ["--peak", job, path], note: "the file by name")
-                }
-            }
-            try await contest.measure(session.plan.limited(to: 3))
-            return contest.rows(named: Self.name, .peak) { $0 == Self.rival ? [.under(64)] : [] }
-                + contest.rows(named: Self.name, .wall(.milliseconds))
+            return try await thumbnails(name, path, height: 256, bar: .under(64), session)
         },
         Benchmark(name: name + "-http", summary: "the same over HTTP, the body in memory and stored on disk") {
             session in
@@ -29,5 +21,41 @@ enum LargePictures {
             try await contest.measure(session.plan.limited(to: 3))
             return contest.rows(named: Self.name + "-http", .peak) { _ in [.under(64)] }
         },
+        Benchmark(name: pngName, summary: "peak memory of a 96 MP PNG to 400 px over the same idle process") {
+            session in
+            let path = try await session.photographs.enormousPNG(session)
+            return try await thumbnails(pngName, path, height: 267, bar: .under(32), session)
+        },
+        Benchmark(name: pngName + "-scale-down", summary: "peak memory of a 96 MP PNG to 60 MiB of pixels") { session in
+            let path = try await session.photographs.enormousPNG(session)
+            var contest = Contest()
+            await contest.enterOurs { try TintypeLargePicture.scaledDown(path) }
+            try await contest.measure(session.plan.limited(to: 3))
+            // 4857x3238 in RGB are 45 MiB; 32 more for the strip and all else.
+            return contest.rows(named: Self.pngName + "-scale-down", .peak) { _ in [.under(45 + 32)] }
+                + contest.rows(named: Self.pngName + "-scale-down", .wall(.milliseconds))
+        },
     ]
+
+    private static func thumbnails(
+        _ name: String,
+        _ path: String,
+        height: Int,
+        bar: Bar,
+        _ session: Session
+    ) async throws -> [Row] {
+        let check = ChildJob.isThumbnail(height: height)
+        var contest = Contest()
+        await contest.enterOurs { try TintypeLargePicture.fromFile(path, check: check) }
+        for (peer, job) in [(Self.rival, "vips-thumbnail"), ("Pillow", "pillow-thumbnail")] {
+            await contest.enter(peer) {
+                let worker = try await session.python()
+                let command = worker.command + ["--peak", job, path]
+                return ChildJob.contestant(command, note: "the file by name", check: check)
+            }
+        }
+        try await contest.measure(session.plan.limited(to: 3))
+        return contest.rows(named: name, .peak) { $0 == Self.rival ? [bar] : [] }
+            + contest.rows(named: name, .wall(.milliseconds))
+    }
 }

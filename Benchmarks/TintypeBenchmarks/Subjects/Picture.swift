@@ -8,6 +8,7 @@ struct Picture: Sendable {
     /// Whether its metadata is taken out first: it has a profile, which only some sides convert.
     var isStripped = false
 
+    var isJPEG: Bool { self.file.hasSuffix(".jpg") }
     var megapixels: Double { Double(self.width * self.height) / 1e6 }
 
     /// Where it, or a stand-in of the same size and format, lies on this machine.
@@ -26,6 +27,8 @@ struct Picture: Sendable {
     static let progressive = Picture(file: "photos/TestImageLarge.jpg", width: 5250, height: 3450)
     /// A photograph in 24-bit PNG.
     static let pngPhotograph = Picture(file: "photos/1.png", width: 768, height: 512)
+    /// Another photograph in 24-bit PNG.
+    static let pngOther = Picture(file: "photos/3.png", width: 768, height: 512)
     /// A large drawing in 24-bit PNG.
     static let pngDrawing = Picture(file: "photos/60430844748882ff66b9a5598ef06dd6.png", width: 1446, height: 2048)
     /// A photograph in lossy WebP.

@@ -4,29 +4,67 @@ import Tintype
 /// Tintype's side of the large picture: a loader in a child process.
 enum TintypeLargePicture {
     /// Loads the file at `path`, by its `file:` URL.
-    static func fromFile(_ path: String) throws -> Contestant {
-        try ChildJob.ours(["large-thumbnail", URL(fileURLWithPath: path).absoluteString], note: "a file: URL")
+    static func fromFile(
+        _ path: String,
+        check: @escaping @Sendable (ChildJob.Answer) throws -> Void
+    ) throws -> Contestant {
+        let job = ["large-thumbnail", URL(fileURLWithPath: path).absoluteString]
+        return try ChildJob.ours(job, note: "a file: URL", check: check)
+    }
+
+    /// Loads the file at `path` with the usual limit for the bytes of its pixels.
+    static func scaledDown(_ path: String) throws -> Contestant {
+        let job = ["large-scale-down", URL(fileURLWithPath: path).absoluteString]
+        return try ChildJob.ours(job, note: "a file: URL, scaleDownLimit 60 MiB, not encoded") { answer in
+            let bytes = answer.width * answer.height * 4
+            let limit = ImageRequest.defaultScaleDownLimit
+            guard bytes <= limit, bytes > limit / 100 * 99 else {
+                throw Unavailable("the picture is \(answer.width)x\(answer.height)")
+            }
+        }
     }
 
     /// Loads the same file over HTTP.
     static func overHTTP(_ path: String, _ session: Session) async throws -> Contestant {
         let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
         let address = try await session.nginx().serve("large.jpg", bytes)
-        return try ChildJob.ours(["large-thumbnail", address], note: "over HTTP, with the disk tier on")
+        let check = ChildJob.isThumbnail(height: 256)
+        return try ChildJob.ours(["large-thumbnail", address], note: "over HTTP, with the disk tier on", check: check)
     }
 
     /// The child's job: one thumbnail of `address`, encoded as JPEG as the peers do.
     static func load(_ address: String) async throws {
+        try await self.measure(address, thumbnail: .fit(width: 400, height: 400)) { image, loader in
+            _ = try await loader.encode(image, as: .jpeg, options: EncodeOptions(quality: 80))
+        }
+    }
+
+    /// The child's job: the picture at `address`, scaled down to the usual limit.
+    static func scaleDown(_ address: String) async throws {
+        try await self.measure(address, scaleDownLimit: ImageRequest.defaultScaleDownLimit) { _, _ in }
+    }
+
+    private static func measure(
+        _ address: String,
+        thumbnail: Resize? = nil,
+        scaleDownLimit: Int? = nil,
+        finish: (Image, LoaderActor) async throws -> Void
+    ) async throws {
         guard let url = URL(string: address) else { throw Unavailable("bad address \(address)") }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tintype-large-\(UUID())")
         defer { try? FileManager.default.removeItem(at: folder) }
         var configuration = LoaderActor.Configuration()
         configuration.disk = DiskCache.Configuration(directory: folder)
         let loader = LoaderActor(configuration: configuration)
-        let request = ImageRequest(url: url, thumbnail: .fit(width: 400, height: 400), options: [.waitForStore])
+        let request = ImageRequest(
+            url: url,
+            thumbnail: thumbnail,
+            scaleDownLimit: scaleDownLimit,
+            options: [.waitForStore]
+        )
         try await ChildJob.measure {
             let image = try await loader.image(for: request)
-            _ = try await loader.encode(image, as: .jpeg, options: EncodeOptions(quality: 80))
+            try await finish(image, loader)
             return (image.width, image.height)
         }
     }

@@ -1,0 +1,23 @@
+#ifndef CCODECLOOPS_H
+#define CCODECLOOPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The C libraries used directly, as little as they need: what there is to gain or lose around them.
+
+/// Decodes a JPEG to RGB rows at `pixels`, which has room for `capacity` bytes, as `tjbench` does: into the same
+/// memory again and again.
+///
+/// Returns 0, or -1 when libjpeg gave up or there is no room.
+int codec_loop_decode_jpeg(
+    const uint8_t *_Nonnull bytes, size_t count, uint8_t *_Nonnull pixels, size_t capacity, int *_Nonnull width,
+    int *_Nonnull height);
+
+/// Encodes RGB rows as baseline JPEG 4:2:0. Returns the number of bytes, or 0.
+size_t codec_loop_encode_jpeg(const uint8_t *_Nonnull pixels, int width, int height, size_t stride, int quality);
+
+/// Encodes RGB rows as lossy WebP with the library's own settings (method 4). Returns the number of bytes, or 0.
+size_t codec_loop_encode_webp(const uint8_t *_Nonnull pixels, int width, int height, size_t stride, int quality);
+
+#endif

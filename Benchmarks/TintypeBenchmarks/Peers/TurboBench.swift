@@ -1,0 +1,33 @@
+import Foundation
+
+/// libjpeg-turbo's own benchmark: decodes one JPEG again and again in one process.
+enum TurboBench {
+    static let name = "tjbench"
+
+    /// Decodes the file at `path` for about `seconds`; the wall time of a picture is what the program says.
+    ///
+    /// One picture goes before, because the first one pays for pages that the others find in place.
+    /// Its processor time is that wall time in the proportion of the whole process'.
+    static func contestant(_ picture: Picture, _ path: String, seconds: Double) async throws -> Contestant {
+        let tool = "/usr/bin/tjbench"
+        guard FileManager.default.isExecutableFile(atPath: tool) else {
+            throw Unavailable("there is no \(tool) (apt install libjpeg-turbo-progs)")
+        }
+        let command = [tool, path, "-rgb", "-nowrite", "-warmup", "0.01", "-benchtime", "\(seconds)"]
+        return Contestant(counts: 1...1, note: "its own count of megapixels; the pixels' memory is used again") { _ in
+            let wall = Stopwatch(.monotonic)
+            let (exit, output) = try await ChildProcess.run(command)
+            let share = exit.cpuSeconds / wall.seconds
+            try Check.equal("tjbench's exit status", exit.status, 0)
+            guard
+                let match = output.firstMatch(of: /Throughput:\s+([0-9.]+) Megapixels/),
+                let rate = Double(match.1), rate > 0
+            else { throw Unavailable("tjbench named no throughput") }
+            guard output.contains("Image size: \(picture.width) x \(picture.height)") else {
+                throw Unavailable("tjbench decoded another size")
+            }
+            let seconds = picture.megapixels / rate
+            return Measurement(wallSeconds: seconds, cpuSeconds: seconds * min(1, share), operations: 1)
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import Foundation
+import TintypeCoding
+import TintypeImage
+
+/// Tintype's side of bombs: the decoder with its default limits, in a child process.
+enum TintypeBombs {
+    /// The one file with a good picture, of one pixel, beside what grows: it may be decoded.
+    private static let harmless = "png_decompression_dos.png"
+
+    /// Meets the file at `path`.
+    static func contestant(_ path: String) throws -> Contestant {
+        let isHarmless = URL(fileURLWithPath: path).lastPathComponent == Self.harmless
+        let note = isHarmless ? "refused, or decoded to its one pixel" : "the error is checked; reading is included"
+        return try ChildJob.ours(["bomb", path], note: note) { answer in
+            let isRefused = answer.width == 0 && answer.height == 0
+            let isDecoded = isHarmless && answer.width == 1 && answer.height == 1
+            guard isRefused || isDecoded else { throw Unavailable("the bomb was decoded") }
+        }
+    }
+
+    /// The child's job: size 0x0 says that the file was refused.
+    static func meet(_ path: String) async throws {
+        try await ChildJob.measure(isTimed: true) {
+            let data = try Data(contentsOf: URL(fileURLWithPath: path))
+            do {
+                let image = try ImageDecoder(data, registry: CoderRegistry()).decode()
+                return (image.width, image.height)
+            } catch is CodingError {
+                return (0, 0)
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import TintypeCoding
+import TintypeImage
+
+/// Tintype's side of encoding: the coder of the registry, on one decode lane.
+enum TintypeEncoding {
+    /// Encodes the picture in the file at `path`, which is decoded once, before.
+    static func contestant(_ job: Encoding.Job, _ path: String) throws -> Contestant {
+        let image = try self.picture(path)
+        let format = self.format(job)
+        let options = self.options
+        let coder = try CoderRegistry().coder(encoding: format)
+        let lanes = DecodeLanes(count: 1)
+        return Contestant(note: "one decode lane") { count in
+            try await Measurement.of(operations: count) {
+                for _ in 0..<count {
+                    let bytes = try await lanes.run { try coder.encode(image, as: format, options: options).count }
+                    guard bytes > 0 else { throw Unavailable("nothing was encoded") }
+                }
+            }
+        }
+    }
+
+    /// How many bytes ``contestant(_:_:)`` makes.
+    static func size(_ job: Encoding.Job, _ path: String) async throws -> Int {
+        let format = self.format(job)
+        return try CoderRegistry().coder(encoding: format)
+            .encode(self.picture(path), as: format, options: self.options).count
+    }
+
+    private static var options: EncodeOptions {
+        EncodeOptions(quality: Encoding.Job.quality, chromaSubsampling: .quarter, pngLevel: Encoding.Job.level)
+    }
+
+    private static func picture(_ path: String) throws -> Image {
+        try ImageDecoder(Data(contentsOf: URL(fileURLWithPath: path)), registry: CoderRegistry()).decode()
+    }
+
+    private static func format(_ job: Encoding.Job) -> ImageFormat {
+        switch job.format {
+        case "jpeg": .jpeg
+        case "webp": .webp
+        default: .png
+        }
+    }
+}
