@@ -41,7 +41,7 @@ struct Rendering: Sendable {
         guard let geometry else { return whole }
         let target = geometry.width.saturatingMultiplied(by: geometry.height).saturatingMultiplied(by: 4)
         // Streamed rows leave only the codec's own memory and the target, before and after its turn.
-        let isStreamed = whole >= Self.streamingThreshold && !self.decoder.header.isInterlaced
+        let isStreamed = whole >= Self.streamingThreshold && self.decoder.header.givesRows
         let source = isStreamed ? self.decoder.header.codecByteCount.saturatingAdded(to: target) : whole
         return source.saturatingAdded(to: target)
     }

@@ -19,8 +19,10 @@ public struct ImageHeader: Sendable {
     public var colorProfile: Data?
     /// The frames and their timing; one frame for stills.
     public var animation = AnimationTiming()
-    /// Whether rows are stored in passes, so that they can't be decoded one by one.
-    public var isInterlaced = false
+    /// Whether the coder gives the rows of the picture one by one, so that it is never there whole.
+    ///
+    /// Where it says so and does not, a thumbnail takes more memory than it is weighed by.
+    public var givesRows = false
     /// The bytes that the codec itself needs while it decodes, besides the pixels it gives out.
     public var codecByteCount = 0
 

@@ -20,7 +20,11 @@ public struct GIFCoder: ImageCoder {
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
         guard options.frame == 0 else {
-            let pixels = try FrameCompositor(try GIFFrameReader(data, options: options)).frame(at: options.frame)
+            let reader = try GIFFrameReader(data, options: options)
+            guard reader.frames.indices.contains(options.frame) else {
+                throw CodingError.noFrame(options.frame, in: header)
+            }
+            let pixels = try FrameCompositor(reader).frame(at: options.frame)
             return DecodedImage(Image(pixels: pixels, sourceFormat: .gif))
         }
         let pixels = try GIFFile(data, options: options).firstPicture()

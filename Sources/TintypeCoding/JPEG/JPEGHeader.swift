@@ -84,6 +84,7 @@ struct JPEGHeader {
         header.bitDepth = self.precision
         header.orientation = self.orientation ?? .up
         header.colorProfile = self.colorProfile
+        header.givesRows = true
         header.codecByteCount = self.codecByteCount
         return header
     }

@@ -50,7 +50,9 @@ final class JPEGReading: RowSource {
     private func readRows(into rows: UnsafeMutableRawBufferPointer, count: Int) throws {
         let start = self.decompressor.rowCount
         do {
-            if !self.failed { _ = try self.decompressor.readRows(into: rows, count: count) }
+            if !self.failed, try self.decompressor.readRows(into: rows, count: count) < count {
+                throw CodingError.corrupt(.jpeg, "its rows end too early")
+            }
             try self.checkEnd()
         } catch let error as CodingError where self.allowsTruncated && self.decompressor.rowCount > 0 {
             guard error.code == .corrupt else { throw error }

@@ -91,6 +91,7 @@ extension ImageHeader {
         self.hasAlpha = png.hasAlpha
         self.orientation = png.exif.flatMap { EXIF.orientation(in: $0) } ?? .up
         self.animation = png.animation?.timing ?? AnimationTiming()
+        self.givesRows = !png.layout.isInterlaced && png.animation == nil
         self.colorProfile = png.compressedProfile.flatMap { PNGColorProfile.inflated($0) }
         self.codecByteCount = PNGDecompressor.extraByteCount(for: png)
     }

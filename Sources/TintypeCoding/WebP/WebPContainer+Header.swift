@@ -8,6 +8,7 @@ extension WebPContainer {
         var header = ImageHeader(format: .webp, pixelWidth: size.width, pixelHeight: size.height)
         header.orientation = self.orientation
         header.colorProfile = self.colorProfile
+        header.givesRows = !self.isAnimated
         header.codecByteCount = self.codecByteCount
         if self.isAnimated {
             header.hasAlpha = self.transparency.isSeen

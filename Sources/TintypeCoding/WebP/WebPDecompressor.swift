@@ -49,7 +49,9 @@ enum WebPDecompressor {
         var end = 0
         while status == VP8_STATUS_SUSPENDED, end < bytes.count {
             try Task.checkCancellation()
-            end = min(end + step, bytes.count)
+            // The header of a lossless picture is read from its start until all of it is there: without rows, ever
+            // more bytes keep that linear.
+            end = min(end + max(step, decoder.rowCount == 0 ? end / 4 : 0), bytes.count)
             status = decoder.update(UnsafeRawBufferPointer(rebasing: bytes[..<end]))
         }
         return status

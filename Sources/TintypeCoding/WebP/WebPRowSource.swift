@@ -12,6 +12,7 @@ final class WebPRowSource: RowSource {
 
     let layout: PixelLayout
     private let bytes: UnsafeRawBufferPointer
+    private let isLossless: Bool
     private let allowsTruncated: Bool
     // In this order: the decoder writes to the window.
     private let decoder: WebPPictureDecoder
@@ -35,6 +36,7 @@ final class WebPRowSource: RowSource {
         self.window = window
         self.layout = layout
         self.bytes = UnsafeRawBufferPointer(rebasing: bytes[picture.bytes])
+        self.isLossless = picture.isLossless
         self.allowsTruncated = allowsTruncated
         // The first bytes of a lossy picture give no rows, but the next one may give many.
         self.end = picture.preludeByteCount
@@ -56,7 +58,10 @@ final class WebPRowSource: RowSource {
     private func decodeMore() throws {
         try Task.checkCancellation()
         let rowCount = self.rowCount
-        self.end = min(self.end + self.step, self.bytes.count)
+        // The header of a lossless picture is read from its start until all of it is there: ever more bytes keep that
+        // linear.
+        let least = self.isLossless && rowCount == 0 ? self.end / 4 : 0
+        self.end = min(self.end + max(self.step, least), self.bytes.count)
         let status = self.decoder.update(UnsafeRawBufferPointer(rebasing: self.bytes[..<self.end]))
         self.rowCount = self.decoder.rowCount
         if status != VP8_STATUS_SUSPENDED || self.end == self.bytes.count {
