@@ -59,18 +59,19 @@ public struct ImageDecoder: Sendable {
         }
         let decoded = try self.coder.decode(self.data, header: self.header, options: options)
         try Task.checkCancellation()
-        try self.check(decoded)
+        try self.check(
+            width: decoded.image.width,
+            height: decoded.image.height,
+            covered: (decoded.coveredWidth, decoded.coveredHeight)
+        )
         return decoded
     }
 
     /// Refuses a picture that is larger than its header said, or covers more than it has: coders may
     /// be a user's, and the limits were checked by the header.
-    private func check(_ decoded: DecodedImage) throws(CodingError) {
-        let image = decoded.image
-        let isWithin = image.width <= self.header.pixelWidth && image.height <= self.header.pixelHeight
-        let covers =
-            0..<Double(image.width).nextUp ~= decoded.coveredWidth
-            && 0..<Double(image.height).nextUp ~= decoded.coveredHeight
+    private func check(width: Int, height: Int, covered: (width: Double, height: Double)) throws(CodingError) {
+        let isWithin = width <= self.header.pixelWidth && height <= self.header.pixelHeight
+        let covers = 0..<Double(width).nextUp ~= covered.width && 0..<Double(height).nextUp ~= covered.height
         guard isWithin, covers else {
             throw .corrupt(self.header.format, "its coder gave another size than its header")
         }
@@ -130,7 +131,10 @@ public struct ImageDecoder: Sendable {
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
     ) throws -> Result? {
         guard self.header.animation.frameCount == 1 else { return nil }
-        return try self.coder.withRows(of: self.data, header: self.header, options: options, body)
+        return try self.coder.withRows(of: self.data, header: self.header, options: options) { rows, width, height in
+            try self.check(width: rows.layout.width, height: rows.layout.height, covered: (width, height))
+            return try body(rows, width, height)
+        }
     }
 
     /// The bytes that decoding will take at most, for the memory gate: pixels of the decoded
