@@ -19,12 +19,7 @@ struct DecodePipeline: Sendable {
         // The weight is known only from the header, and the lane must not wait for the gate:
         // so there are two visits, the first of microseconds.
         let rendering = try await self.lanes.run {
-            let decoder = try ImageDecoder(
-                data,
-                registry: self.registry,
-                coder: request.coder?.coder,
-                limits: self.limits
-            )
+            let decoder = try self.decoder(of: data, for: request)
             return try Rendering(decoder: decoder, request: request, limits: self.limits)
         }
         return try await self.gate.withWeight(rendering.byteCount) {
@@ -32,11 +27,16 @@ struct DecodePipeline: Sendable {
         }
     }
 
+    /// Reads the header with the request's own coder, or the registered ones.
+    private func decoder(of data: Data, for request: ImageRequest) throws(CodingError) -> ImageDecoder {
+        try ImageDecoder(data, registry: self.registry, coder: request.coder?.coder, limits: self.limits)
+    }
+
     /// What the start of `data` says about its picture; the limits are checked.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
-    func header(of data: Data) async throws -> ImageHeader {
-        try await self.lanes.run { try ImageDecoder(data, registry: self.registry, limits: self.limits).header }
+    func header(of data: Data, for request: ImageRequest) async throws -> ImageHeader {
+        try await self.lanes.run { try self.decoder(of: data, for: request).header }
     }
 
     /// Decodes the bytes of `mailbox` while they come; at most one preview is in the making.
@@ -54,10 +54,8 @@ struct DecodePipeline: Sendable {
     /// The frames of a picture; the limits are checked.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
-    func frames(of data: Data, pool: FramePool) async throws -> FrameSource {
-        let decoder = try await self.lanes.run {
-            try ImageDecoder(data, registry: self.registry, limits: self.limits)
-        }
+    func frames(of data: Data, for request: ImageRequest, pool: FramePool) async throws -> FrameSource {
+        let decoder = try await self.lanes.run { try self.decoder(of: data, for: request) }
         return FrameSource(decoder, options: DecodeOptions(limits: self.limits), lanes: self.lanes, pool: pool)
     }
 

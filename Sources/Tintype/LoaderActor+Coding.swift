@@ -9,7 +9,7 @@ extension LoaderActor {
     public nonisolated func header(for request: ImageRequest) async throws -> ImageHeader {
         let data = try await self.data(for: request)
         do {
-            return try await self.decoding.header(of: data)
+            return try await self.decoding.header(of: data, for: request)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -23,7 +23,7 @@ extension LoaderActor {
     public nonisolated func frames(for request: ImageRequest) async throws -> FrameSource {
         let data = try await self.data(for: request)
         do {
-            return try await self.decoding.frames(of: data, pool: self.framePool)
+            return try await self.decoding.frames(of: data, for: request, pool: self.framePool)
         } catch {
             throw LoadError.wrapping(error)
         }

@@ -156,6 +156,6 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
 
     /// A rate that moves; what is not above 0 stands still, which is what pausing is for.
     private static func valid(_ rate: Double) -> Double {
-        rate.isFinite && rate > 0 ? rate : 1
+        rate.isFinite && rate > 0 ? Swift.min(Swift.max(rate, 0.001), 1_000) : 1
     }
 }

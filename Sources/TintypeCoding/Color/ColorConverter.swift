@@ -10,6 +10,8 @@ final class ColorConverter: Sendable {
     static let shared = ColorConverter()
 
     private static let transformLimit = 16
+    /// Real profiles have kilobytes; what is larger is not kept and not used.
+    private static let profileLimit = 4 << 20
 
     private struct Key: Hashable {
         let profile: Data
@@ -29,6 +31,7 @@ final class ColorConverter: Sendable {
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     func convert(_ pixels: PixelBuffer, from profile: Data, intent: ColorHandling.Intent) throws -> PixelBuffer {
+        guard profile.count <= Self.profileLimit else { return pixels }
         if let transform = self.transform(for: Key(profile: profile, format: pixels.format, intent: intent)) {
             return try transform.apply(to: pixels)
         }
