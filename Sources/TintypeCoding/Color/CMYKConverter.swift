@@ -12,7 +12,8 @@ final class CMYKConverter: @unchecked Sendable {
     private let handle: cmsHTRANSFORM
 
     private struct Key: Hashable {
-        let profile: Data
+        /// The bytes; an array, which a leak checker can follow from a static value.
+        let profile: [UInt8]
         let intent: ColorHandling.Intent
         let isInverted: Bool
     }
@@ -25,7 +26,7 @@ final class CMYKConverter: @unchecked Sendable {
     ///
     /// Inverted samples say how much light is left instead of how much ink there is.
     static func converter(profile: Data, intent: ColorHandling.Intent, isInverted: Bool) -> CMYKConverter? {
-        let key = Key(profile: profile, intent: intent, isInverted: isInverted)
+        let key = Key(profile: Array(profile), intent: intent, isInverted: isInverted)
         if let known = Self.recent.withLock({ recent in recent.first { $0.key == key }?.converter }) { return known }
         // Built outside the lock; two lanes may build the same one, and the later one is kept.
         guard let converter = CMYKConverter(key) else { return nil }
@@ -38,7 +39,7 @@ final class CMYKConverter: @unchecked Sendable {
     }
 
     private init?(_ key: Key) {
-        guard let source = LittleCMSProfile(key.profile), let target = LittleCMSProfile.sRGB(for: .rgb8) else {
+        guard let source = LittleCMSProfile(Data(key.profile)), let target = LittleCMSProfile.sRGB(for: .rgb8) else {
             return nil
         }
         guard cmsGetColorSpace(source.handle) == cmsSigCmykData else { return nil }

@@ -14,7 +14,8 @@ final class ColorConverter: Sendable {
     private static let profileLimit = 4 << 20
 
     private struct Key: Hashable {
-        let profile: Data
+        /// The bytes; an array, which a leak checker can follow from a static value.
+        let profile: [UInt8]
         let format: PixelFormat
         let intent: ColorHandling.Intent
     }
@@ -32,7 +33,7 @@ final class ColorConverter: Sendable {
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     func convert(_ pixels: PixelBuffer, from profile: Data, intent: ColorHandling.Intent) throws -> PixelBuffer {
         guard profile.count <= Self.profileLimit else { return pixels }
-        if let transform = self.transform(for: Key(profile: profile, format: pixels.format, intent: intent)) {
+        if let transform = self.transform(for: Key(profile: Array(profile), format: pixels.format, intent: intent)) {
             return try transform.apply(to: pixels)
         }
         // Gray pictures should have gray profiles; some have their camera's.
@@ -49,7 +50,7 @@ final class ColorConverter: Sendable {
         }
         if let known { return known }
         // Built outside the lock; two lanes may build the same one, and the later one is kept.
-        let transform = ColorTransform(profile: key.profile, format: key.format, intent: key.intent)
+        let transform = ColorTransform(profile: Data(key.profile), format: key.format, intent: key.intent)
         self.state.withLock { state in
             state.transforms.removeAll { $0.key == key }
             if state.transforms.count >= Self.transformLimit { state.transforms.removeFirst() }
