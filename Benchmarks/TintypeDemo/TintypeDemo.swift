@@ -57,7 +57,7 @@ struct Run {
             images.append(try await loader.image(for: request))
             times.append(start.duration(to: clock.now))
         }
-        await loader.cache.disk?.waitForPendingStores()
+        await loader.cache.waitForPendingStores()
         self.name = name
         self.times = times
         self.images = images

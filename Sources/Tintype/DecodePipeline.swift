@@ -27,6 +27,34 @@ struct DecodePipeline: Sendable {
         }
     }
 
+    /// Decodes a variant that the cache encoded.
+    ///
+    /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
+    func variant(from data: Data) async throws -> Image {
+        let rendering = try await self.lanes.run {
+            try Rendering(
+                decoder: ImageDecoder(data, registry: self.registry, limits: self.limits),
+                limits: self.limits
+            )
+        }
+        return try await self.gate.withWeight(rendering.byteCount) {
+            try await self.lanes.run { try rendering.render() }
+        }
+    }
+
+    /// Brings a decoded picture to the size of the request's thumbnail.
+    ///
+    /// - Throws: `TransformError`, `ImageError`, `CancellationError`.
+    func thumbnail(of image: Image, for request: ImageRequest) async throws -> Image {
+        guard let thumbnail = request.thumbnail else { return image }
+        let geometry = try ResizeGeometry(thumbnail, width: image.width, height: image.height)
+        try Rendering.check(geometry, width: image.width, height: image.height, limits: self.limits)
+        let weight = geometry.width.saturatingMultiplied(by: geometry.height).saturatingMultiplied(by: 4)
+        return try await self.gate.withWeight(weight) {
+            try await self.lanes.run { try image.resized(geometry, filter: thumbnail.filter) }
+        }
+    }
+
     /// Reads the header with the request's own coder, or the registered ones.
     private func decoder(of data: Data, for request: ImageRequest) throws(CodingError) -> ImageDecoder {
         try ImageDecoder(data, registry: self.registry, coder: request.coder?.coder, limits: self.limits)

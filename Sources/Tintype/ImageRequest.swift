@@ -15,12 +15,16 @@ public struct ImageRequest: Sendable, Hashable {
         var scaleDownLimit: Int?
         var coder: CustomCoder?
         var options: LoadOptions
+        var originalCaching: CacheUse
+        var variantCaching: CacheUse
     }
 
     private final class Storage: Sendable {
         let fields: Fields
         let sourceKey: CacheKey
         let key: CacheKey
+        /// Whether the memory tier may answer; worked out once, for the hits.
+        let readsMemory: Bool
 
         init(_ fields: Fields) {
             self.fields = fields
@@ -32,6 +36,10 @@ public struct ImageRequest: Sendable, Hashable {
                 coder: fields.coder,
                 options: fields.options
             )
+            let caching = self.key == self.sourceKey ? fields.originalCaching : fields.variantCaching
+            self.readsMemory =
+                caching.query.contains(.memory)
+                && fields.options.isDisjoint(with: [.refresh, .skipMemory, .keepData])
         }
     }
 
@@ -46,14 +54,18 @@ public struct ImageRequest: Sendable, Hashable {
     ///   - scaleDownLimit: The bytes of pixels, four for each, that a picture without a thumbnail
     ///     may have; a larger one is scaled down to it as it is decoded. `nil` is no limit.
     ///   - coder: Decodes the picture; `nil` asks the registered coders.
-    ///   - options: How the load uses the caches.
+    ///   - options: How the load uses the caches and what it tolerates.
+    ///   - originalCaching: The tiers for the original: its bytes on disk, its full-size picture in memory.
+    ///   - variantCaching: The tiers for what is made of the original, such as a thumbnail.
     public init(
         url: URL,
         headers: HTTPHeaders = [:],
         thumbnail: Resize? = nil,
         scaleDownLimit: Int? = nil,
         coder: CustomCoder? = nil,
-        options: LoadOptions = []
+        options: LoadOptions = [],
+        originalCaching: CacheUse = CacheUse(),
+        variantCaching: CacheUse = CacheUse(query: .all, store: .memory)
     ) {
         self.storage = Storage(
             Fields(
@@ -62,7 +74,9 @@ public struct ImageRequest: Sendable, Hashable {
                 thumbnail: thumbnail,
                 scaleDownLimit: scaleDownLimit,
                 coder: coder,
-                options: options
+                options: options,
+                originalCaching: originalCaching,
+                variantCaching: variantCaching
             )
         )
     }
@@ -106,8 +120,30 @@ public struct ImageRequest: Sendable, Hashable {
         set { self.set(\.options, newValue) }
     }
 
+    /// The tiers for the original: its bytes on disk, its full-size picture in memory.
+    ///
+    /// Default both. A thumbnail is made from the full-size picture where that is in memory; a load
+    /// of a thumbnail never decodes the full size only to keep it.
+    public var originalCaching: CacheUse {
+        get { self.storage.fields.originalCaching }
+        set { self.set(\.originalCaching, newValue) }
+    }
+
+    /// The tiers for what is made of the original: a thumbnail, or a picture scaled down.
+    ///
+    /// Default: both are asked, and the memory keeps it. A variant that the disk keeps as well is
+    /// encoded for it: as PNG where it has transparency, else as JPEG of quality 90, unless
+    /// ``LoaderActor/Configuration/variantEncoder`` says otherwise.
+    public var variantCaching: CacheUse {
+        get { self.storage.fields.variantCaching }
+        set { self.set(\.variantCaching, newValue) }
+    }
+
     /// Names the encoded bytes: URL, headers, and whether certificates are verified.
     public var sourceKey: CacheKey { self.storage.sourceKey }
+
+    /// Whether the memory tier may answer.
+    var readsMemory: Bool { self.storage.readsMemory }
 
     /// Names the picture: the source and everything that is made of it.
     public var key: CacheKey { self.storage.key }

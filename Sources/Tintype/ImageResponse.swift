@@ -40,6 +40,16 @@ public struct ImageResponse: Sendable {
         self.data = data
         self.storeError = storeError
     }
+
+    func withStoreError(_ error: LoadError) -> ImageResponse {
+        ImageResponse(
+            image: self.image,
+            source: self.source,
+            metadata: self.metadata,
+            data: self.data,
+            storeError: error
+        )
+    }
 }
 
 /// Loaded bytes and what is known about them.

@@ -1,17 +1,28 @@
-import FoundationEssentials
+public import FoundationEssentials
 public import TintypeCaching
 public import TintypeCoding
 public import TintypeDownloading
+public import TintypeImage
 
 extension LoaderActor {
     /// How a loader works.
     ///
     /// Every default is meant for servers that load from the open web.
     public struct Configuration: Sendable {
+        /// Makes the bytes that the disk keeps of a variant, or `nil` to keep none.
+        public typealias VariantEncoder = @Sendable (_ variant: Image, _ request: ImageRequest) async throws -> Data?
+
+        /// The cache to use, such as a ``CacheGroup``; `nil` makes one of the two tiers below.
+        public var cache: (any ImageCache)?
         /// The memory tier; default 15 % of the memory that the process may use, at most 768 MB.
         public var memory: MemoryCache.Configuration
         /// The disk tier, or `nil` for none; default 1 GiB under the XDG cache directory, 7 days.
         public var disk: DiskCache.Configuration?
+        /// Encodes variants for the disk, where a request stores them there.
+        ///
+        /// `nil` writes PNG where there is transparency, else JPEG of quality 90. An error is one
+        /// of the store: it fails no load.
+        public var variantEncoder: VariantEncoder?
         /// How bodies are downloaded.
         ///
         /// Of its `maximumBodySize` and the limit of encoded bytes below, the lower one holds.
@@ -32,6 +43,8 @@ extension LoaderActor {
 
         /// A configuration with the defaults; change what needs changing.
         public init() {
+            self.cache = nil
+            self.variantEncoder = nil
             self.memory = MemoryCache.Configuration()
             self.disk = DiskCache.Configuration()
             self.downloads = DownloadActor.Configuration()

@@ -15,16 +15,18 @@ public import TintypeImage
 /// coordinated here, in short steps: bytes, pixels, files and sockets are touched on the
 /// executors of their own parts.
 public actor LoaderActor {
-    /// The two tiers of the cache.
-    public nonisolated let cache: CacheActor
+    /// The cache: a ``CacheActor``, unless the configuration has one of its own.
+    public nonisolated let cache: any ImageCache
     /// The downloads.
     public nonisolated let downloads: DownloadActor
 
-    private nonisolated let memory: MemoryCache
     /// The frames of all animations that this loader opened.
     nonisolated let framePool: FramePool
     private nonisolated let sources: SourcePipeline
     nonisolated let decoding: DecodePipeline
+    private nonisolated let variants: VariantPipeline
+    /// Owns what goes on after a load has ended.
+    private nonisolated let background = TaskOwner()
     private nonisolated let imageLoads = Coalescer<FlightKey, ImageResponse, LoadUpdate>()
     private nonisolated let dataLoads = Coalescer<FlightKey, DataResponse, SourceUpdate>()
 
@@ -32,21 +34,26 @@ public actor LoaderActor {
     private struct FlightKey: Hashable, Sendable {
         let key: CacheKey
         let options: LoadOptions
+        /// The tiers for the bytes, and those for the picture where the flight makes one.
+        let uses: [CacheUse]
     }
 
     /// Creates a loader.
     ///
     /// Threads start with the first work that needs them.
     public init(configuration: Configuration = Configuration()) {
-        let memory = MemoryCache(configuration.memory)
-        let disk = configuration.disk.map { DiskCache($0) }
+        let cache =
+            configuration.cache
+            ?? CacheActor(
+                memory: MemoryCache(configuration.memory),
+                disk: configuration.disk.map { DiskCache($0) }
+            )
         let downloads = DownloadActor(configuration: configuration.downloads)
-        self.memory = memory
         self.framePool = FramePool(byteLimit: configuration.framePoolByteLimit)
-        self.cache = CacheActor(memory: memory, disk: disk)
+        self.cache = cache
         self.downloads = downloads
         self.sources = SourcePipeline(
-            cache: self.cache,
+            cache: cache,
             downloads: downloads,
             maximumBodySize: min(configuration.limits.maximumEncodedBytes, configuration.downloads.maximumBodySize)
         )
@@ -55,6 +62,12 @@ public actor LoaderActor {
             lanes: DecodeLanes(count: configuration.laneCount),
             gate: WeightedGate(capacity: configuration.decodingMemory),
             limits: configuration.limits
+        )
+        self.variants = VariantPipeline(
+            cache: cache,
+            decoding: self.decoding,
+            encoder: configuration.variantEncoder,
+            stores: self.background
         )
     }
 
@@ -71,7 +84,7 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for request: ImageRequest) async throws -> Image {
-        if request.readsMemory, let image = self.memory.image(for: request.key) { return image }
+        if request.readsMemory, let image = self.cache.memoryImage(for: request.key) { return image }
         return try await self.load(request, observer: nil).image
     }
 
@@ -124,7 +137,7 @@ public actor LoaderActor {
     public var waiterCount: Int { self.imageLoads.waiterCount }
 
     private nonisolated func memoryResponse(for request: ImageRequest) -> ImageResponse? {
-        guard request.readsMemory, let entry = self.memory.entry(for: request.key) else { return nil }
+        guard request.readsMemory, let entry = self.cache.memoryEntry(for: request.key) else { return nil }
         return ImageResponse(image: entry.image, source: .memory, metadata: entry.metadata ?? EntryMetadata())
     }
 
@@ -132,7 +145,8 @@ public actor LoaderActor {
         _ request: ImageRequest,
         observer: (@Sendable (LoadUpdate) -> Void)?
     ) async throws -> ImageResponse {
-        let key = FlightKey(key: request.key, options: request.options)
+        let uses = [request.bytesUse, request.pictureUse]
+        let key = FlightKey(key: request.key, options: request.options, uses: uses)
         do {
             return try await self.imageLoads.value(for: key, observer: observer) { report in
                 try await self.run(request, report: report)
@@ -149,6 +163,13 @@ public actor LoaderActor {
     ) async throws -> ImageResponse {
         // The picture may have come between the caller's look and this load's start.
         if let response = self.memoryResponse(for: request) { return response }
+        if let response = try await self.variants.stored(request) {
+            await self.keepInMemory(response, for: request)
+            return response
+        }
+        if let response = try await self.variants.madeFromMemory(request) {
+            return try await self.keep(response, for: request)
+        }
         let bytes = try await self.loadData(request, report: report)
         do {
             return try await self.makeImage(from: bytes, for: request)
@@ -190,7 +211,8 @@ public actor LoaderActor {
         _ request: ImageRequest,
         report: @escaping @Sendable (SourceUpdate) -> Void
     ) async throws -> DataResponse {
-        let key = FlightKey(key: request.sourceKey, options: request.options.intersection(.fetching))
+        let options = request.options.intersection(.fetching)
+        let key = FlightKey(key: request.sourceKey, options: options, uses: [request.bytesUse])
         return try await self.dataLoads.value(for: key, observer: report) { [sources = self.sources] report in
             try await sources.data(for: request, report: report)
         }
@@ -202,23 +224,32 @@ public actor LoaderActor {
     ) async throws -> ImageResponse {
         let image = try await self.decoding.image(from: bytes.data, for: request)
         try Task.checkCancellation()
-        if !request.options.contains(.skipMemory) {
-            self.memory.insert(image, metadata: bytes.metadata, for: request.key)
-        }
-        return ImageResponse(
+        let response = ImageResponse(
             image: image,
             source: bytes.source,
             metadata: bytes.metadata,
             data: request.options.contains(.keepData) ? bytes.data : nil,
             storeError: bytes.storeError
         )
+        return try await self.keep(response, for: request)
     }
-}
 
-extension ImageRequest {
-    /// Whether the memory tier may answer.
-    fileprivate var readsMemory: Bool {
-        self.options.isDisjoint(with: [.refresh, .skipMemory, .keepData])
+    /// Stores a picture that was made, in the tiers that `request` names.
+    private nonisolated func keep(_ response: ImageResponse, for request: ImageRequest) async throws -> ImageResponse {
+        await self.keepInMemory(response, for: request)
+        guard let error = try await self.variants.store(response, for: request) else { return response }
+        return response.withStoreError(error)
+    }
+
+    private nonisolated func keepInMemory(_ response: ImageResponse, for request: ImageRequest) async {
+        guard request.pictureUse.store.contains(.memory) else { return }
+        await self.cache.store(
+            response.image,
+            data: nil,
+            metadata: response.metadata,
+            for: request.key,
+            in: .memory
+        )
     }
 }
 

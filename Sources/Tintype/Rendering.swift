@@ -29,10 +29,23 @@ struct Rendering: Sendable {
         self.filter = request.thumbnail?.filter ?? .lanczos3
         self.geometry = try Self.geometry(for: request, header: decoder.header)
         if let geometry {
-            try Self.check(geometry, header: decoder.header, limits: limits)
+            try Self.check(
+                geometry,
+                width: decoder.header.pixelWidth,
+                height: decoder.header.pixelHeight,
+                limits: limits
+            )
             options.sufficientSize = Self.sufficientSize(for: geometry, header: decoder.header)
         }
         self.options = options
+    }
+
+    /// The whole picture as it is stored.
+    init(decoder: ImageDecoder, limits: DecodingLimits) {
+        self.decoder = decoder
+        self.options = DecodeOptions(limits: limits)
+        self.filter = .lanczos3
+        self.geometry = nil
     }
 
     /// The bytes that making the picture takes at most.
@@ -88,8 +101,8 @@ struct Rendering: Sendable {
     }
 
     /// Refuses to enlarge a picture beyond what one may have that is decoded.
-    private static func check(_ geometry: ResizeGeometry, header: ImageHeader, limits: DecodingLimits) throws {
-        let isLarger = geometry.width > header.pixelWidth || geometry.height > header.pixelHeight
+    static func check(_ geometry: ResizeGeometry, width: Int, height: Int, limits: DecodingLimits) throws {
+        let isLarger = geometry.width > width || geometry.height > height
         let pixels = geometry.width.saturatingMultiplied(by: geometry.height)
         let side = max(geometry.width, geometry.height)
         guard isLarger, pixels > limits.maximumPixels || side > limits.maximumSide else { return }

@@ -5,7 +5,7 @@ import TintypeImage
 
 /// Request to encoded bytes: from disk, else from the origin, and then onto the disk.
 struct SourcePipeline: Sendable {
-    let cache: CacheActor
+    let cache: any ImageCache
     let downloads: DownloadActor
     let maximumBodySize: Int
 
@@ -43,20 +43,20 @@ struct SourcePipeline: Sendable {
 
     /// Takes bytes that turned out to be no picture out of the disk tier.
     func discard(_ request: ImageRequest) async {
-        guard self.usesDisk(request) else { return }
+        guard !request.options.contains(.skipDisk), !request.isLocal else { return }
         // An entry that can't be removed is found undecodable again next time; nothing is lost.
         _ = try? await self.cache.remove(request.sourceKey, from: .disk)
     }
 
     private func cachedData(for request: ImageRequest) async throws -> DataResponse? {
-        guard self.usesDisk(request), !request.options.contains(.refresh) else { return nil }
+        guard request.bytesUse.query.contains(.disk) else { return nil }
         guard case .disk(let entry) = try await self.cache.lookUp(request.sourceKey, in: .disk) else { return nil }
         return DataResponse(data: entry.data, source: .disk, metadata: entry.metadata)
     }
 
     private func store(_ body: Data, metadata: EntryMetadata, for request: ImageRequest) async -> LoadError? {
         // A page that says "try later" must not become the cached picture.
-        guard self.usesDisk(request), metadata.formatName != nil else { return nil }
+        guard request.bytesUse.store.contains(.disk), metadata.formatName != nil else { return nil }
         guard request.options.contains(.waitForStore) else {
             await self.cache.store(nil, data: body, metadata: metadata, for: request.sourceKey, in: .disk)
             return nil
@@ -67,11 +67,6 @@ struct SourcePipeline: Sendable {
         } catch {
             return LoadError(storing: error)
         }
-    }
-
-    /// Files and `data:` URLs are here already: a copy on disk would only grow stale.
-    private func usesDisk(_ request: ImageRequest) -> Bool {
-        !request.options.contains(.skipDisk) && !request.isLocal
     }
 
     private func downloadRequest(for request: ImageRequest) -> DownloadRequest {

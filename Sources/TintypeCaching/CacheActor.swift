@@ -8,7 +8,7 @@ public import TintypeImage
 ///
 /// A load never fails because of its cache: a disk that can't be read is a miss, and a store in
 /// the background keeps its error for the statistics.
-public actor CacheActor {
+public actor CacheActor: ImageCache {
     /// The memory tier; may be used from anywhere.
     public nonisolated let memory: MemoryCache
     /// The disk tier, or `nil` for a cache that lives in memory only; may be used from anywhere.
@@ -24,10 +24,18 @@ public actor CacheActor {
 
     // MARK: Looking up
 
-    /// Looks for `key` in memory, then on disk.
+    public nonisolated func memoryImage(for key: CacheKey) -> Image? {
+        self.memory.image(for: key)
+    }
+
+    public nonisolated func memoryEntry(for key: CacheKey) -> MemoryEntry? {
+        self.memory.entry(for: key)
+    }
+
+    /// Looks for `key` in the chosen tiers, memory first.
     ///
     /// - Throws: `CancellationError` only. A disk tier that fails to read is a miss.
-    public func lookUp(_ key: CacheKey, in tiers: CacheTiers = .all) async throws -> CacheHit? {
+    public func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
         if tiers.contains(.memory), let entry = self.memory.entry(for: key) { return .memory(entry) }
         guard tiers.contains(.disk), let disk = self.disk else { return nil }
         do {
@@ -38,13 +46,14 @@ public actor CacheActor {
         }
     }
 
-    /// Whether `key` is in one of the tiers.
+    /// Those of the chosen tiers that have `key`.
     ///
     /// Is no use of the entry.
-    public func contains(_ key: CacheKey, in tiers: CacheTiers = .all) async -> Bool {
-        if tiers.contains(.memory), self.memory.contains(key) { return true }
-        guard tiers.contains(.disk), let disk = self.disk else { return false }
-        return await disk.contains(key)
+    public func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers {
+        var found = CacheTiers.none
+        if tiers.contains(.memory), self.memory.contains(key) { found.insert(.memory) }
+        if tiers.contains(.disk), let disk = self.disk, await disk.contains(key) { found.insert(.disk) }
+        return found
     }
 
     // MARK: Storing
@@ -55,12 +64,12 @@ public actor CacheActor {
     ///
     /// - Returns: What became of the picture, or `nil` when there was none to keep.
     @discardableResult
-    public func store(
+    public nonisolated func store(
         _ image: Image?,
         data: Data?,
         metadata: EntryMetadata,
         for key: CacheKey,
-        in tiers: CacheTiers = .all
+        in tiers: CacheTiers
     ) -> InsertOutcome? {
         if tiers.contains(.disk), let data { self.disk?.enqueueStore(data, metadata: metadata, for: key) }
         guard tiers.contains(.memory), let image else { return nil }
@@ -77,11 +86,15 @@ public actor CacheActor {
         data: Data?,
         metadata: EntryMetadata,
         for key: CacheKey,
-        in tiers: CacheTiers = .all
+        in tiers: CacheTiers
     ) async throws -> InsertOutcome? {
         let outcome = self.store(image, data: nil, metadata: metadata, for: key, in: tiers)
         if tiers.contains(.disk), let data { try await self.disk?.store(data, metadata: metadata, for: key) }
         return outcome
+    }
+
+    public nonisolated func waitForPendingStores() async {
+        await self.disk?.waitForPendingStores()
     }
 
     // MARK: Removing
@@ -90,7 +103,7 @@ public actor CacheActor {
     ///
     /// - Throws: ``CacheError`` when the file of the entry can't be removed.
     @discardableResult
-    public func remove(_ key: CacheKey, from tiers: CacheTiers = .all) async throws -> Bool {
+    public func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
         var isRemoved = false
         if tiers.contains(.memory) { isRemoved = self.memory.remove(key) }
         if tiers.contains(.disk), let disk = self.disk, try await disk.remove(key) { isRemoved = true }
@@ -100,7 +113,7 @@ public actor CacheActor {
     /// Removes all entries.
     ///
     /// - Throws: ``CacheError`` when files can't be removed.
-    public func removeAll(from tiers: CacheTiers = .all) async throws {
+    public func removeAll(from tiers: CacheTiers) async throws {
         if tiers.contains(.memory) { self.memory.removeAll() }
         if tiers.contains(.disk) { try await self.disk?.removeAll() }
     }

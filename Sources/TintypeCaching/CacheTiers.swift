@@ -12,6 +12,8 @@ public struct CacheTiers: OptionSet, Sendable, Hashable {
     public static let memory = CacheTiers(rawValue: 1)
     /// The encoded bytes on disk.
     public static let disk = CacheTiers(rawValue: 2)
+    /// No tier.
+    public static let none: CacheTiers = []
     /// Both tiers.
     public static let all: CacheTiers = [.memory, .disk]
 }

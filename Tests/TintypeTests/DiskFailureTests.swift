@@ -63,7 +63,7 @@ import Tintype
         #expect(response.image.width == 768)
         #expect(response.storeError?.code == .diskFull)
         #expect(response.storeError?.message.hasSuffix(".") == true)
-        loader.cache.memory.removeAll()
+        try await loader.cache.removeAll(from: .memory)
         #expect(try await loader.response(for: small).source == .disk)
     }
 }

@@ -1,0 +1,83 @@
+import FoundationEssentials
+import TintypeCaching
+import TintypeCoding
+import TintypeConcurrency
+import TintypeImage
+
+/// Thumbnails and other variants without their original bytes: read from their own entries on
+/// disk, made from decoded originals in memory, and encoded onto the disk.
+struct VariantPipeline: Sendable {
+    let cache: any ImageCache
+    let decoding: DecodePipeline
+    let encoder: LoaderActor.Configuration.VariantEncoder?
+    /// Owns the stores that nobody waits for.
+    let stores: TaskOwner
+
+    /// The variant that `request` asks for, from its own entry on disk.
+    ///
+    /// An entry that is no picture is removed and is a miss: the original is there to make it anew.
+    func stored(_ request: ImageRequest) async throws -> ImageResponse? {
+        guard request.isVariant, request.pictureUse.query.contains(.disk),
+            case .disk(let entry) = try await self.cache.lookUp(request.key, in: .disk)
+        else { return nil }
+        do {
+            let image = try await self.decoding.variant(from: entry.data)
+            return ImageResponse(
+                // The variant's own encoding is the cache's affair.
+                image: Image(
+                    pixels: image.pixels,
+                    orientation: image.orientation,
+                    sourceFormat: entry.metadata.formatName.flatMap { ImageFormat(name: $0) } ?? image.sourceFormat,
+                    colorProfile: image.colorProfile
+                ),
+                source: .disk,
+                metadata: entry.metadata
+            )
+        } catch is CodingError {
+            // One that can't be removed is found damaged again next time; nothing is lost.
+            _ = try? await self.cache.remove(request.key, from: .disk)
+            return nil
+        }
+    }
+
+    /// The thumbnail that `request` asks for, made from the decoded original in memory.
+    func madeFromMemory(_ request: ImageRequest) async throws -> ImageResponse? {
+        guard let key = request.decodedOriginalKey, let entry = self.cache.memoryEntry(for: key) else { return nil }
+        return ImageResponse(
+            image: try await self.decoding.thumbnail(of: entry.image, for: request),
+            source: .memory,
+            metadata: entry.metadata ?? EntryMetadata()
+        )
+    }
+
+    /// Keeps the variant of `response` on disk, if `request` says so: in the background, unless it
+    /// says to wait.
+    ///
+    /// - Returns: Why it is not on disk, where the request waits.
+    func store(_ response: ImageResponse, for request: ImageRequest) async throws -> LoadError? {
+        guard request.isVariant, request.pictureUse.store.contains(.disk) else { return nil }
+        if request.options.contains(.waitForStore) {
+            do {
+                guard let data = try await self.encoded(response.image, for: request) else { return nil }
+                let (metadata, key) = (response.metadata, request.key)
+                try await self.cache.storeAndWait(nil, data: data, metadata: metadata, for: key, in: .disk)
+                return nil
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch {
+                return LoadError(storing: error)
+            }
+        }
+        self.stores.run("variant store") { [self] in
+            // Without its entry the variant is made anew from the original.
+            guard let data = try? await self.encoded(response.image, for: request) else { return }
+            await self.cache.store(nil, data: data, metadata: response.metadata, for: request.key, in: .disk)
+        }
+        return nil
+    }
+
+    private func encoded(_ image: Image, for request: ImageRequest) async throws -> Data? {
+        if let encoder { return try await encoder(image, request) }
+        return try await self.decoding.encode(image, as: nil, options: EncodeOptions(quality: 90), maximumSide: nil)
+    }
+}

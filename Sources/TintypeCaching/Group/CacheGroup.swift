@@ -1,0 +1,163 @@
+public import FoundationEssentials
+import TintypeConcurrency
+public import TintypeImage
+
+/// Several caches that answer as one.
+///
+/// They stand in an order: the one that was added last is the highest and is asked first. Which of
+/// them take part in an operation, and whether at once, says a policy for each kind of operation.
+///
+/// A group without caches answers like an empty cache that keeps nothing.
+public final class CacheGroup: ImageCache {
+    private struct State {
+        var caches: [any ImageCache]
+        var policies: Policies
+    }
+
+    private let state: Locked<State>
+
+    /// Joins `caches`, the lowest first.
+    public init(_ caches: [any ImageCache] = [], policies: Policies = Policies()) {
+        self.state = Locked(State(caches: caches, policies: policies))
+    }
+
+    /// The caches, the lowest first.
+    public var caches: [any ImageCache] {
+        get { self.state.withLock { $0.caches } }
+        set { self.state.withLock { $0.caches = newValue } }
+    }
+
+    /// Which caches take part in which operation.
+    ///
+    /// Operations that are under way go on as they began.
+    public var policies: Policies {
+        get { self.state.withLock { $0.policies } }
+        set { self.state.withLock { $0.policies = newValue } }
+    }
+
+    /// Adds `cache` as the highest.
+    public func add(_ cache: some ImageCache) {
+        self.state.withLock { $0.caches.append(cache) }
+    }
+
+    // MARK: Looking up
+
+    public func memoryImage(for key: CacheKey) -> Image? {
+        self.memoryEntry(for: key)?.image
+    }
+
+    /// The picture in memory with its metadata, from the highest cache that has it.
+    ///
+    /// Follows the policy for queries; those that ask all caches ask one after the other here.
+    public func memoryEntry(for key: CacheKey) -> MemoryEntry? {
+        let members = self.members(\.query)
+        for cache in members.caches {
+            if let entry = cache.memoryEntry(for: key) { return entry }
+        }
+        return nil
+    }
+
+    /// Looks for `key` in the caches that the policy for queries names.
+    ///
+    /// One after the other, the first hit ends the search. All at once, the first to find it wins
+    /// and the others are cancelled.
+    public func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
+        let members = self.members(\.query)
+        guard members.isConcurrent else {
+            for cache in members.caches {
+                if let hit = try await cache.lookUp(key, in: tiers) { return hit }
+            }
+            return nil
+        }
+        return try await withThrowingTaskGroup(of: CacheHit?.self) { group in
+            defer { group.cancelAll() }
+            for cache in members.caches { group.addTask { try await cache.lookUp(key, in: tiers) } }
+            while let result = try await group.next() {
+                if let hit = result { return hit }
+            }
+            return nil
+        }
+    }
+
+    /// Those of the chosen tiers that have `key` in a cache that the policy for `contains` names.
+    ///
+    /// One after the other, the first cache that has it answers alone.
+    public func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers {
+        let members = self.members(\.contains)
+        guard members.isConcurrent else {
+            for cache in members.caches {
+                let found = await cache.tiers(holding: key, in: tiers)
+                if !found.isEmpty { return found }
+            }
+            return .none
+        }
+        return await withTaskGroup(of: CacheTiers.self) { group in
+            for cache in members.caches { group.addTask { await cache.tiers(holding: key, in: tiers) } }
+            return await group.reduce(into: .none) { $0.formUnion($1) }
+        }
+    }
+
+    // MARK: Storing
+
+    /// Stores in the caches that the policy for stores names.
+    ///
+    /// - Returns: What became of the picture in the highest of them.
+    @discardableResult
+    public func store(
+        _ image: Image?,
+        data: Data?,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        in tiers: CacheTiers
+    ) async -> InsertOutcome? {
+        let outcomes = await self.members(\.store).results { cache in
+            await cache.store(image, data: data, metadata: metadata, for: key, in: tiers)
+        }
+        return outcomes.first ?? nil
+    }
+
+    /// Stores in the caches that the policy for stores names, and waits for their disks.
+    ///
+    /// - Returns: What became of the picture in the highest of them.
+    /// - Throws: The error of the highest one that failed; the others have stored all the same.
+    @discardableResult
+    public func storeAndWait(
+        _ image: Image?,
+        data: Data?,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        in tiers: CacheTiers
+    ) async throws -> InsertOutcome? {
+        let results = await self.members(\.store).attempts { cache in
+            try await cache.storeAndWait(image, data: data, metadata: metadata, for: key, in: tiers)
+        }
+        return try results.map { try $0.get() }.first ?? nil
+    }
+
+    public func waitForPendingStores() async {
+        for cache in self.caches { await cache.waitForPendingStores() }
+    }
+
+    // MARK: Removing
+
+    /// Removes the entry of `key` from the caches that the policy for removals names.
+    ///
+    /// - Throws: The error of the highest one that failed; the others have removed it all the same.
+    @discardableResult
+    public func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
+        let results = await self.members(\.remove).attempts { try await $0.remove(key, from: tiers) }
+        return try results.map { try $0.get() }.contains(true)
+    }
+
+    /// Removes all entries of the caches that the policy for clearing names.
+    ///
+    /// - Throws: The error of the highest one that failed; the others are empty all the same.
+    public func removeAll(from tiers: CacheTiers) async throws {
+        let results = await self.members(\.clear).attempts { try await $0.removeAll(from: tiers) }
+        for result in results { try result.get() }
+    }
+
+    private func members(_ policy: (Policies) -> Policy) -> CacheGroupMembers {
+        self.state.withLock { CacheGroupMembers(of: $0.caches, policy: policy($0.policies)) }
+    }
+}

@@ -1,0 +1,124 @@
+public import FoundationEssentials
+public import TintypeImage
+
+/// What a loader asks of a cache: pictures in memory, encoded bytes on disk, by key and by tier.
+///
+/// ``CacheActor`` is one cache, ``CacheGroup`` joins several. One of another kind, such as a cache
+/// that several machines share, takes part by conforming.
+public protocol ImageCache: Sendable {
+    /// The picture in memory, which counts as its use.
+    ///
+    /// Called on every load, on the caller's thread: it must not wait.
+    func memoryImage(for key: CacheKey) -> Image?
+
+    /// The picture in memory with its metadata, which counts as its use.
+    ///
+    /// Called on the caller's thread: it must not wait.
+    func memoryEntry(for key: CacheKey) -> MemoryEntry?
+
+    /// Looks for `key` in the chosen tiers, memory first.
+    ///
+    /// - Throws: `CancellationError` only. A tier that fails to read is a miss.
+    func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit?
+
+    /// Those of the chosen tiers that have `key`.
+    ///
+    /// Is no use of the entry.
+    func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers
+
+    /// Keeps a picture in memory and its bytes on disk, the latter in the background.
+    ///
+    /// What is `nil` is not stored in its tier.
+    ///
+    /// - Returns: What became of the picture, or `nil` when there was none to keep.
+    @discardableResult
+    func store(
+        _ image: Image?,
+        data: Data?,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        in tiers: CacheTiers
+    ) async -> InsertOutcome?
+
+    /// Keeps a picture in memory and its bytes on disk, and waits for the disk.
+    ///
+    /// - Returns: What became of the picture, or `nil` when there was none to keep.
+    /// - Throws: ``CacheError`` of the disk tier; the picture is in memory then all the same.
+    @discardableResult
+    func storeAndWait(
+        _ image: Image?,
+        data: Data?,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        in tiers: CacheTiers
+    ) async throws -> InsertOutcome?
+
+    /// Removes the entry of `key` from the chosen tiers, and says whether there was one.
+    ///
+    /// - Throws: ``CacheError`` when the file of the entry can't be removed.
+    @discardableResult
+    func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool
+
+    /// Removes all entries of the chosen tiers.
+    ///
+    /// - Throws: ``CacheError`` when files can't be removed.
+    func removeAll(from tiers: CacheTiers) async throws
+
+    /// Returns when all stores that were begun in the background before the call have ended.
+    func waitForPendingStores() async
+}
+
+extension ImageCache {
+    /// Looks for `key` in memory, then on disk.
+    ///
+    /// - Throws: `CancellationError` only. A tier that fails to read is a miss.
+    public func lookUp(_ key: CacheKey) async throws -> CacheHit? {
+        try await self.lookUp(key, in: .all)
+    }
+
+    /// Whether `key` is in one of the chosen tiers.
+    ///
+    /// Is no use of the entry.
+    public func contains(_ key: CacheKey, in tiers: CacheTiers = .all) async -> Bool {
+        await !self.tiers(holding: key, in: tiers).isEmpty
+    }
+
+    /// Keeps a picture in memory and its bytes on disk, the latter in the background.
+    @discardableResult
+    public func store(
+        _ image: Image?,
+        data: Data?,
+        metadata: EntryMetadata,
+        for key: CacheKey
+    ) async -> InsertOutcome? {
+        await self.store(image, data: data, metadata: metadata, for: key, in: .all)
+    }
+
+    /// Keeps a picture in memory and its bytes on disk, and waits for the disk.
+    ///
+    /// - Throws: ``CacheError`` of the disk tier; the picture is in memory then all the same.
+    @discardableResult
+    public func storeAndWait(
+        _ image: Image?,
+        data: Data?,
+        metadata: EntryMetadata,
+        for key: CacheKey
+    ) async throws -> InsertOutcome? {
+        try await self.storeAndWait(image, data: data, metadata: metadata, for: key, in: .all)
+    }
+
+    /// Removes the entry of `key` from all tiers, and says whether there was one.
+    ///
+    /// - Throws: ``CacheError`` when the file of the entry can't be removed.
+    @discardableResult
+    public func remove(_ key: CacheKey) async throws -> Bool {
+        try await self.remove(key, from: .all)
+    }
+
+    /// Removes all entries.
+    ///
+    /// - Throws: ``CacheError`` when files can't be removed.
+    public func removeAll() async throws {
+        try await self.removeAll(from: .all)
+    }
+}

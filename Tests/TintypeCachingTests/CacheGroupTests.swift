@@ -1,0 +1,140 @@
+import FoundationEssentials
+import Testing
+import TintypeImage
+
+@testable import TintypeCaching
+
+@Suite(.timeLimit(.minutes(1))) struct CacheGroupTests {
+    private let low = RecordingCache()
+    private let middle = RecordingCache()
+    private let high = RecordingCache()
+    private let key = CacheKey("a")
+
+    private var all: [RecordingCache] { [self.low, self.middle, self.high] }
+
+    private func makeGroup(_ change: (inout CacheGroup.Policies) -> Void = { _ in }) -> CacheGroup {
+        var policies = CacheGroup.Policies()
+        change(&policies)
+        return CacheGroup(self.all, policies: policies)
+    }
+
+    private func fill(_ caches: [RecordingCache]) async throws {
+        for cache in caches { await cache.inner.store(try makeImage(), data: nil, metadata: .sample, for: self.key) }
+    }
+
+    // MARK: Looking up
+
+    @Test func theDefaultsAreThoseOfThePeers() {
+        #expect(CacheGroup().policies.query == .serial)
+        #expect(CacheGroup().policies.contains == .serial)
+        #expect(CacheGroup().policies.store == .highestOnly)
+        #expect(CacheGroup().policies.remove == .concurrent)
+        #expect(CacheGroup().policies.clear == .concurrent)
+    }
+
+    @Test(arguments: [
+        (CacheGroup.Policy.serial, true, ["look", "look", ""]),
+        (.concurrent, true, ["look", "look", "look"]),
+        (.highestOnly, false, ["", "", "look"]),
+        (.lowestOnly, true, ["look", "", ""]),
+    ])
+    func aQueryAsksWhomItsPolicyNames(policy: CacheGroup.Policy, isFound: Bool, calls: [String]) async throws {
+        // The middle one has it too where all are asked in turn, so that the search ends there.
+        try await self.fill(policy == .serial ? [self.middle] : [self.low])
+        let group = self.makeGroup { $0.query = policy }
+        #expect((try await group.lookUp(self.key) != nil) == isFound)
+        // Asked in turn, the search began at the highest and went no further than the hit.
+        let expected = policy == .serial ? ["", "look", "look"] : calls
+        #expect(self.all.map(\.calls) == expected)
+    }
+
+    @Test func theHighestThatHasItAnswers() async throws {
+        try await self.fill([self.low, self.high])
+        let group = self.makeGroup()
+        let entry = try #require(group.memoryEntry(for: self.key))
+        #expect(entry.image.pixels === self.high.inner.memory.image(for: self.key)?.pixels)
+        #expect(group.memoryImage(for: CacheKey("b")) == nil)
+    }
+
+    @Test(arguments: CacheGroup.Policy.allCases)
+    func containsFollowsItsOwnPolicy(policy: CacheGroup.Policy) async throws {
+        try await self.fill([self.low])
+        let group = self.makeGroup {
+            $0.contains = policy
+            $0.clear = .highestOnly
+            $0.query = .highestOnly
+        }
+        #expect(await group.contains(self.key) == (policy != .highestOnly))
+        #expect(await group.tiers(holding: self.key, in: .disk) == .none)
+    }
+
+    // MARK: Storing and removing
+
+    @Test(arguments: [
+        (CacheGroup.Policy.serial, [true, true, true]), (.concurrent, [true, true, true]),
+        (.highestOnly, [false, false, true]), (.lowestOnly, [true, false, false]),
+    ])
+    func storesAndRemovalsReachWhomTheirPolicyNames(policy: CacheGroup.Policy, reached: [Bool]) async throws {
+        let group = self.makeGroup {
+            $0.store = policy
+            $0.remove = policy
+            $0.clear = policy
+        }
+        #expect(await group.store(try makeImage(), data: nil, metadata: .init(), for: self.key) == .stored)
+        #expect(self.all.map { $0.inner.memory.contains(self.key) } == reached)
+        let other = CacheKey("b")
+        #expect(try await group.storeAndWait(try makeImage(), data: nil, metadata: .init(), for: other) == .stored)
+        #expect(self.all.map { $0.inner.memory.contains(other) } == reached)
+        #expect(try await group.remove(self.key))
+        #expect(self.all.allSatisfy { !$0.inner.memory.contains(self.key) })
+        #expect(try await !group.remove(self.key))
+        try await self.fill(self.all)
+        try await group.removeAll()
+        #expect(self.all.map { !$0.inner.memory.contains(self.key) } == reached)
+    }
+
+    @Test(arguments: [CacheGroup.Policy.serial, .concurrent])
+    func aFailureOfOneDoesNotStopTheOthers(policy: CacheGroup.Policy) async throws {
+        let group = self.makeGroup {
+            $0.store = policy
+            $0.remove = policy
+            $0.clear = policy
+        }
+        self.middle.fails = true
+        await #expect(throws: CacheError.self) {
+            try await group.storeAndWait(try makeImage(), data: nil, metadata: .init(), for: self.key)
+        }
+        #expect(self.low.inner.memory.contains(self.key))
+        #expect(self.high.inner.memory.contains(self.key))
+        await #expect(throws: CacheError.self) { try await group.remove(self.key) }
+        #expect(!self.low.inner.memory.contains(self.key))
+        await #expect(throws: CacheError.self) { try await group.removeAll() }
+    }
+
+    // MARK: The group itself
+
+    @Test(arguments: CacheGroup.Policy.allCases)
+    func anEmptyGroupAnswers(policy: CacheGroup.Policy) async throws {
+        let group = CacheGroup(
+            policies: .init(query: policy, contains: policy, store: policy, remove: policy, clear: policy)
+        )
+        #expect(group.memoryImage(for: self.key) == nil)
+        #expect(try await group.lookUp(self.key) == nil)
+        #expect(await !group.contains(self.key))
+        #expect(await group.store(try makeImage(), data: nil, metadata: .init(), for: self.key) == nil)
+        #expect(try await group.storeAndWait(nil, data: nil, metadata: .init(), for: self.key) == nil)
+        #expect(try await !group.remove(self.key))
+        try await group.removeAll()
+        await group.waitForPendingStores()
+    }
+
+    @Test func theOneThatWasAddedLastIsTheHighest() async throws {
+        let group = CacheGroup()
+        for cache in self.all { group.add(cache) }
+        await group.store(try makeImage(), data: nil, metadata: .init(), for: self.key)
+        #expect(self.high.inner.memory.contains(self.key))
+        group.caches = [self.high, self.low]
+        await group.store(try makeImage(), data: nil, metadata: .init(), for: CacheKey("b"))
+        #expect(self.low.inner.memory.contains(CacheKey("b")))
+    }
+}

@@ -1,0 +1,75 @@
+import FoundationEssentials
+import TintypeConcurrency
+import TintypeImage
+
+@testable import TintypeCaching
+
+/// A cache in memory that notes which searches reached it, and that fails on demand.
+final class RecordingCache: ImageCache {
+    private struct State {
+        var calls: [String] = []
+        var fails = false
+    }
+
+    let inner = CacheActor(disk: nil)
+    private let state = Locked(State())
+
+    /// The searches so far, in one line.
+    var calls: String { self.state.withLock { $0.calls.joined(separator: " ") } }
+
+    /// Whether what can throw throws.
+    var fails: Bool {
+        get { self.state.withLock { $0.fails } }
+        set { self.state.withLock { $0.fails = newValue } }
+    }
+
+    func memoryImage(for key: CacheKey) -> Image? { self.inner.memoryImage(for: key) }
+
+    func memoryEntry(for key: CacheKey) -> MemoryEntry? { self.inner.memoryEntry(for: key) }
+
+    func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
+        self.state.withLock { $0.calls.append("look") }
+        return try await self.inner.lookUp(key, in: tiers)
+    }
+
+    func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers {
+        await self.inner.tiers(holding: key, in: tiers)
+    }
+
+    func store(
+        _ image: Image?,
+        data: Data?,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        in tiers: CacheTiers
+    ) async -> InsertOutcome? {
+        self.inner.store(image, data: data, metadata: metadata, for: key, in: tiers)
+    }
+
+    func storeAndWait(
+        _ image: Image?,
+        data: Data?,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        in tiers: CacheTiers
+    ) async throws -> InsertOutcome? {
+        try self.failOnDemand()
+        return try await self.inner.storeAndWait(image, data: data, metadata: metadata, for: key, in: tiers)
+    }
+
+    func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
+        try self.failOnDemand()
+        return try await self.inner.remove(key, from: tiers)
+    }
+
+    func removeAll(from tiers: CacheTiers) async throws {
+        try self.failOnDemand()
+        try await self.inner.removeAll(from: tiers)
+    }
+
+    func waitForPendingStores() async { await self.inner.waitForPendingStores() }
+
+    private func failOnDemand() throws(CacheError) {
+        if self.fails { throw CacheError(code: .diskFault, message: "The disk was told to fail.") }
+    }
+}

@@ -1,0 +1,31 @@
+import TestSupport
+import Testing
+import TintypeConcurrency
+
+@Suite(.timeLimit(.minutes(1))) struct TaskOwnerTests {
+    @Test func tasksRunToTheirEndAndAreForgotten() async {
+        let owner = TaskOwner()
+        let sum = Locked(0)
+        for number in 1...100 { owner.run("add") { sum.withLock { $0 += number } } }
+        await owner.waitForAll()
+        #expect(sum.withLock { $0 } == 5_050)
+        #expect(owner.count == 0)
+    }
+
+    @Test func anOwnerThatGoesAwayCancelsItsTasks() async {
+        let started = Gate()
+        let ended = Gate()
+        do {
+            let owner = TaskOwner()
+            owner.run("wait") {
+                await started.open()
+                let (stream, _) = AsyncStream.makeStream(of: Void.self)
+                // Only cancellation ends a stream that nobody finishes.
+                for await _ in stream {}
+                await ended.open()
+            }
+            await started.wait()
+        }
+        await ended.wait()
+    }
+}

@@ -1,0 +1,162 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import Tintype
+
+/// Which tiers a load reads and fills, for originals and for what is made of them.
+@Suite(.timeLimit(.minutes(1))) struct CacheUseTests {
+    let fixture: LoaderFixture
+    let origin: NginxOrigin
+    let url: URL
+
+    init() throws {
+        self.fixture = try LoaderFixture()
+        self.origin = try NginxOrigin(files: ["flower.jpg": try Fixtures.data("flower.jpg")])
+        self.url = self.origin.url("/flower.jpg")
+    }
+
+    private func makeThumbnailRequest(
+        options: LoadOptions = [.waitForStore],
+        originals: CacheUse = CacheUse(),
+        variants: CacheUse = CacheUse(query: .all, store: .memory)
+    ) -> ImageRequest {
+        ImageRequest(
+            url: self.url,
+            thumbnail: .fit(width: 400, height: 400),
+            options: options,
+            originalCaching: originals,
+            variantCaching: variants
+        )
+    }
+
+    private var requests: Int {
+        get throws { try self.origin.requestCount(for: "/flower.jpg") }
+    }
+
+    @Test func aThumbnailIsKeptInMemoryAndItsOriginalOnDisk() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = self.makeThumbnailRequest()
+        _ = try await loader.image(for: request)
+        #expect(await loader.cache.tiers(holding: request.key, in: .all) == .memory)
+        #expect(await loader.cache.tiers(holding: request.sourceKey, in: .all) == .disk)
+    }
+
+    @Test(arguments: [CacheTiers.none, .memory, .disk, .all], [CacheTiers.none, .disk])
+    func storesGoWhereTheRequestSays(variants: CacheTiers, originals: CacheTiers) async throws {
+        let loader = self.fixture.makeLoader()
+        let request = self.makeThumbnailRequest(
+            originals: .init(store: originals),
+            variants: .init(store: variants)
+        )
+        let response = try await loader.response(for: request)
+        #expect(response.storeError == nil)
+        #expect(await loader.cache.tiers(holding: request.key, in: .all) == variants)
+        #expect(await loader.cache.tiers(holding: request.sourceKey, in: .all) == originals)
+    }
+
+    @Test func aStoredVariantNeedsNeitherItsOriginalNorTheOrigin() async throws {
+        let request = self.makeThumbnailRequest(originals: .init(store: .none), variants: .init())
+        let first = try await self.fixture.makeLoader().response(for: request)
+        let loader = self.fixture.makeLoader()
+        let second = try await loader.response(for: request)
+        #expect(second.source == .disk)
+        #expect((second.image.width, second.image.height) == (400, 267))
+        #expect(second.image.sourceFormat == .jpeg)
+        #expect(second.metadata == first.metadata)
+        #expect(try self.requests == 1)
+        #expect(try await loader.response(for: request).source == .memory)
+    }
+
+    @Test func aVariantThatIsNotWaitedForIsStoredAllTheSame() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = self.makeThumbnailRequest(options: [], variants: .init())
+        _ = try await loader.image(for: request)
+        var isStored = false
+        while !isStored { isStored = await loader.cache.contains(request.key, in: .disk) }
+    }
+
+    @Test func aDamagedVariantIsMadeAnewFromItsOriginal() async throws {
+        let request = self.makeThumbnailRequest(variants: .init())
+        let loader = self.fixture.makeLoader()
+        _ = try await loader.image(for: request)
+        try await loader.cache.storeAndWait(nil, data: Data([1, 2, 3]), metadata: .init(), for: request.key)
+        let response = try await self.fixture.makeLoader().response(for: request)
+        #expect(response.source == .disk)
+        #expect(response.image.width == 400)
+        // Made anew, it was stored anew, and the origin was not needed.
+        #expect(try self.requests == 1)
+        guard case .disk(let entry) = try await loader.cache.lookUp(request.key, in: .disk) else {
+            Issue.record("not stored anew")
+            return
+        }
+        #expect(entry.data.count > 3)
+    }
+
+    @Test func aThumbnailIsMadeFromTheFullSizeInMemory() async throws {
+        let loader = self.fixture.makeLoader()
+        _ = try await loader.image(for: ImageRequest(url: self.url, options: [.skipDisk]))
+        let decodes = self.fixture.decodes.count
+        let response = try await loader.response(for: self.makeThumbnailRequest())
+        #expect(response.source == .memory)
+        #expect((response.image.width, response.image.height) == (400, 267))
+        #expect(self.fixture.decodes.count == decodes)
+        #expect(try self.requests == 1)
+    }
+
+    @Test(arguments: [LoadOptions.skipMemory, .refresh, .keepData])
+    func theFullSizeInMemoryIsLeftAloneWhereTheRequestSaysSo(option: LoadOptions) async throws {
+        let loader = self.fixture.makeLoader()
+        _ = try await loader.image(for: ImageRequest(url: self.url))
+        let response = try await loader.response(for: self.makeThumbnailRequest(options: [option]))
+        #expect(response.source != .memory)
+    }
+
+    @Test func theEncoderDecidesWhatTheDiskKeepsOfAVariant() async throws {
+        let bytes = try Fixtures.data("kodak-3.png")
+        let loader = self.fixture.makeLoader { $0.variantEncoder = { _, _ in bytes } }
+        let request = self.makeThumbnailRequest(variants: .init())
+        _ = try await loader.image(for: request)
+        guard case .disk(let entry) = try await loader.cache.lookUp(request.key, in: .disk) else {
+            Issue.record("not stored")
+            return
+        }
+        #expect(entry.data == bytes)
+    }
+
+    @Test func anEncoderThatFailsFailsNoLoad() async throws {
+        let loader = self.fixture.makeLoader { configuration in
+            configuration.variantEncoder = { _, _ in throw CacheError(code: .diskFault, message: "It broke.") }
+        }
+        let response = try await loader.response(for: self.makeThumbnailRequest(variants: .init()))
+        #expect(response.image.width == 400)
+        #expect(response.storeError?.code == .cacheFailed)
+    }
+
+    @Test func cacheOnlyFindsAStoredVariant() async throws {
+        let request = self.makeThumbnailRequest(originals: .init(store: .none), variants: .init())
+        _ = try await self.fixture.makeLoader().image(for: request)
+        let offline = self.makeThumbnailRequest(
+            options: [.cacheOnly],
+            originals: .init(store: .none),
+            variants: .init()
+        )
+        #expect(try await self.fixture.makeLoader().response(for: offline).source == .disk)
+        await #expect(throws: LoadError.self) {
+            try await self.fixture.makeLoader().image(for: ImageRequest(url: self.url, options: [.cacheOnly]))
+        }
+    }
+
+    @Test func aGroupOfCachesServesALoader() async throws {
+        let low = CacheActor(disk: nil)
+        let high = CacheActor(disk: nil)
+        let loader = self.fixture.makeLoader { $0.cache = CacheGroup([low, high]) }
+        let request = ImageRequest(url: self.url)
+        let first = try await loader.image(for: request)
+        #expect(high.memory.contains(request.key))
+        #expect(!low.memory.contains(request.key))
+        high.memory.removeAll()
+        low.memory.insert(first, metadata: .init(), for: request.key)
+        #expect(try await loader.image(for: request).pixels === first.pixels)
+        #expect(try self.requests == 1)
+    }
+}
