@@ -162,7 +162,8 @@ let package = Package(
             name: "TintypeCodingTests",
             dependencies: [
                 "TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "Conformance", "CCrypto", "CSPNG",
-            ]
+            ],
+            exclude: ["Crashes"]
         ),
         .testTarget(
             name: "TintypeTransformsTests",
