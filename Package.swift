@@ -126,13 +126,22 @@ let package = Package(
         ),
 
         // Fuzzers
-        .executableTarget(name: "FuzzGIF", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/GIF"),
+        .target(name: "FuzzSupport", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/Support"),
+        .executableTarget(
+            name: "FuzzGIF",
+            dependencies: ["FuzzSupport", "TintypeCoding", "TintypeImage"],
+            path: "Fuzz/GIF"
+        ),
         .executableTarget(
             name: "FuzzJPEG",
             dependencies: ["TintypeCoding", "TintypeImage"],
             path: "Fuzz/JPEG"
         ),
-        .executableTarget(name: "FuzzWebP", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/WebP"),
+        .executableTarget(
+            name: "FuzzWebP",
+            dependencies: ["FuzzSupport", "TintypeCoding", "TintypeImage"],
+            path: "Fuzz/WebP"
+        ),
         .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
 
         // Tests

@@ -49,7 +49,10 @@ enum LargePictures {
         var rows: [Row] = []
         for (name, path, height, extra) in [
             ("large-jpeg-peak-1000", try await session.photographs.enormous(session), 640, 0),
-            ("large-jpeg-scans-peak-1000", try await session.photographs.enormousProgressive(session), 640, coefficients),
+            (
+                "large-jpeg-scans-peak-1000", try await session.photographs.enormousProgressive(session), 640,
+                coefficients
+            ),
             ("large-png-peak-1000", try await session.photographs.enormousPNG(session), 667, 0),
         ] {
             var contest = Contest()
