@@ -174,7 +174,7 @@ let package = Package(
         ),
         .testTarget(
             name: "TintypeDownloadingTests",
-            dependencies: ["TintypeDownloading", "TintypeConcurrency", "TestSupport"]
+            dependencies: ["TintypeDownloading", "TintypeConcurrency", "TestSupport", "CCurl"]
         ),
         .testTarget(name: "TintypeTests", dependencies: ["Tintype", "TestSupport"]),
         .testTarget(
