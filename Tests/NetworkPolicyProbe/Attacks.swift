@@ -61,6 +61,12 @@ struct Attacks {
         for host in Self.publicHosts + ["example.org"] {
             Self.report("public", host, expected: "200", actual: await Self.outcome(of: "http://\(host)/"))
         }
+        let name = "http://b\u{FC}cher.example/"
+        Self.report("public", name, expected: "200", actual: await self.redirected(to: name))
+        var policy = NetworkPolicy.publicInternet
+        policy.deniedHosts = [HostRule(domain: "xn--bcher-kva.example")].compactMap(\.self)
+        let outcome = await self.redirected(to: name, policy: policy)
+        Self.report("denied name", name, expected: "hostNotAllowed", actual: outcome)
     }
 
     private func fetchInnerHosts() async {

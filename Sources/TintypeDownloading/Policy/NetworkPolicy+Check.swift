@@ -31,7 +31,6 @@ extension NetworkPolicy {
     /// Why an address is denied, or `nil` where it is allowed.
     func denial(of address: IPAddress) -> AddressDenial? {
         guard self.restrictsAddresses else { return nil }
-        let address = address.unmapped
         guard !self.isExplicitlyAllowed(address) else { return nil }
         if let rule = self.rule(denying: address) { return AddressDenial(address: address, embedded: nil, rule: rule) }
         for embedded in address.embeddedIPv4(translationPrefixes: self.translationPrefixes) {

@@ -26,9 +26,7 @@ extension Transfer {
         if self.hasHead, let status, !self.isSuccess {
             throw .badStatus(status, headers: self.responseHeaders, at: self.address)
         }
-        if code == CURLE_COULDNT_CONNECT, let denial = self.connections.denial {
-            throw .addressNotAllowed(denial, at: self.address)
-        }
+        if code != CURLE_OK, let denial = self.connections.denial { throw .addressNotAllowed(denial, at: self.address) }
         guard code == CURLE_OK else {
             throw .transferFailed(
                 code,
