@@ -23,6 +23,7 @@ final class EasyHandle {
         self.errorBuffer.pointee = 0
         self.setFixedOptions(usesProxies: usesProxies)
         self.setCallbacks()
+        self.guardConnections()
     }
 
     deinit {
@@ -40,6 +41,7 @@ final class EasyHandle {
     /// libcurl does not copy `headers`: they must live until the transfer is over.
     func prepare(for transfer: Transfer, headers: HeaderList) {
         self.transfer = transfer
+        transfer.connections = ConnectionRecord()
         self.errorBuffer.pointee = 0
         ccurl_setopt_string(self.easy, CURLOPT_URL, transfer.address.text)
         ccurl_setopt_pointer(self.easy, CURLOPT_HTTPHEADER, headers.list)

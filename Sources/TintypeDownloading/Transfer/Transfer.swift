@@ -23,6 +23,9 @@ final class Transfer {
     let connectTimeout: Duration
     let allowsInvalidCertificates: Bool
     let maximumBodySize: Int
+    let networkPolicy: NetworkPolicy
+    /// The addresses that the policy was asked about since the request was last sent.
+    var connections = ConnectionRecord()
     private var waiters: [UInt64: TransferWaiter] = [:]
     private var latestProgress: TransferProgress?
 
@@ -58,6 +61,7 @@ final class Transfer {
         self.requestHeaders = request.headers
         self.timeout = request.timeout ?? configuration.timeout
         self.connectTimeout = request.connectTimeout ?? configuration.connectTimeout
+        self.networkPolicy = configuration.networkPolicy
         self.allowsInvalidCertificates = request.allowsInvalidCertificates
         self.maximumBodySize = request.maximumBodySize ?? configuration.maximumBodySize
         self.body = BodyBuffer(limit: self.maximumBodySize)

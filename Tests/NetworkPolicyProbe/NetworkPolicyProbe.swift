@@ -1,0 +1,23 @@
+import FoundationEssentials
+import Glibc
+
+/// Tries to get past a network policy on a network where every address really answers.
+///
+/// It runs in a network and a mount namespace of its own, which `NetworkNamespaceTests` start it in. Each
+/// line that it prints is a case: the group, the name, what must happen and what did.
+@main
+struct NetworkPolicyProbe {
+    static func main() async throws {
+        // Only in such a locale does libcurl convert names that are not ASCII, as in programs that set one.
+        guard setlocale(LC_ALL, "C.UTF-8") != nil else { throw ProbeError("There is no locale C.UTF-8.") }
+        let network = try IsolatedNetwork()
+        let origin = try EveryAddressOrigin()
+        let nameServer = try NameServer(address: IsolatedNetwork.nameServerAddress)
+        defer { _ = network }
+        let corpus = CommandLine.arguments.dropFirst().first.map { URL(filePath: $0) }
+        let attacks = Attacks(origin: origin, nameServer: nameServer)
+        await attacks.run()
+        if let corpus { try await CorpusAttacks(attacks: attacks, folder: corpus).run() }
+        print("end\tprobe\tcomplete\tcomplete")
+    }
+}
