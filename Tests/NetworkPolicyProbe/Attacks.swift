@@ -27,7 +27,9 @@ struct Attacks {
             await self.tryNames()
             await self.rebind()
             await self.mixAddresses()
+            await self.tryForgeries()
         }
+        for text in URLForgery.all { await HostComparison(attacks: self).run(text) }
     }
 
     /// Runs what must reach public addresses only, and reports what else it reached.
@@ -130,6 +132,14 @@ struct Attacks {
             self.nameServer.setAnswers([addresses], for: "m\(index).example")
             let outcome = await Self.outcome(of: "http://m\(index).example/")
             Self.report("several addresses", addresses.joined(separator: " "), expected: expected, actual: outcome)
+        }
+    }
+
+    /// What ``guarded(_:)`` reports is the result: some of these are public hosts with an odd path.
+    private func tryForgeries() async {
+        for text in URLForgery.all {
+            _ = await Self.outcome(of: text)
+            _ = await self.redirected(to: text)
         }
     }
 

@@ -3,7 +3,7 @@ import Glibc
 
 /// Tries to get past a network policy on a network where every address really answers.
 ///
-/// It runs in a network and a mount namespace of its own, which `NetworkNamespaceTests` start it in. Each
+/// With the folder of a corpus of URLs, it tries those, and else its own. It runs in a network and a mount namespace of its own, which `NetworkNamespaceTests` start it in. Each
 /// line that it prints is a case: the group, the name, what must happen and what did.
 @main
 struct NetworkPolicyProbe {
@@ -16,8 +16,11 @@ struct NetworkPolicyProbe {
         defer { _ = network }
         let corpus = CommandLine.arguments.dropFirst().first.map { URL(filePath: $0) }
         let attacks = Attacks(origin: origin, nameServer: nameServer)
-        await attacks.run()
-        if let corpus { try await CorpusAttacks(attacks: attacks, folder: corpus).run() }
+        if let corpus {
+            try await CorpusAttacks(attacks: attacks, folder: corpus).run()
+        } else {
+            await attacks.run()
+        }
         print("end\tprobe\tcomplete\tcomplete")
     }
 }

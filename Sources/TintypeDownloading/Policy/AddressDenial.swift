@@ -7,7 +7,7 @@ struct AddressDenial: Sendable {
     }
 
     let address: IPAddress
-    /// The IPv4 address in it that is the reason, where it is not the address itself.
-    let embedded: IPAddress?
+    /// The address behind it that is the reason, where it is not the address itself.
+    let destination: IPAddress?
     let rule: Rule
 }

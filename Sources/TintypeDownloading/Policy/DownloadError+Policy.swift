@@ -57,10 +57,10 @@ extension DownloadError {
     }
 
     static func addressNotAllowed(_ denial: AddressDenial, at address: ResourceAddress) -> DownloadError {
-        let embedded = denial.embedded.map { " leads to \($0), which" } ?? ""
+        let destination = denial.destination.map { " leads to \($0), which" } ?? ""
         return DownloadError(
             code: .addressNotAllowed,
-            message: "The network policy denies \(shown(address)): the address \(denial.address)\(embedded) "
+            message: "The network policy denies \(shown(address)): the address \(denial.address)\(destination) "
                 + "is in the \(denial.rule.name) range \(denial.rule.range); "
                 + "add it to allowedAddresses if it is meant.",
             url: url(address)

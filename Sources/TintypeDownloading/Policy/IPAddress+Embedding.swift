@@ -14,11 +14,14 @@ extension IPAddress {
         return Self.ipv4(self.value)
     }
 
-    /// The IPv4 addresses that packets to this IPv6 address may be meant for.
+    /// The other addresses that packets to this one may end at.
     ///
-    /// Where the form does not tell which bits they are, all that they may be are given. `translationPrefixes`
-    /// are the NAT64 prefixes of the network beside the registered ones.
-    func embeddedIPv4(translationPrefixes: [AddressRange]) -> [IPAddress] {
+    /// For an IPv6 address that is the IPv4 address in it; where the form does not tell which bits that is, all
+    /// that it may be are given. `translationPrefixes` are the NAT64 prefixes of the network beside the registered ones.
+    func destinations(translationPrefixes: [AddressRange]) -> [IPAddress] {
+        // Linux connects to this machine for `0.0.0.0` and `::`.
+        if self.unmapped == Self.ipv4(0) { return [Self.ipv4(0x7F00_0001)] }
+        if self == IPAddress(ipv6: 0) { return [IPAddress(ipv6: 1)] }
         guard self.family == .v6 else { return [] }
         var addresses = self.transitionAddresses
         // ISATAP (RFC 5214, 6.1): an interface identifier of [02]00:5efe and the address.

@@ -32,10 +32,12 @@ extension NetworkPolicy {
     func denial(of address: IPAddress) -> AddressDenial? {
         guard self.restrictsAddresses else { return nil }
         guard !self.isExplicitlyAllowed(address) else { return nil }
-        if let rule = self.rule(denying: address) { return AddressDenial(address: address, embedded: nil, rule: rule) }
-        for embedded in address.embeddedIPv4(translationPrefixes: self.translationPrefixes) {
-            guard !self.isExplicitlyAllowed(embedded), let rule = self.rule(denying: embedded) else { continue }
-            return AddressDenial(address: address, embedded: embedded, rule: rule)
+        if let rule = self.rule(denying: address) {
+            return AddressDenial(address: address, destination: nil, rule: rule)
+        }
+        for destination in address.destinations(translationPrefixes: self.translationPrefixes) {
+            guard !self.isExplicitlyAllowed(destination), let rule = self.rule(denying: destination) else { continue }
+            return AddressDenial(address: address, destination: destination, rule: rule)
         }
         return nil
     }

@@ -9,9 +9,12 @@
 /// A policy belongs to a downloader, and so do the connections that it keeps open: none of them leads to
 /// an address that the policy denies.
 ///
-/// Through a proxy, the address connected to is the proxy's, and only the proxy knows that of the host:
+/// Pictures that are in a cache are not fetched, so that no policy is asked about them.
+///
+/// Through a proxy that the program names, the address connected to is the proxy's, and only the proxy knows that of the host:
 /// hosts that are written as addresses are still checked, those that are names only by name. A
-/// proxy that should keep clients out of its network must do so itself.
+/// proxy that should keep clients out of its network must do so itself. The same holds for Unix-domain sockets. A proxy
+/// from the environment is checked like any other address.
 public struct NetworkPolicy: Sendable, Hashable {
     /// The schemes of URLs that can be loaded.
     public enum Scheme: String, Sendable, Hashable, CaseIterable {
@@ -34,7 +37,7 @@ public struct NetworkPolicy: Sendable, Hashable {
     /// The addresses that are denied.
     ///
     /// An IPv6 address that leads to an IPv4 address is denied with it: IPv4-mapped, -compatible and -translated
-    /// addresses, NAT64, 6to4, Teredo and ISATAP.
+    /// addresses, NAT64, 6to4, Teredo and ISATAP. `0.0.0.0` and `::` are denied with the loopback addresses.
     public var deniedAddresses: [AddressSet] = []
     /// The addresses that are allowed, even where ``deniedAddresses`` has them.
     public var allowedAddresses: [AddressRange] = []

@@ -23,7 +23,6 @@ final class EasyHandle {
         self.errorBuffer.pointee = 0
         self.setFixedOptions(usesProxies: usesProxies)
         self.setCallbacks()
-        self.guardConnections()
     }
 
     deinit {
@@ -67,6 +66,7 @@ final class EasyHandle {
     private func setFixedOptions(usesProxies: Bool) {
         ccurl_setopt_pointer(self.easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque())
         ccurl_setopt_pointer(self.easy, CURLOPT_ERRORBUFFER, self.errorBuffer)
+        self.guardConnections()
         // Signals belong to the program, not to a library.
         ccurl_setopt_long(self.easy, CURLOPT_NOSIGNAL, 1)
         ccurl_setopt_string(self.easy, CURLOPT_PROTOCOLS_STR, "http,https")

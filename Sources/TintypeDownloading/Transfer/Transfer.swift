@@ -24,8 +24,6 @@ final class Transfer {
     let allowsInvalidCertificates: Bool
     let maximumBodySize: Int
     let networkPolicy: NetworkPolicy
-    /// The addresses that the policy was asked about since the request was last sent.
-    var connections = ConnectionRecord()
     private var waiters: [UInt64: TransferWaiter] = [:]
     private var latestProgress: TransferProgress?
 
@@ -34,6 +32,8 @@ final class Transfer {
     /// The fields to send; redirects to another origin take the credentials out.
     private(set) var requestHeaders: HTTPHeaders
     var metrics = TransferMetrics()
+    /// The addresses that the policy was asked about since the request was last sent.
+    var connections = ConnectionRecord()
     /// When the request was handed to libcurl, and when something last arrived.
     private(set) var startTime = ContinuousClock.now
     private(set) var lastProgress = ContinuousClock.now

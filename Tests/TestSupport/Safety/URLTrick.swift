@@ -61,7 +61,7 @@ public struct URLTrick: Sendable, CustomStringConvertible {
         "ip6-localhost",
         "ip6-loopback", "metadata", "metadata.google.internal", "METADATA.google.internal.", "instance-data",
         "instance-data.ec2.internal", "router.home.arpa", "nas.lan", "kubernetes.default.svc.cluster.local",
-        "%6cocalhost", "loc%61lhost",
+        "%6cocalhost", "loc%61lhost", "localhost%2e", "metadata%2egoogle.internal",
     ].map { URLTrick("http://\($0)/", "hostNotAllowed") }
 
     /// URLs that look like something else.

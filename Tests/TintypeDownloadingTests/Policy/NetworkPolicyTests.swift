@@ -101,6 +101,15 @@ import Testing
         #expect(error.url?.path == "/a.jpg")
     }
 
+    @Test(arguments: ["0.0.0.0", "0", "[::]", "[::ffff:0.0.0.0]"])
+    func `the unspecified address is this machine`(host: String) throws {
+        var policy = NetworkPolicy()
+        policy.deniedAddresses = [.loopback]
+        let error = try #require(Self.error(of: "http://\(host)/", policy: policy))
+        #expect(error.code == .addressNotAllowed)
+        #expect(error.message.contains("loopback"))
+    }
+
     @Test func `credentials are not repeated in the message`() throws {
         let error = try #require(Self.error(of: "http://user:s3cret@example.org/", policy: .publicInternet))
         #expect(!error.message.contains("s3cret"))
