@@ -44,6 +44,16 @@ struct ConditionalRequestTests {
         #expect(try await downloader.error(at: origin.url("/b")).code == .badStatus)
     }
 
+    @Test(arguments: ["utf-8", "none", "gzip, x-unknown"]) func `an unknown content coding is left alone`(
+        coding: String
+    ) async throws {
+        let origin = try FaultyOrigin([
+            "/a": .body([1, 2], headers: [("Content-Encoding", coding)]), "/b": .body([3], headers: []),
+        ])
+        #expect(try await self.downloader.body(at: origin.url("/a")) == Data([1, 2]))
+        #expect(try await self.downloader.body(at: origin.url("/b")) == Data([3]))
+    }
+
     @Test func `a set of codes knows its members`() {
         #expect(StatusCodes.success.contains(200))
         #expect(!StatusCodes.success.contains(300))
