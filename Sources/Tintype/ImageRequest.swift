@@ -17,14 +17,25 @@ public struct ImageRequest: Sendable, Hashable {
         var options: LoadOptions
         var originalCaching: CacheUse
         var variantCaching: CacheUse
+        var cachePolicy: CachePolicy?
+    }
+
+    /// How the memory tier may answer.
+    private enum MemoryUse: Sendable {
+        case none
+        case trusted
+        case checked
+        /// As the loader's own policy says.
+        case byDefault
     }
 
     private final class Storage: Sendable {
         let fields: Fields
         let sourceKey: CacheKey
         let key: CacheKey
-        /// Whether the memory tier may answer; worked out once, for the hits.
-        let readsMemory: Bool
+        let resourceKey: CacheKey
+        /// Worked out once, for the hits.
+        let memoryUse: MemoryUse
 
         init(_ fields: Fields) {
             self.fields = fields
@@ -36,10 +47,25 @@ public struct ImageRequest: Sendable, Hashable {
                 coder: fields.coder,
                 options: fields.options
             )
+            self.resourceKey =
+                fields.headers.isEmpty
+                ? self.sourceKey
+                : RequestKeys.resource(url: fields.url, headers: fields.headers, options: fields.options)
             let caching = self.key == self.sourceKey ? fields.originalCaching : fields.variantCaching
-            self.readsMemory =
-                caching.query.contains(.memory)
-                && fields.options.isDisjoint(with: [.refresh, .skipMemory, .keepData])
+            self.memoryUse = Self.memoryUse(fields, caching)
+        }
+
+        private static func memoryUse(_ fields: Fields, _ caching: CacheUse) -> MemoryUse {
+            guard caching.query.contains(.memory),
+                fields.options.isDisjoint(with: [.refresh, .skipMemory, .keepData])
+            else { return .none }
+            if fields.options.contains(.cacheOnly) { return .trusted }
+            if fields.options.contains(.refreshCached) { return .checked }
+            return switch fields.cachePolicy {
+            case nil: .byDefault
+            case .neverRevalidate: .trusted
+            case .honorFreshness, .alwaysRevalidate: .checked
+            }
         }
     }
 
@@ -57,6 +83,7 @@ public struct ImageRequest: Sendable, Hashable {
     ///   - options: How the load uses the caches and what it tolerates.
     ///   - originalCaching: The tiers for the original: its bytes on disk, its full-size picture in memory.
     ///   - variantCaching: The tiers for what is made of the original, such as a thumbnail.
+    ///   - cachePolicy: When the origin is asked whether what is cached is current; `nil` leaves it to the loader.
     public init(
         url: URL,
         headers: HTTPHeaders = [:],
@@ -65,7 +92,8 @@ public struct ImageRequest: Sendable, Hashable {
         coder: CustomCoder? = nil,
         options: LoadOptions = [],
         originalCaching: CacheUse = CacheUse(),
-        variantCaching: CacheUse = CacheUse(query: .all, store: .memory)
+        variantCaching: CacheUse = CacheUse(query: .all, store: .memory),
+        cachePolicy: CachePolicy? = nil
     ) {
         self.storage = Storage(
             Fields(
@@ -76,7 +104,8 @@ public struct ImageRequest: Sendable, Hashable {
                 coder: coder,
                 options: options,
                 originalCaching: originalCaching,
-                variantCaching: variantCaching
+                variantCaching: variantCaching,
+                cachePolicy: cachePolicy
             )
         )
     }
@@ -139,11 +168,27 @@ public struct ImageRequest: Sendable, Hashable {
         set { self.set(\.variantCaching, newValue) }
     }
 
+    /// When the origin is asked whether what is cached is current, or `nil` to leave it to the loader.
+    public var cachePolicy: CachePolicy? {
+        get { self.storage.fields.cachePolicy }
+        set { self.set(\.cachePolicy, newValue) }
+    }
+
     /// Names the encoded bytes: URL, headers, and whether certificates are verified.
     public var sourceKey: CacheKey { self.storage.sourceKey }
 
-    /// Whether the memory tier may answer.
-    var readsMemory: Bool { self.storage.readsMemory }
+    /// Names the encoded bytes as HTTP does, where its freshness counts: by the URL and credentials.
+    ///
+    /// What responses vary on besides is told apart by their `Vary`.
+    var resourceKey: CacheKey { self.storage.resourceKey }
+
+    /// Whether the memory tier may answer unasked.
+    func trustsMemory(byDefault: Bool) -> Bool {
+        self.storage.memoryUse == .trusted || self.storage.memoryUse == .byDefault && byDefault
+    }
+
+    /// Whether the memory tier may answer, once its entry was found to be good.
+    var readsMemory: Bool { self.storage.memoryUse != .none }
 
     /// Names the picture: the source and everything that is made of it.
     public var key: CacheKey { self.storage.key }

@@ -26,19 +26,24 @@ public struct ImageResponse: Sendable {
     public let data: Data?
     /// Why the bytes are not on disk, where the request waited for the store.
     public let storeError: LoadError?
+    /// What became of the cached picture, where its freshness was in question; `nil` where it was not,
+    /// or nothing was cached.
+    public let revalidation: Revalidation?
 
     init(
         image: Image,
         source: LoadSource,
         metadata: EntryMetadata,
         data: Data? = nil,
-        storeError: LoadError? = nil
+        storeError: LoadError? = nil,
+        revalidation: Revalidation? = nil
     ) {
         self.image = image
         self.source = source
         self.metadata = metadata
         self.data = data
         self.storeError = storeError
+        self.revalidation = revalidation
     }
 
     func withStoreError(_ error: LoadError) -> ImageResponse {
@@ -47,26 +52,8 @@ public struct ImageResponse: Sendable {
             source: self.source,
             metadata: self.metadata,
             data: self.data,
-            storeError: error
+            storeError: error,
+            revalidation: self.revalidation
         )
-    }
-}
-
-/// Loaded bytes and what is known about them.
-public struct DataResponse: Sendable {
-    /// The encoded bytes, as the origin sent them.
-    public let data: Data
-    /// Where they came from.
-    public let source: LoadSource
-    /// What is known of them.
-    public let metadata: EntryMetadata
-    /// Why the bytes are not on disk, where the request waited for the store.
-    public let storeError: LoadError?
-
-    init(data: Data, source: LoadSource, metadata: EntryMetadata, storeError: LoadError? = nil) {
-        self.data = data
-        self.source = source
-        self.metadata = metadata
-        self.storeError = storeError
     }
 }

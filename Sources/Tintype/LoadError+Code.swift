@@ -4,7 +4,7 @@ extension LoadError {
         /// The raw value is the stable name; codes of the parts below keep their names here.
         enum Value: String, Sendable, CaseIterable {
             // Of the load itself.
-            case notInCache, unexpected
+            case notInCache, notModified, unexpected
             // Of downloads.
             case invalidURL, invalidHeader, unsupportedScheme, hostNotFound, cannotConnect, tlsFailed, timedOut
             case connectionLost, badStatus, tooManyRedirects, unsafeRedirect, invalidResponse, bodyTooLarge
@@ -29,6 +29,8 @@ extension LoadError {
 
         /// The request said to look only in the caches, and the picture is not there.
         public static let notInCache = Code(.notInCache)
+        /// The request had a condition of its own, and the copy that it names is current.
+        public static let notModified = Code(.notModified)
         /// Something failed that has no code of its own.
         public static let unexpected = Code(.unexpected)
 

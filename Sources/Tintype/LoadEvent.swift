@@ -7,6 +7,10 @@ public enum LoadEvent: Sendable {
     case progress(TransferProgress)
     /// An unfinished picture that is worth showing.
     case preview(Image)
+    /// The picture that is cached, while the origin is asked whether it is current.
+    ///
+    /// Only of loads with ``LoadOptions/refreshCached``; comes first, and at most once.
+    case cached(ImageResponse)
     /// The picture is there. Nothing follows.
     case finished(ImageResponse)
 }

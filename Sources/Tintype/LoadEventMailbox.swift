@@ -2,12 +2,13 @@ import TintypeConcurrency
 import TintypeDownloading
 import TintypeImage
 
-/// What a reader of load events has not seen yet: the newest progress, the newest
+/// What a reader of load events has not seen yet: the cached picture, the newest progress, the newest
 /// preview and the end.
 final class LoadEventMailbox: Sendable {
     private typealias Reader = CheckedContinuation<LoadEvent?, any Error>
 
     private struct State {
+        var cached: ImageResponse?
         var progress: TransferProgress?
         var preview: Image?
         var lastReported: Int64 = -1
@@ -17,6 +18,7 @@ final class LoadEventMailbox: Sendable {
 
         /// The next event for a reader, or `nil` when there is none yet.
         mutating func take() -> Result<LoadEvent?, any Error>? {
+            if let cached = self.cached.take() { return .success(.cached(cached)) }
             if let progress = self.progress.take() { return .success(.progress(progress)) }
             if let preview = self.preview.take() { return .success(.preview(preview)) }
             if let end = self.end.take() { return end.map { .finished($0) } }
@@ -25,6 +27,19 @@ final class LoadEventMailbox: Sendable {
     }
 
     private let state = Locked(State())
+
+    /// Offers the picture that is cached.
+    func report(_ cached: ImageResponse) {
+        let reader = self.state.withLock { state -> Reader? in
+            guard !state.isOver else { return nil }
+            guard let reader = state.reader.take() else {
+                state.cached = cached
+                return nil
+            }
+            return reader
+        }
+        reader?.resume(returning: .cached(cached))
+    }
 
     /// Offers progress; older progress than what was offered before is dropped.
     func report(_ progress: TransferProgress) {

@@ -77,6 +77,7 @@ final class LoadEventSource: Sendable {
                         switch update {
                         case .progress(let progress): mailbox.report(progress)
                         case .preview(let image): mailbox.report(image)
+                        case .cached(let response): mailbox.report(response)
                         }
                     }
                     mailbox.finish(with: .success(response))

@@ -32,10 +32,17 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     /// Shows unfinished pictures among the events while the bytes arrive, where the format allows it.
     public static let previews = LoadOptions(rawValue: 1 << 9)
 
+    /// Asks the origin whether the cached picture is current, and loads it again if not.
+    ///
+    /// ``LoaderActor/events(for:)`` shows the cached picture first, as ``LoadEvent/cached(_:)``, and
+    /// ends with the fresh one, or with the cached one if the origin says that it is not modified.
+    public static let refreshCached = LoadOptions(rawValue: 1 << 10)
+
     /// The options that change what the pixels are: a part of the picture's key.
     static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]
     /// The options that change how the bytes are got and kept: loads that agree in them share their bytes.
     static let fetching: LoadOptions = [
-        .refresh, .cacheOnly, .skipDisk, .waitForStore, .allowInvalidCertificates, .previews,
+        .refresh, .cacheOnly, .skipDisk, .waitForStore,
+        .allowInvalidCertificates, .previews, .refreshCached,
     ]
 }

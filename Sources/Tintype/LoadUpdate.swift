@@ -6,6 +6,7 @@ import TintypeImage
 enum LoadUpdate: Sendable {
     case progress(TransferProgress)
     case preview(Image)
+    case cached(ImageResponse)
 }
 
 /// What happens on the way to bytes.

@@ -23,6 +23,20 @@ extension LoaderActor {
         /// `nil` writes PNG where there is transparency, else JPEG of quality 90. An error is one
         /// of the store: it fails no load.
         public var variantEncoder: VariantEncoder?
+        /// When the origin is asked whether what is cached is current, for requests that do not say.
+        public var cachePolicy: CachePolicy
+        /// Whether the cache serves users who must not see each other's pictures; default false.
+        ///
+        /// Where HTTP's freshness counts, the rules for shared caches hold then: nothing `private` is
+        /// stored, nothing that was asked for with `Authorization` unless the origin permits it,
+        /// and `s-maxage` and `proxy-revalidate` are obeyed.
+        public var isSharedCache: Bool
+        /// Which bodies may be stored on disk; `nil` stores what begins like a picture.
+        ///
+        /// A page that says "try later" must not become the cached picture.
+        public var isStorable: (@Sendable (_ body: Data) -> Bool)?
+        /// The clock that ages are counted by.
+        public var now: @Sendable () -> Date
         /// How bodies are downloaded.
         ///
         /// Of its `maximumBodySize` and the limit of encoded bytes below, the lower one holds.
@@ -45,6 +59,10 @@ extension LoaderActor {
         public init() {
             self.cache = nil
             self.variantEncoder = nil
+            self.cachePolicy = .neverRevalidate
+            self.isSharedCache = false
+            self.isStorable = nil
+            self.now = { Date() }
             self.memory = MemoryCache.Configuration()
             self.disk = DiskCache.Configuration()
             self.downloads = DownloadActor.Configuration()

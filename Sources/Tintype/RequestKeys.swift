@@ -21,6 +21,27 @@ enum RequestKeys {
         return CacheKey(text)
     }
 
+    /// The key of HTTP: the URL, and what must never be shared.
+    ///
+    /// Other fields are told apart by the response's `Vary`.
+    static func resource(url: URL, headers: HTTPHeaders, options: LoadOptions) -> CacheKey {
+        var credentials = HTTPHeaders()
+        for (name, value) in headers where self.credentialNames.contains(name.lowercased()) {
+            credentials.append(value, for: name)
+        }
+        return self.source(url: url, headers: credentials, options: options)
+    }
+
+    /// Where the names of the fields are kept that select a representation of `resource`.
+    static func selectors(of resource: CacheKey) -> CacheKey {
+        CacheKey("\(resource.text)\n|vary")
+    }
+
+    /// The representation of `resource` that a request with this digest of its fields selects.
+    static func representation(of resource: CacheKey, digest: String) -> CacheKey {
+        CacheKey("\(resource.text)\n|vary(\(digest))")
+    }
+
     static func picture(
         source: CacheKey,
         thumbnail: Resize?,
@@ -39,6 +60,8 @@ enum RequestKeys {
         if let thumbnail { text += "|\(thumbnail.key)" }
         return CacheKey(text)
     }
+
+    private static let credentialNames: Set = ["authorization", "cookie", "proxy-authorization"]
 
     private static func digest(_ text: String) -> String {
         CacheKey(text).digest

@@ -5,88 +5,130 @@ import TintypeImage
 
 /// Request to encoded bytes: from disk, else from the origin, and then onto the disk.
 struct SourcePipeline: Sendable {
-    let cache: any ImageCache
+    let store: SourceStore
     let downloads: DownloadActor
     let maximumBodySize: Int
+    /// The statuses that the loader takes for success.
+    let acceptableStatusCodes: StatusCodes
+    let rules: FreshnessRules
+    let ledger: SourceLedger
 
-    /// The bytes that `request` names, from the nearest place that has them.
+    /// The bytes that `request` names, from the nearest place that has them and may answer.
     ///
-    /// - Throws: `LoadError.Code.notInCache`, `DownloadError`, `CancellationError`.
+    /// Stale bytes are served where that is permitted and `mayServeStale`: somebody must then revalidate them.
+    ///
+    /// - Throws: `LoadError.Code.notInCache`, `.notModified`, `DownloadError`, `CancellationError`.
     func data(
         for request: ImageRequest,
+        mayServeStale: Bool,
         report: @escaping @Sendable (SourceUpdate) -> Void
     ) async throws -> DataResponse {
-        if let cached = try await self.cachedData(for: request) { return cached }
-        guard !request.options.contains(.cacheOnly) else {
+        let ticket = self.ledger.begin(request.sourceKey)
+        defer { self.ledger.end(ticket) }
+        let stored = try await self.store.entry(for: request)
+        if let stored, let response = try self.reuse(stored, for: request, mayServeStale: mayServeStale, ticket) {
+            return response
+        }
+        guard self.mayAskOrigin(request) else {
             throw LoadError(
                 code: .notInCache,
                 message: "\(request.displayURL) is not in the cache; load it without the cache-only option."
             )
         }
         try Task.checkCancellation()
-        let showBytes: @Sendable (Data) -> Void = { report(.bytes($0)) }
-        let response = try await self.downloads.response(
-            for: self.downloadRequest(for: request),
-            observer: { report(.progress($0)) },
-            bytesObserver: request.options.contains(.previews) ? showBytes : nil
-        )
-        try Task.checkCancellation()
-        let metadata = Self.metadata(of: response)
-        let storeError = await self.store(response.body, metadata: metadata, for: request)
-        return DataResponse(
-            data: response.body,
-            source: request.isLocal ? .file : .network,
-            metadata: metadata,
-            storeError: storeError
-        )
+        let exchange = SourceExchange(pipeline: self, request: request, ticket: ticket, report: report)
+        do {
+            return try await exchange.response(validating: stored)
+        } catch let error as DownloadError {
+            guard let stored, let response = self.standIn(stored, for: request, error, ticket) else { throw error }
+            return response
+        }
     }
 
     /// Takes bytes that turned out to be no picture out of the disk tier.
     func discard(_ request: ImageRequest) async {
-        guard !request.options.contains(.skipDisk), !request.isLocal else { return }
-        // An entry that can't be removed is found undecodable again next time; nothing is lost.
-        _ = try? await self.cache.remove(request.sourceKey, from: .disk)
+        await self.store.remove(request)
     }
 
-    private func cachedData(for request: ImageRequest) async throws -> DataResponse? {
-        guard request.bytesUse.query.contains(.disk) else { return nil }
-        guard case .disk(let entry) = try await self.cache.lookUp(request.sourceKey, in: .disk) else { return nil }
-        return DataResponse(data: entry.data, source: .disk, metadata: entry.metadata)
+    /// Whether bytes like these are ones that the disk keeps.
+    func isStorable(_ body: Data) -> Bool {
+        self.rules.isStorable(body)
     }
 
-    private func store(_ body: Data, metadata: EntryMetadata, for request: ImageRequest) async -> LoadError? {
-        // A page that says "try later" must not become the cached picture.
-        guard request.bytesUse.store.contains(.disk), metadata.formatName != nil else { return nil }
-        guard request.options.contains(.waitForStore) else {
-            await self.cache.store(nil, data: body, metadata: metadata, for: request.sourceKey, in: .disk)
-            return nil
+    // MARK: Parts
+
+    private func mayAskOrigin(_ request: ImageRequest) -> Bool {
+        guard !request.options.contains(.cacheOnly) else { return false }
+        guard self.rules.policy(for: request) != .neverRevalidate else { return true }
+        return !CacheControl(request.headers.values(for: "Cache-Control")).has("only-if-cached")
+    }
+
+    /// The stored bytes, where they may answer without the origin.
+    private func reuse(
+        _ stored: StoredSource,
+        for request: ImageRequest,
+        mayServeStale: Bool,
+        _ ticket: SourceLedger.Ticket
+    ) throws -> DataResponse? {
+        let metadata = stored.entry.metadata
+        let decision = self.rules.decision(for: metadata, of: request)
+        guard decision == .serve || decision == .serveWhileRevalidating && mayServeStale else { return nil }
+        let isHTTP = self.rules.policy(for: request) != .neverRevalidate
+        if isHTTP, Precondition.isNotModified(request.headers, stored: metadata, now: self.rules.now()) {
+            throw LoadError.notModified(request)
         }
-        do {
-            try await self.cache.storeAndWait(nil, data: body, metadata: metadata, for: request.sourceKey, in: .disk)
-            return nil
-        } catch {
-            return LoadError(storing: error)
-        }
+        return self.response(stored, decision == .serve ? nil : .inBackground, ticket)
     }
 
-    private func downloadRequest(for request: ImageRequest) -> DownloadRequest {
-        DownloadRequest(
-            url: request.url,
-            headers: request.headers,
-            maximumBodySize: self.maximumBodySize,
-            allowsInvalidCertificates: request.options.contains(.allowInvalidCertificates)
+    /// The stored bytes in place of an origin that failed, where they may be.
+    private func standIn(
+        _ stored: StoredSource,
+        for request: ImageRequest,
+        _ error: DownloadError,
+        _ ticket: SourceLedger.Ticket
+    ) -> DataResponse? {
+        guard error.isOriginFailure, self.rules.policy(for: request) == .honorFreshness,
+            ReuseDecision.servesAfterFailure(
+                stored.entry.metadata.response?.freshness,
+                headers: request.headers,
+                now: self.rules.now()
+            )
+        else { return nil }
+        return self.response(stored, .failed, ticket)
+    }
+
+    private func response(
+        _ stored: StoredSource,
+        _ revalidation: Revalidation?,
+        _ ticket: SourceLedger.Ticket
+    ) -> DataResponse {
+        DataResponse(
+            data: stored.entry.data,
+            source: .disk,
+            metadata: stored.entry.metadata,
+            headers: stored.entry.metadata.response?.servedFields(reusedAt: self.rules.now()) ?? [:],
+            revalidation: revalidation,
+            ticket: ticket
         )
     }
+}
 
-    private static func metadata(of response: DownloadResponse) -> EntryMetadata {
-        EntryMetadata(
-            formatName: ImageFormat(sniffing: response.body)?.name,
-            sourceURL: response.url.withoutCredentials.text,
-            mediaType: response.headers["content-type"],
-            etag: response.headers["etag"],
-            lastModified: response.headers["last-modified"],
-            responseDate: Date(),
-            byteCount: response.body.count
+extension DownloadError {
+    /// Whether the origin or the way to it is at fault: what RFC 5861 (4) calls an error.
+    fileprivate var isOriginFailure: Bool {
+        if self.code == .badStatus { return [500, 502, 503, 504].contains(self.status) }
+        return [.hostNotFound, .cannotConnect, .tlsFailed, .timedOut, .connectionLost, .bodyCutShort, .invalidResponse]
+            .contains(self.code)
+    }
+}
+
+extension LoadError {
+    /// What a caller is told that asked for news of a copy of its own.
+    static func notModified(_ request: ImageRequest) -> LoadError {
+        LoadError(
+            code: .notModified,
+            message: "\(request.displayURL) is as the request's condition says, so no bytes were sent; "
+                + "use the copy that you have, or ask without the condition."
         )
     }
 }

@@ -13,13 +13,18 @@ struct VariantPipeline: Sendable {
     /// Owns the stores that nobody waits for.
     let stores: TaskOwner
 
-    /// The variant that `request` asks for, from its own entry on disk.
-    ///
-    /// An entry that is no picture is removed and is a miss: the original is there to make it anew.
-    func stored(_ request: ImageRequest) async throws -> ImageResponse? {
+    /// The entry on disk of the variant that `request` asks for.
+    func entry(for request: ImageRequest) async throws -> DiskEntry? {
         guard request.isVariant, request.pictureUse.query.contains(.disk),
             case .disk(let entry) = try await self.cache.lookUp(request.key, in: .disk)
         else { return nil }
+        return entry
+    }
+
+    /// The variant in its entry on disk.
+    ///
+    /// An entry that is no picture is removed and is a miss: the original is there to make it anew.
+    func response(from entry: DiskEntry, for request: ImageRequest) async throws -> ImageResponse? {
         do {
             let image = try await self.decoding.variant(from: entry.data)
             return ImageResponse(
@@ -40,13 +45,17 @@ struct VariantPipeline: Sendable {
         }
     }
 
-    /// The thumbnail that `request` asks for, made from the decoded original in memory.
-    func madeFromMemory(_ request: ImageRequest) async throws -> ImageResponse? {
-        guard let key = request.decodedOriginalKey, let entry = self.cache.memoryEntry(for: key) else { return nil }
-        return ImageResponse(
-            image: try await self.decoding.thumbnail(of: entry.image, for: request),
+    /// The decoded original in memory that the thumbnail of `request` may be made from.
+    func decodedOriginal(for request: ImageRequest) -> MemoryEntry? {
+        request.decodedOriginalKey.flatMap { self.cache.memoryEntry(for: $0) }
+    }
+
+    /// The thumbnail that `request` asks for, made from a decoded original.
+    func thumbnail(of original: MemoryEntry, for request: ImageRequest) async throws -> ImageResponse {
+        ImageResponse(
+            image: try await self.decoding.thumbnail(of: original.image, for: request),
             source: .memory,
-            metadata: entry.metadata ?? EntryMetadata()
+            metadata: original.metadata ?? EntryMetadata()
         )
     }
 

@@ -15,6 +15,8 @@ extension DownloadActor {
         public var maximumBodySize = 64 << 20
         /// The redirects that are followed for one request.
         public var maximumRedirects = 5
+        /// The status codes that give a response; any other is an error.
+        public var acceptableStatusCodes = StatusCodes.success
         /// Sent as `User-Agent`.
         public var userAgent = "tintype"
         /// Sent as `Accept`.

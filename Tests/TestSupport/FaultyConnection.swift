@@ -68,6 +68,7 @@ struct FaultyConnection {
         case .wait(let latch): return self.wait(for: latch, milliseconds: -1)
         case .stall: return self.wait(for: nil, milliseconds: -1)
         case .echo: return self.perform(.body(request), request: request)
+        case .answer(let answer): return self.perform(answer(request), request: request)
         case .close:
             // The client's end comes first, so that no reset can overtake the last bytes.
             shutdown(self.descriptor, CInt(SHUT_WR))

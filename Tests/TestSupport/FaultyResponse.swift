@@ -15,6 +15,8 @@ public struct FaultyResponse: Sendable {
         case stall
         /// Sends the request's own head as the body of a complete response.
         case echo
+        /// Does what the closure makes of the request's head.
+        case answer(@Sendable (_ head: [UInt8]) -> FaultyResponse)
         /// Closes the connection in order.
         case close
         /// Breaks the connection off, so that the client sees a reset.

@@ -38,7 +38,7 @@ import Tintype
         var end: ImageResponse?
         for try await event in self.makeLoader().events(for: request) {
             switch event {
-            case .progress: break
+            case .progress, .cached: break
             case .preview(let image):
                 previews.append(image)
                 latch.open()

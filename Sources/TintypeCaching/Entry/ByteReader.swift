@@ -18,6 +18,11 @@ struct ByteReader {
         self.readBytes(1)?.first
     }
 
+    mutating func readUInt16() -> UInt16? {
+        guard let field = self.readBytes(MemoryLayout<UInt16>.size) else { return nil }
+        return UInt16(littleEndian: field.loadUnaligned(as: UInt16.self))
+    }
+
     mutating func readUInt32() -> UInt32? {
         guard let field = self.readBytes(MemoryLayout<UInt32>.size) else { return nil }
         return UInt32(littleEndian: field.loadUnaligned(as: UInt32.self))
@@ -26,6 +31,13 @@ struct ByteReader {
     mutating func readUInt64() -> UInt64? {
         guard let field = self.readBytes(MemoryLayout<UInt64>.size) else { return nil }
         return UInt64(littleEndian: field.loadUnaligned(as: UInt64.self))
+    }
+
+    /// Reads a number that is neither infinite nor none.
+    mutating func readFinite() -> Double? {
+        guard let bits = self.readUInt64() else { return nil }
+        let value = Double(bitPattern: bits)
+        return value.isFinite ? value : nil
     }
 
     /// Reads `count` bytes of valid UTF-8.

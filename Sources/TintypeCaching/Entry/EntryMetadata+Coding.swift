@@ -16,6 +16,8 @@ extension EntryMetadata {
         case byteCount
         case expiry
         case extra
+        case response
+        case bodyDigest
     }
 
     /// The metadata as it is stored: equal metadata give equal bytes.
@@ -32,6 +34,12 @@ extension EntryMetadata {
             Self.append(UInt64(bitPattern: Int64(byteCount)), as: .byteCount, to: &writer)
         }
         Self.append(self.expiry, as: .expiry, to: &writer)
+        if let response = self.response?.encoded() {
+            writer.append(Tag.response.rawValue)
+            writer.append(UInt32(clamping: response.count))
+            writer.append(response)
+        }
+        if let bodyDigest = self.bodyDigest { Self.append(bodyDigest, as: .bodyDigest, to: &writer) }
         for (name, value) in self.extra.sorted(by: { $0.key < $1.key }) {
             writer.append(Tag.extra.rawValue)
             writer.append(UInt32(clamping: 4 + name.utf8.count + value.utf8.count))
@@ -66,9 +74,13 @@ extension EntryMetadata {
         case .responseDate: return Self.read(field, into: &self.responseDate)
         case .expiry: return Self.read(field, into: &self.expiry)
         case .extra: return self.readExtra(field)
+        case .response:
+            self.response = ResponseRecord(encoded: field)
+            return self.response != nil
+        case .bodyDigest: return Self.read(field, into: &self.bodyDigest)
         case .byteCount:
-            var reader = ByteReader(field)
-            guard let value = reader.readUInt64(), reader.isAtEnd else { return false }
+            var value: UInt64?
+            guard Self.read(field, into: &value), let value else { return false }
             self.byteCount = Int(Int64(bitPattern: value))
             return true
         }
@@ -108,6 +120,12 @@ extension EntryMetadata {
         var reader = ByteReader(field)
         text = reader.readString(field.count)
         return text != nil
+    }
+
+    private static func read(_ field: UnsafeRawBufferPointer, into value: inout UInt64?) -> Bool {
+        var reader = ByteReader(field)
+        value = reader.readUInt64()
+        return value != nil && reader.isAtEnd
     }
 
     private static func read(_ field: UnsafeRawBufferPointer, into date: inout Date?) -> Bool {

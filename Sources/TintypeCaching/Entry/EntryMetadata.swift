@@ -21,6 +21,10 @@ public struct EntryMetadata: Sendable, Hashable {
     /// This is the end of the entry's life. It is not the freshness of the response: a stale
     /// picture must stay in the cache to be revalidated.
     public var expiry: Date?
+    /// What the HTTP response said, where one brought the bytes; entries of older versions have none.
+    public var response: ResponseRecord?
+    /// Names the encoded bytes that the entry is, or was made of; see ``BodyDigest``.
+    public var bodyDigest: UInt64?
     /// Whatever else the owner of the cache wants to keep with the entry.
     public var extra: [String: String]
 
@@ -34,6 +38,8 @@ public struct EntryMetadata: Sendable, Hashable {
         responseDate: Date? = nil,
         byteCount: Int? = nil,
         expiry: Date? = nil,
+        response: ResponseRecord? = nil,
+        bodyDigest: UInt64? = nil,
         extra: [String: String] = [:]
     ) {
         self.formatName = formatName
@@ -44,6 +50,8 @@ public struct EntryMetadata: Sendable, Hashable {
         self.responseDate = responseDate
         self.byteCount = byteCount
         self.expiry = expiry
+        self.response = response
+        self.bodyDigest = bodyDigest
         self.extra = extra
     }
 }

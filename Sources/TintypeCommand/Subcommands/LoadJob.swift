@@ -71,7 +71,7 @@ struct LoadJob: Sendable {
         for try await event in self.loader.events(for: request) {
             switch event {
             case .progress(let progress): self.board.update(index, progress)
-            case .preview: break
+            case .preview, .cached: break
             case .finished(let response): return response
             }
         }

@@ -38,7 +38,7 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
         public static let timedOut = Code(value: .timedOut)
         /// The connection broke before the response was complete.
         public static let connectionLost = Code(value: .connectionLost)
-        /// The status is not from 200 to 299.
+        /// The status is none that the request accepts; those from 200 to 299 are, by default.
         public static let badStatus = Code(value: .badStatus)
         /// The server redirects more often than the configuration allows.
         public static let tooManyRedirects = Code(value: .tooManyRedirects)

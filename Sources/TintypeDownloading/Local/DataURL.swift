@@ -22,7 +22,15 @@ enum DataURL {
         guard !body.isEmpty else { throw .emptyBody(status: nil, headers: headers, at: address) }
         var metrics = TransferMetrics()
         metrics.bytes = Int64(body.count)
-        return DownloadResponse(body: body, status: nil, headers: headers, url: url, metrics: metrics)
+        return DownloadResponse(
+            body: body,
+            status: nil,
+            headers: headers,
+            url: url,
+            metrics: metrics,
+            requestTime: Date(),
+            responseTime: Date()
+        )
     }
 
     private static func fullMediaType(_ mediaType: String) -> String {

@@ -23,6 +23,7 @@ actor FileReader {
         report: @Sendable (TransferProgress) -> Void
     ) throws -> DownloadResponse {
         let start = ContinuousClock.now
+        let requestTime = Date()
         let path = try FilePath.path(of: address)
         let (descriptor, size) = try self.open(path, address: address)
         defer { close(descriptor) }
@@ -40,7 +41,15 @@ actor FileReader {
         var metrics = TransferMetrics()
         metrics.bytes = Int64(body.count)
         metrics.total = .now - start
-        return DownloadResponse(body: body.takeData(), status: nil, headers: [:], url: url, metrics: metrics)
+        return DownloadResponse(
+            body: body.takeData(),
+            status: nil,
+            headers: [:],
+            url: url,
+            metrics: metrics,
+            requestTime: requestTime,
+            responseTime: Date()
+        )
     }
 
     private func open(_ path: String, address: ResourceAddress) throws(DownloadError) -> (descriptor: CInt, size: Int) {

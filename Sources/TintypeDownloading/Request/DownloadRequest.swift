@@ -33,6 +33,10 @@ public struct DownloadRequest: Sendable, Hashable {
     public var connectTimeout: Duration?
     /// The bytes that the body may have, or `nil` for the limit of the configuration.
     public var maximumBodySize: Int?
+    /// The status codes that give a response, or `nil` for those of the configuration; any other is an error.
+    ///
+    /// With 304 among them, the answer to a conditional request is a response with an empty body.
+    public var acceptableStatusCodes: StatusCodes?
     /// Whether a certificate that can't be verified is accepted: anyone on the way can then read and change the body.
     public var allowsInvalidCertificates: Bool
 
@@ -44,6 +48,7 @@ public struct DownloadRequest: Sendable, Hashable {
         timeout: Duration? = nil,
         connectTimeout: Duration? = nil,
         maximumBodySize: Int? = nil,
+        acceptableStatusCodes: StatusCodes? = nil,
         allowsInvalidCertificates: Bool = false
     ) {
         self.url = url
@@ -52,6 +57,7 @@ public struct DownloadRequest: Sendable, Hashable {
         self.timeout = timeout
         self.connectTimeout = connectTimeout
         self.maximumBodySize = maximumBodySize
+        self.acceptableStatusCodes = acceptableStatusCodes
         self.allowsInvalidCertificates = allowsInvalidCertificates
     }
 }

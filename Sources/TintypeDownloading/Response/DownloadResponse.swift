@@ -2,14 +2,22 @@ public import FoundationEssentials
 
 /// What a download gave.
 public struct DownloadResponse: Sendable {
-    /// The body; never empty.
-    public let body: Data
-    /// The status, from 200 to 299, or `nil` for `file:` and `data:` URLs.
-    public let status: Int?
-    /// The header fields of the response; for a `data:` URL its media type as `Content-Type`.
-    public let headers: HTTPHeaders
+    /// The body.
+    ///
+    /// It is never empty, unless the request was for a head alone or the status is one outside of 200
+    /// to 299 that the request accepts, such as 304.
+    public var body: Data
+    /// The status, or `nil` for `file:` and `data:` URLs.
+    public var status: Int?
+    /// The header fields of the response, duplicates included, in their order; for a `data:` URL its media
+    /// type as `Content-Type`.
+    public var headers: HTTPHeaders
     /// Where the body came from, after redirects.
     public let url: URL
     /// What the transfer took.
     public let metrics: TransferMetrics
+    /// When the request that gave this response was sent.
+    public let requestTime: Date
+    /// When the head of the response had arrived; RFC 9111 section 4.2.3 counts its age from there.
+    public let responseTime: Date
 }

@@ -15,6 +15,7 @@ final class EasyHandle {
     private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var connectTimeout = Duration.zero
     private var verifiesCertificates = true
+    private var decodesContent = true
 
     /// Creates a handle, or returns `nil` when there is no memory.
     init?(usesProxies: Bool) {
@@ -44,6 +45,7 @@ final class EasyHandle {
         self.errorBuffer.pointee = 0
         ccurl_setopt_string(self.easy, CURLOPT_URL, transfer.address.text)
         ccurl_setopt_pointer(self.easy, CURLOPT_HTTPHEADER, headers.list)
+        self.setDecodesContent(true)
         if transfer.connectTimeout != self.connectTimeout {
             self.connectTimeout = transfer.connectTimeout
             ccurl_setopt_long(self.easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, self.connectTimeout.wholeMilliseconds))
@@ -61,6 +63,13 @@ final class EasyHandle {
     /// How long it took until the request could be sent; zero before that.
     var connectTime: Duration {
         .microseconds(ccurl_get_pretransfer_time(self.easy))
+    }
+
+    /// Whether codings of the body are undone; read by libcurl with each piece that arrives.
+    private func setDecodesContent(_ decodesContent: Bool) {
+        guard decodesContent != self.decodesContent else { return }
+        self.decodesContent = decodesContent
+        ccurl_setopt_long(self.easy, CURLOPT_HTTP_CONTENT_DECODING, decodesContent ? 1 : 0)
     }
 
     private func setFixedOptions(usesProxies: Bool) {
@@ -91,7 +100,10 @@ final class EasyHandle {
             { bytes, size, count, context in
                 guard let context, let transfer = EasyHandle.of(context).transfer else { return 0 }
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                return transfer.receive(headerLine: line) == .proceed ? line.count : 0
+                let verdict = transfer.receive(headerLine: line)
+                // libcurl would refuse the body.
+                if transfer.hasUnknownCoding { EasyHandle.of(context).setDecodesContent(false) }
+                return verdict == .proceed ? line.count : 0
             },
             context
         )

@@ -39,7 +39,8 @@ extension Transfer {
         guard self.hasHead, let status else {
             throw .invalidResponse("it sent no header", at: self.address)
         }
-        guard self.receivedBytes > 0 else {
+        // 304 and its like have none.
+        guard self.receivedBytes > 0 || !(200..<300 ~= status) else {
             throw .emptyBody(status: status, headers: self.responseHeaders, at: self.address)
         }
         return DownloadResponse(
@@ -47,7 +48,9 @@ extension Transfer {
             status: status,
             headers: self.responseHeaders,
             url: self.finalURL,
-            metrics: self.metrics
+            metrics: self.metrics,
+            requestTime: self.requestTime,
+            responseTime: self.responseTime
         )
     }
 

@@ -24,6 +24,7 @@ final class Transfer {
     let allowsInvalidCertificates: Bool
     let maximumBodySize: Int
     let networkPolicy: NetworkPolicy
+    private let acceptableStatusCodes: StatusCodes
     private var waiters: [UInt64: TransferWaiter] = [:]
     private var latestProgress: TransferProgress?
 
@@ -37,6 +38,9 @@ final class Transfer {
     /// When the request was handed to libcurl, and when something last arrived.
     private(set) var startTime = ContinuousClock.now
     private(set) var lastProgress = ContinuousClock.now
+    /// The same two moments for the head of the response, in the time that people use.
+    private(set) var requestTime = Date()
+    private(set) var responseTime = Date()
 
     /// Why it was aborted from a callback.
     private(set) var failure: DownloadError?
@@ -64,11 +68,12 @@ final class Transfer {
         self.networkPolicy = configuration.networkPolicy
         self.allowsInvalidCertificates = request.allowsInvalidCertificates
         self.maximumBodySize = request.maximumBodySize ?? configuration.maximumBodySize
+        self.acceptableStatusCodes = request.acceptableStatusCodes ?? configuration.acceptableStatusCodes
         self.body = BodyBuffer(limit: self.maximumBodySize)
     }
 
-    /// Whether the final response has a status from 200 to 299.
-    var isSuccess: Bool { self.status.map { 200..<300 ~= $0 } ?? false }
+    /// Whether the request accepts the status of the final response.
+    var isSuccess: Bool { self.status.map(self.acceptableStatusCodes.contains) ?? false }
 
     var receivedBytes: Int { self.body.count }
 
@@ -112,6 +117,7 @@ final class Transfer {
     func willStart() {
         self.startTime = .now
         self.lastProgress = self.startTime
+        self.requestTime = Date()
     }
 
     /// Takes the target of a redirect; what the old response left behind is dropped.
@@ -174,6 +180,7 @@ final class Transfer {
     private func receiveEndOfHead() -> Verdict {
         guard let status, status >= 200 else { return .proceed }
         self.hasHead = true
+        self.responseTime = Date()
         let declared = self.responseHeaders["Content-Length"].flatMap { Int64($0) }
         guard self.isSuccess else { return declared ?? 0 > Self.discardLimit ? .abort : .proceed }
         guard let declared else { return .proceed }

@@ -1,0 +1,47 @@
+public import FoundationEssentials
+public import TintypeCaching
+public import TintypeDownloading
+
+/// Loaded bytes and what is known about them.
+public struct DataResponse: Sendable {
+    /// The encoded bytes, as the origin sent them.
+    public let data: Data
+    /// Where they came from.
+    public let source: LoadSource
+    /// What is known of them.
+    public let metadata: EntryMetadata
+    /// The header fields that HTTP hands on with the bytes, from an origin or a cache.
+    ///
+    /// Those of a connection are not among them. Of a response that was stored, `Age` is as of now, and fields
+    /// that the origin does not want reused are left out. Empty where no response is known.
+    public let headers: HTTPHeaders
+    /// Why the bytes are not on disk, where the request waited for the store.
+    public let storeError: LoadError?
+    /// What became of the cached bytes, where their freshness was in question; `nil` where it was not,
+    /// or nothing was cached.
+    public let revalidation: Revalidation?
+    /// Whether HTTP permits to keep what is made of the bytes.
+    let mayBeKept: Bool
+    /// When the load of these bytes began, in the order of their source's loads.
+    let ticket: SourceLedger.Ticket?
+
+    init(
+        data: Data,
+        source: LoadSource,
+        metadata: EntryMetadata,
+        headers: HTTPHeaders = [:],
+        storeError: LoadError? = nil,
+        revalidation: Revalidation? = nil,
+        mayBeKept: Bool = true,
+        ticket: SourceLedger.Ticket? = nil
+    ) {
+        self.data = data
+        self.source = source
+        self.metadata = metadata
+        self.headers = headers
+        self.storeError = storeError
+        self.revalidation = revalidation
+        self.mayBeKept = mayBeKept
+        self.ticket = ticket
+    }
+}

@@ -1,0 +1,53 @@
+import FoundationEssentials
+import TintypeCaching
+import TintypeDownloading
+import TintypeImage
+
+/// How one loader judges stored responses.
+struct FreshnessRules: Sendable {
+    /// For requests without a policy of their own.
+    let defaultPolicy: CachePolicy
+    /// Whether the rules for caches that serve many users hold as well.
+    let isShared: Bool
+    /// Whether a body may be stored at all.
+    let isStorable: @Sendable (Data) -> Bool
+    let now: @Sendable () -> Date
+    /// The fields that are sent unless a request has its own.
+    let defaultHeaders: HTTPHeaders
+
+    init(_ configuration: LoaderActor.Configuration) {
+        self.defaultPolicy = configuration.cachePolicy
+        self.isShared = configuration.isSharedCache
+        self.isStorable = configuration.isStorable ?? { ImageFormat(sniffing: $0) != nil }
+        self.now = configuration.now
+        self.defaultHeaders = [
+            "Accept": configuration.downloads.acceptHeader, "User-Agent": configuration.downloads.userAgent,
+        ]
+    }
+
+    /// The policy that counts for a request.
+    func policy(for request: ImageRequest) -> CachePolicy {
+        let policy = request.cachePolicy ?? self.defaultPolicy
+        // Nobody else is asked then, so what is there must do.
+        if request.options.contains(.cacheOnly) || request.isLocal { return .neverRevalidate }
+        if request.options.contains(.refreshCached) { return .alwaysRevalidate }
+        return policy
+    }
+
+    /// All fields of the request that the origin sees, as far as responses may vary on them.
+    func headers(of request: ImageRequest) -> HTTPHeaders {
+        var headers = request.headers
+        for (name, value) in self.defaultHeaders where headers[name] == nil { headers.append(value, for: name) }
+        return headers
+    }
+
+    /// What may be done with an entry.
+    func decision(for metadata: EntryMetadata, of request: ImageRequest) -> ReuseDecision {
+        ReuseDecision(
+            metadata.response?.freshness,
+            policy: self.policy(for: request),
+            headers: request.headers,
+            now: self.now()
+        )
+    }
+}

@@ -1,0 +1,61 @@
+import FoundationEssentials
+import TintypeCaching
+import TintypeDownloading
+
+/// What may be done with a stored response (RFC 9111, 4).
+enum ReuseDecision: Sendable, Hashable {
+    /// It answers the request.
+    case serve
+    /// It answers the request, stale, and the origin is asked meanwhile (RFC 5861, 3).
+    case serveWhileRevalidating
+    /// The origin is asked first.
+    case revalidate
+
+    /// Decides about a stored response that a request selects.
+    ///
+    /// `freshness` is `nil` when nothing is known of it. The `Cache-Control` of the request's own `headers` is
+    /// honoured where HTTP's freshness counts.
+    init(_ freshness: Freshness?, policy: CachePolicy, headers: HTTPHeaders, now: Date) {
+        switch policy {
+        case .neverRevalidate: self = .serve
+        case .honorFreshness: self = Self.honoring(freshness, headers: headers, now: now)
+        case .alwaysRevalidate:
+            let isPromised = freshness?.flags.contains(.immutable) ?? false
+            let decision = isPromised ? Self.honoring(freshness, headers: headers, now: now) : .revalidate
+            self = decision == .serve ? .serve : .revalidate
+        }
+    }
+
+    private static func honoring(_ freshness: Freshness?, headers: HTTPHeaders, now: Date) -> ReuseDecision {
+        guard let freshness else { return .revalidate }
+        guard freshness.flags.isDisjoint(with: [.noCache, .variesOnEverything]) else { return .revalidate }
+        // Most requests say nothing, and this is on the way to every picture in memory.
+        let request = CacheControl(headers.values(for: "Cache-Control"))
+        guard !self.asksOrigin(request, headers) else { return .revalidate }
+        let age = freshness.age(at: now)
+        if let maximum = request.seconds("max-age"), age > maximum { return .revalidate }
+        if let minimum = request.seconds("min-fresh"), freshness.lifetime - age < minimum { return .revalidate }
+        if freshness.isFresh(at: now) { return .serve }
+        guard !freshness.flags.contains(.mustRevalidate) else { return .revalidate }
+        let staleness = freshness.staleness(at: now)
+        if let maximum = request.maximumStaleness, staleness <= maximum { return .serve }
+        return staleness < freshness.staleWhileRevalidate ? .serveWhileRevalidating : .revalidate
+    }
+
+    /// Whether a stale response may stand in for an origin that failed (RFC 5861, 4).
+    static func servesAfterFailure(_ freshness: Freshness?, headers: HTTPHeaders, now: Date) -> Bool {
+        guard let freshness,
+            freshness.flags.isDisjoint(with: [.noCache, .mustRevalidate, .variesOnEverything])
+        else { return false }
+        let request = CacheControl(headers.values(for: "Cache-Control"))
+        guard !self.asksOrigin(request, headers) else { return false }
+        let limit = max(freshness.staleIfError, request.seconds("stale-if-error") ?? 0)
+        return freshness.staleness(at: now) < limit
+    }
+
+    /// Whether a request wants nothing that the origin has not confirmed; `Pragma` is for old clients.
+    private static func asksOrigin(_ request: CacheControl, _ headers: HTTPHeaders) -> Bool {
+        if request.has("no-cache") { return true }
+        return request.directives.isEmpty && CacheControl(headers.values(for: "Pragma")).has("no-cache")
+    }
+}

@@ -1,0 +1,49 @@
+import FoundationEssentials
+import TintypeCaching
+import TintypeDownloading
+
+/// What a stored response can be asked for by: "has it changed?" (RFC 9111, 4.3).
+struct Validators: Sendable, Hashable {
+    let etag: String?
+    let lastModified: String?
+
+    /// The validators of what is stored; entries of older versions have them as well.
+    init(_ metadata: EntryMetadata) {
+        self.etag = metadata.response?.values(for: "ETag").first ?? metadata.etag
+        self.lastModified = metadata.response?.values(for: "Last-Modified").first ?? metadata.lastModified
+    }
+
+    /// The validators in a response.
+    init(_ headers: HTTPHeaders) {
+        self.etag = headers["ETag"]
+        self.lastModified = headers["Last-Modified"]
+    }
+
+    var isEmpty: Bool { self.etag == nil && self.lastModified == nil }
+
+    /// The fields that make a request conditional: the tag, which counts first, and the date for those who
+    /// know no tags.
+    var conditions: [(name: String, value: String)] {
+        var fields: [(name: String, value: String)] = []
+        if let etag, Self.isSendable(etag) { fields.append(("If-None-Match", etag)) }
+        if let lastModified, Self.isSendable(lastModified) { fields.append(("If-Modified-Since", lastModified)) }
+        return fields
+    }
+
+    /// Whether a 304 with the validators `other` is about the response with these (RFC 9111, 4.3.4).
+    ///
+    /// One without any is: the request named no other response.
+    func areSelected(by other: Validators) -> Bool {
+        if let tag = other.etag.map({ EntityTag($0) }) {
+            guard let own = self.etag.map({ EntityTag($0) }) else { return false }
+            return tag.isStrong ? own.matchesStrongly(tag) : own.matchesWeakly(tag)
+        }
+        guard let date = other.lastModified else { return true }
+        return self.lastModified == nil || self.lastModified == date
+    }
+
+    /// What an origin sent may still be no text that can be sent back.
+    private static func isSendable(_ value: String) -> Bool {
+        !value.isEmpty && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+    }
+}

@@ -1,0 +1,222 @@
+import FoundationEssentials
+import TintypeCaching
+import TintypeDownloading
+import TintypeImage
+
+/// One load's dealings with the origin, and what is kept of them.
+struct SourceExchange: Sendable {
+    let pipeline: SourcePipeline
+    let request: ImageRequest
+    let ticket: SourceLedger.Ticket
+    let report: @Sendable (SourceUpdate) -> Void
+
+    private var rules: FreshnessRules { self.pipeline.rules }
+    private var policy: CachePolicy { self.rules.policy(for: self.request) }
+    private var usesHTTP: Bool { self.policy != .neverRevalidate }
+
+    /// Asks the origin, with the validators of what is stored, if anything is.
+    func response(validating stored: StoredSource?) async throws -> DataResponse {
+        let isCallers = self.usesHTTP && Precondition.isConditional(self.request.headers)
+        let validators = stored.map { Validators($0.entry.metadata) }
+        let conditions = isCallers ? [] : validators?.conditions ?? []
+        let response = try await self.transfer(conditions, acceptsNotModified: isCallers || !conditions.isEmpty)
+        try Task.checkCancellation()
+        guard response.status == 304 else { return await self.keep(response, replaces: stored != nil) }
+        guard !isCallers else { throw LoadError.notModified(self.request) }
+        if let stored, let validators, self.isAbout(stored, validators, response) {
+            return await self.confirm(stored, by: response)
+        }
+        // The answer is about something that is not here, so the condition was of no use.
+        let whole = try await self.transfer([], acceptsNotModified: false)
+        try Task.checkCancellation()
+        return await self.keep(whole, replaces: true)
+    }
+
+    // MARK: Asking
+
+    private func transfer(
+        _ conditions: [(name: String, value: String)],
+        acceptsNotModified: Bool
+    ) async throws -> DownloadResponse {
+        var headers = self.request.headers
+        for (name, value) in conditions { headers.append(value, for: name) }
+        if !self.request.isLocal, headers["Cache-Control"] == nil, let directive = self.directive {
+            headers.append(directive, for: "Cache-Control")
+        }
+        let downloads = self.pipeline.downloads
+        var request = DownloadRequest(
+            url: self.request.url,
+            headers: headers,
+            maximumBodySize: self.pipeline.maximumBodySize,
+            allowsInvalidCertificates: self.request.options.contains(.allowInvalidCertificates)
+        )
+        if acceptsNotModified { request.acceptableStatusCodes = self.pipeline.acceptableStatusCodes.union(304) }
+        let report = self.report
+        let showBytes: @Sendable (Data) -> Void = { report(.bytes($0)) }
+        return try await downloads.response(
+            for: request,
+            observer: { report(.progress($0)) },
+            bytesObserver: self.request.options.contains(.previews) ? showBytes : nil
+        )
+    }
+
+    /// What caches on the way are told (RFC 9111, 5.2.1); a refresh shares no transfer of a plain load.
+    private var directive: String? {
+        if self.request.options.contains(.refresh) { return "no-cache" }
+        return self.policy == .alwaysRevalidate ? "max-age=0" : nil
+    }
+
+    // MARK: Answers
+
+    /// Whether a 304 speaks of what is stored, and not of what another origin has under the same tag.
+    private func isAbout(_ stored: StoredSource, _ validators: Validators, _ response: DownloadResponse) -> Bool {
+        let url = response.url.withoutCredentials.text
+        return validators.areSelected(by: Validators(response.headers))
+            && (stored.entry.metadata.sourceURL ?? url) == url
+    }
+
+    /// Keeps a whole response, as far as it may be.
+    private func keep(_ response: DownloadResponse, replaces: Bool) async -> DataResponse {
+        let record = self.record(of: response)
+        let body = BodyDigest.value(of: response.body)
+        let metadata = EntryMetadata(
+            formatName: ImageFormat(sniffing: response.body)?.name,
+            sourceURL: response.url.withoutCredentials.text,
+            mediaType: response.headers["content-type"],
+            etag: response.headers["etag"],
+            lastModified: response.headers["last-modified"],
+            responseDate: record?.responseDate ?? self.rules.now(),
+            byteCount: response.body.count,
+            response: record,
+            bodyDigest: body
+        )
+        let isAllowed = self.isAllowed(record)
+        var storeError: LoadError?
+        // A page that says "try later" must not become the cached picture.
+        if self.rules.isStorable(response.body), self.request.storesAnything {
+            storeError = await self.replace(body) {
+                if isAllowed {
+                    return await self.pipeline.store.keep(response.body, metadata: metadata, for: self.request)
+                }
+                await self.pipeline.store.remove(self.request)
+                return nil
+            }
+        }
+        return DataResponse(
+            data: response.body,
+            source: self.request.isLocal ? .file : .network,
+            metadata: metadata,
+            headers: record?.servedFields(reusedAt: nil) ?? response.headers,
+            storeError: storeError,
+            revalidation: replaces ? .modified : nil,
+            mayBeKept: isAllowed,
+            ticket: self.ticket
+        )
+    }
+
+    /// Takes up what a 304 says.
+    private func confirm(_ stored: StoredSource, by response: DownloadResponse) async -> DataResponse {
+        var metadata = stored.entry.metadata
+        let times = self.times(of: response)
+        let old = metadata.response ?? self.assumedRecord(of: metadata)
+        let record = old.updated(
+            by: response.headers,
+            requestHeaders: self.rules.headers(of: self.request),
+            requestDate: times.request,
+            responseDate: times.response,
+            isShared: self.rules.isShared,
+            wasRedirected: response.metrics.redirectCount > 0
+        )
+        metadata.response = record
+        metadata.etag = record.values(for: "ETag").first
+        metadata.lastModified = record.values(for: "Last-Modified").first
+        metadata.mediaType = record.values(for: "Content-Type").first
+        metadata.responseDate = record.responseDate
+        let body = metadata.bodyDigest ?? BodyDigest.value(of: stored.entry.data)
+        metadata.bodyDigest = body
+        let isAllowed = self.isAllowed(record)
+        let isNews = stored.entry.metadata.response.map { !$0.isAsGoodAs(record) } ?? true
+        let fresh = metadata
+        let storeError = await self.replace(body) {
+            guard isAllowed else {
+                await self.pipeline.store.remove(self.request)
+                return nil
+            }
+            return isNews ? await self.pipeline.store.keep(stored.entry.data, metadata: fresh, for: self.request) : nil
+        }
+        return DataResponse(
+            data: stored.entry.data,
+            source: .disk,
+            metadata: metadata,
+            headers: record.servedFields(reusedAt: nil),
+            storeError: storeError,
+            revalidation: .notModified,
+            mayBeKept: isAllowed,
+            ticket: self.ticket
+        )
+    }
+
+    /// Makes `body` the source's newest, unless one is that was asked for later.
+    private func replace(_ body: UInt64, _ store: () async -> LoadError?) async -> LoadError? {
+        let ledger = self.pipeline.ledger
+        guard case .newest(let obsolete) = ledger.accept(body, self.ticket) else { return nil }
+        let error = await store()
+        ledger.didStore(self.ticket)
+        await self.pipeline.store.removePictures(obsolete)
+        return error
+    }
+
+    // MARK: Parts
+
+    private func isAllowed(_ record: ResponseRecord?) -> Bool {
+        guard self.usesHTTP, let record else { return true }
+        guard !Precondition.bypassesCache(self.request.headers) else { return false }
+        return Storability.allows(record, requestHeaders: self.request.headers, isShared: self.rules.isShared)
+    }
+
+    private func record(of response: DownloadResponse) -> ResponseRecord? {
+        guard let status = response.status else { return nil }
+        let times = self.times(of: response)
+        return ResponseRecord(
+            status: status,
+            headers: response.headers,
+            requestHeaders: self.rules.headers(of: self.request),
+            requestDate: times.request,
+            responseDate: times.response,
+            isShared: self.rules.isShared,
+            wasRedirected: response.metrics.redirectCount > 0
+        )
+    }
+
+    /// What an entry of an older version was most likely stored with.
+    private func assumedRecord(of metadata: EntryMetadata) -> ResponseRecord {
+        var headers = HTTPHeaders()
+        if let type = metadata.mediaType { headers.append(type, for: "Content-Type") }
+        if let etag = metadata.etag { headers.append(etag, for: "ETag") }
+        if let date = metadata.lastModified { headers.append(date, for: "Last-Modified") }
+        let date = metadata.responseDate ?? self.rules.now()
+        return ResponseRecord(
+            status: 200,
+            headers: headers,
+            requestHeaders: [:],
+            requestDate: date,
+            responseDate: date,
+            isShared: self.rules.isShared
+        )
+    }
+
+    /// The moments of the exchange on the clock that ages are counted by.
+    private func times(of response: DownloadResponse) -> (request: Date, response: Date) {
+        let offset = self.rules.now().timeIntervalSince(Date())
+        return (
+            response.requestTime.addingTimeInterval(offset), response.responseTime.addingTimeInterval(offset)
+        )
+    }
+}
+
+extension ImageRequest {
+    /// Whether the load fills any tier.
+    fileprivate var storesAnything: Bool {
+        !self.bytesUse.store.union(self.pictureUse.store).isEmpty
+    }
+}

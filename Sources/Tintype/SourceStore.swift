@@ -1,0 +1,100 @@
+import FoundationEssentials
+import TintypeCaching
+import TintypeDownloading
+import TintypeImage
+
+/// The bytes that the disk has for a request.
+struct StoredSource: Sendable {
+    let key: CacheKey
+    let entry: DiskEntry
+}
+
+/// Finds and keeps encoded bytes on disk, by the key that a request's policy asks for.
+///
+/// Without revalidation that is URL and headers. Where HTTP's freshness counts, it is the URL, and the
+/// headers that the response's `Vary` names select among its representations (RFC 9111, 4.1). The names
+/// have an entry of their own beside those of the representations.
+struct SourceStore: Sendable {
+    let cache: any ImageCache
+    let rules: FreshnessRules
+
+    /// The entry that a request selects, whatever its age.
+    func entry(for request: ImageRequest) async throws -> StoredSource? {
+        guard request.bytesUse.query.contains(.disk) else { return nil }
+        guard self.usesHTTPKeys(request) else { return try await self.entry(request.sourceKey) }
+        guard !Precondition.bypassesCache(request.headers) else { return nil }
+        if let stored = try await self.entry(request.resourceKey),
+            stored.entry.metadata.response?.isSelected(by: self.rules.headers(of: request)) ?? true
+        {
+            return stored
+        }
+        guard request.resourceKey != request.sourceKey,
+            let names = try await self.entry(RequestKeys.selectors(of: request.resourceKey)),
+            let digest = RequestSelection.digest(
+                of: String(decoding: names.entry.data, as: UTF8.self).split(separator: "\n").map(String.init),
+                in: self.rules.headers(of: request)
+            )
+        else { return nil }
+        let stored = try await self.entry(RequestKeys.representation(of: request.resourceKey, digest: digest))
+        guard let stored, stored.entry.metadata.response?.selectionDigest == digest else { return nil }
+        return stored
+    }
+
+    /// Keeps bytes for a request, in the background unless it says to wait.
+    ///
+    /// - Returns: Why they are not on disk, where the request waits.
+    func keep(_ body: Data, metadata: EntryMetadata, for request: ImageRequest) async -> LoadError? {
+        guard request.bytesUse.store.contains(.disk) else { return nil }
+        let key = await self.key(for: metadata, of: request)
+        guard request.options.contains(.waitForStore) else {
+            await self.cache.store(nil, data: body, metadata: metadata, for: key, in: .disk)
+            return nil
+        }
+        do {
+            try await self.cache.storeAndWait(nil, data: body, metadata: metadata, for: key, in: .disk)
+            return nil
+        } catch {
+            return LoadError(storing: error)
+        }
+    }
+
+    /// Removes what a request selects.
+    func remove(_ request: ImageRequest) async {
+        guard !request.options.contains(.skipDisk), !request.isLocal else { return }
+        var request = request
+        request.options.remove(.refresh)
+        let stored = try? await self.entry(for: request)
+        // An entry that can't be removed is found unusable again next time; nothing is lost.
+        _ = try? await self.cache.remove(stored?.key ?? request.sourceKey, from: .disk)
+    }
+
+    /// Removes pictures that were made of bytes that have been replaced.
+    func removePictures(_ keys: [CacheKey]) async {
+        for key in keys { _ = try? await self.cache.remove(key, from: .all) }
+    }
+
+    private func usesHTTPKeys(_ request: ImageRequest) -> Bool {
+        // A load that asks nobody takes what the policy of others has stored.
+        let policy = request.cachePolicy ?? self.rules.defaultPolicy
+        return policy != .neverRevalidate || request.options.contains(.refreshCached)
+    }
+
+    private func entry(_ key: CacheKey) async throws -> StoredSource? {
+        guard case .disk(let entry) = try await self.cache.lookUp(key, in: .disk) else { return nil }
+        return StoredSource(key: key, entry: entry)
+    }
+
+    /// The key for a response; where others select otherwise, the names that they select by are kept.
+    private func key(for metadata: EntryMetadata, of request: ImageRequest) async -> CacheKey {
+        guard self.usesHTTPKeys(request) else { return request.sourceKey }
+        guard request.resourceKey != request.sourceKey, let record = metadata.response,
+            let digest = record.selectionDigest, let names = RequestSelection.names(in: record.values(for: "Vary"))
+        else { return request.resourceKey }
+        let selectors = RequestKeys.selectors(of: request.resourceKey)
+        let list = Data(names.joined(separator: "\n").utf8)
+        if (try? await self.entry(selectors))?.entry.data != list {
+            await self.cache.store(nil, data: list, metadata: EntryMetadata(), for: selectors, in: .disk)
+        }
+        return RequestKeys.representation(of: request.resourceKey, digest: digest)
+    }
+}

@@ -1,0 +1,51 @@
+import FoundationEssentials
+
+/// Any JSON, for files whose members have several types.
+enum JSONValue: Decodable, Sendable, Hashable {
+    case null
+    case bool(Bool)
+    case number(Double)
+    case string(String)
+    case array([JSONValue])
+    case object([String: JSONValue])
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .number(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let value = try? container.decode([JSONValue].self) {
+            self = .array(value)
+        } else {
+            self = .object(try container.decode([String: JSONValue].self))
+        }
+    }
+
+    subscript(name: String) -> JSONValue? {
+        guard case .object(let members) = self else { return nil }
+        return members[name]
+    }
+
+    var string: String? {
+        guard case .string(let value) = self else { return nil }
+        return value
+    }
+
+    var number: Double? {
+        guard case .number(let value) = self else { return nil }
+        return value
+    }
+
+    var array: [JSONValue] {
+        guard case .array(let values) = self else { return [] }
+        return values
+    }
+
+    var isTrue: Bool { self == .bool(true) }
+    var isFalse: Bool { self == .bool(false) }
+}
