@@ -13,10 +13,19 @@ struct Catalogue {
 
     /// Adds or changes an entry, and makes the table larger where it must be.
     mutating func put(_ record: CatalogueRecord) throws(SystemCallError) {
-        if !self.region.hasRoom, self.region.slot(of: record.name) == nil {
-            try self.replace(slotCount: CatalogueLayout.grown(self.region.slotCount), isKeeping: true)
-        }
+        if !self.region.hasRoom, self.region.slot(of: record.name) == nil { try self.grow() }
         self.region.put(record)
+    }
+
+    /// Makes the table half as large again.
+    mutating func grow() throws(SystemCallError) {
+        try self.replace(slotCount: CatalogueLayout.grown(self.region.slotCount), isKeeping: true)
+    }
+
+    /// The bytes that a larger table takes in the folder while the old one is there as well.
+    var growthByteCount: Int {
+        guard self.region.isShared else { return 0 }
+        return CatalogueLayout.byteCount(slotCount: CatalogueLayout.grown(self.region.slotCount))
     }
 
     @discardableResult

@@ -75,12 +75,12 @@ extension CatalogueRegion {
     }
 
     /// The bytes that the folder takes: entries, files that are written or wait to be deleted, and
-    /// the catalogue.
+    /// the catalogue with its lock.
     var usedByteCount: Int {
         let bytes = [CatalogueLayout.Word.byteCount, .reservedByteCount, .discardedByteCount].reduce(0) {
             $0.addingClamped(Int(clamping: self[$1]))
         }
-        return bytes.addingClamped(self.isShared ? self.byteCount : 0)
+        return bytes.addingClamped(self.isShared ? self.byteCount + FolderLock.byteCount : 0)
     }
 
     /// Works the totals out anew, after somebody was ended while changing them.

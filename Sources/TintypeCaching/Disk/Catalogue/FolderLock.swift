@@ -8,6 +8,12 @@ import Glibc
 final class FolderLock: Sendable {
     static let fileName = "lock"
 
+    /// The bytes of the file.
+    static var byteCount: Int { self.text.count }
+
+    /// For whoever wonders what the file is.
+    private static let text = Array("This file keeps the processes that use the cache apart.\n".utf8)
+
     private let descriptor: CInt
 
     init(in folder: CInt) throws(SystemCallError) {
@@ -17,6 +23,11 @@ final class FolderLock: Sendable {
         } while descriptor < 0 && errno == EINTR
         guard descriptor >= 0 else { throw SystemCallError.last("open") }
         self.descriptor = descriptor
+        var status = stat()
+        if fstat(descriptor, &status) == 0, status.st_size == 0 {
+            // On a full disk it stays empty.
+            _ = Self.text.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+        }
     }
 
     deinit {

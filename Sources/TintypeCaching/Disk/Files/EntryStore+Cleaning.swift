@@ -11,7 +11,7 @@ extension EntryStore {
         result.temporaryFiles += self.removeLeftovers(in: folder)
         self.deleteDiscarded(in: folder, fileLimit: .max)
         if isReading || folder.region.flags.contains(.needsReading) || LegacyLayout.isPresent(in: folder.descriptor) {
-            self.readFolder(folder, &result)
+            self.readFolder(folder, isChecking: isReading, &result)
         }
         if self.victimRequest.load(ordering: .relaxed) { self.refillVictims(in: folder) }
     }

@@ -6,18 +6,19 @@ import Synchronization
 extension EntryStore {
     private struct Found {
         let name: EntryName
-        /// The path of the file, where that is not the entry's own place.
-        let source: String?
         let record: CatalogueRecord?
         let byteCount: Int
+        /// Which file it is.
+        let number: UInt
     }
 
     /// Reads the names of all entries, takes up those that are not known, and forgets those that are gone.
-    func readFolder(_ folder: CacheFolder, _ result: inout PruneResult) {
-        let startedAt = self.now
+    ///
+    /// When it is checking, it also looks at the first bytes of those that are known.
+    func readFolder(_ folder: CacheFolder, isChecking: Bool, _ result: inout PruneResult) {
         for shard in UInt8.min...UInt8.max {
             if self.isClosing.load(ordering: .relaxed) { return }
-            self.readShard(shard, in: folder, startedAt: startedAt, &result)
+            self.readShard(shard, in: folder, isChecking: isChecking, &result)
         }
         for name in LegacyLayout.shardNames(in: folder.descriptor) {
             if self.isClosing.load(ordering: .relaxed) { return }
@@ -37,7 +38,7 @@ extension EntryStore {
     private func readShard(
         _ shard: UInt8,
         in folder: CacheFolder,
-        startedAt: Double,
+        isChecking: Bool,
         _ result: inout PruneResult
     ) {
         let path = "\(CacheFolder.entriesName)/\(shard < 16 ? "0" : "")\(String(shard, radix: 16))"
@@ -50,17 +51,19 @@ extension EntryStore {
                     return
                 }
                 present.insert(entry)
-                if case .found = region.find(entry) { return }
+                let isKnown = if case .found = region.find(entry) { true } else { false }
+                if isKnown, !isChecking { return }
                 // The same bytes, as characters of C.
                 let path = UnsafeRawPointer(address).assumingMemoryBound(to: CChar.self)
-                if let found = self.look(at: path, of: entry, in: descriptor) { unknown.append(found) }
+                guard let found = self.look(at: path, of: entry, in: descriptor) else { return }
+                if !isKnown || found.record == nil { unknown.append(found) }
             }
         } catch {
             // A shard that can't be read is one whose entries can't be used either.
             return
         }
         self.takeUp(unknown, in: folder, &result)
-        self.forget(shard, except: present, in: folder, startedAt: startedAt)
+        self.forget(shard, except: present, in: folder)
     }
 
     /// What a file says of itself.
@@ -75,19 +78,20 @@ extension EntryStore {
                 expiresAt: header.expiresAt
             )
         }
-        return Found(name: name, source: nil, record: record, byteCount: status.byteCount)
+        return Found(name: name, record: record, byteCount: status.byteCount, number: status.number)
     }
 
     private func takeUp(_ unknown: [Found], in folder: CacheFolder, _ result: inout PruneResult) {
         for start in stride(from: 0, to: unknown.count, by: 64) {
             try? folder.withCatalogue { catalogue, _ throws(SystemCallError) in
                 for found in unknown[start..<min(start + 64, unknown.count)] {
-                    guard catalogue.record(of: found.name) == nil else { continue }
                     if let record = found.record {
+                        guard catalogue.record(of: found.name) == nil else { continue }
                         try catalogue.put(record)
                         // Gone, or of another size, since it was looked at.
                         catalogue.settle(found.name)
-                    } else if try catalogue.unlink(found.name) {
+                    } else if self.number(of: found.name, in: folder) == found.number, try catalogue.unlink(found.name)
+                    {
                         result.damagedEntries += 1
                         result.freedByteCount += found.byteCount
                         self.counters.damagedEntries.add(1, ordering: .relaxed)
@@ -98,7 +102,7 @@ extension EntryStore {
     }
 
     /// Forgets the entries of a shard that have no file.
-    private func forget(_ shard: UInt8, except present: Set<EntryName>, in folder: CacheFolder, startedAt: Double) {
+    private func forget(_ shard: UInt8, except present: Set<EntryName>, in folder: CacheFolder) {
         let region = folder.region
         let first = region.home(of: EntryName(high: UInt64(shard) << 56, low: 0))
         let last = region.home(of: EntryName(high: UInt64(shard) << 56 | (1 << 56 - 1), low: 0))

@@ -178,7 +178,8 @@ extension EntryStore {
         return isRemoved ?? false
     }
 
-    private func number(of name: EntryName, in folder: CacheFolder) -> UInt? {
+    /// Which file an entry is now, if it is there.
+    func number(of name: EntryName, in folder: CacheFolder) -> UInt? {
         var status = stat()
         let isThere = name.withPath { fstatat(folder.descriptor, $0, &status, AT_SYMLINK_NOFOLLOW) == 0 }
         return isThere ? UInt(status.st_ino) : nil

@@ -60,7 +60,10 @@ extension EntryStore {
         // Until all entries are known, no more than the permitted 1 % may be added to them.
         let isKnown = region.flags.contains(.isComplete)
         if !isKnown, self.earlyByteCount.load(ordering: .relaxed) > self.sizeLimit / 100 - byteCount { return .wait }
-        if byteCount <= self.sizeLimit, used <= self.sizeLimit - byteCount {
+        // A table that is full must grow, or an entry must go for the new one.
+        let growth = region.hasRoom ? 0 : catalogue.growthByteCount
+        if byteCount <= self.sizeLimit, used.addingClamped(growth) <= self.sizeLimit - byteCount {
+            if !region.hasRoom { try catalogue.grow() }
             if !isKnown { self.earlyByteCount.add(byteCount, ordering: .relaxed) }
             catalogue.reserve(byteCount)
             return .done
