@@ -91,7 +91,10 @@ let package = Package(
             ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
-        .target(name: "TintypeCaching", dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CXXHash"]),
+        .target(
+            name: "TintypeCaching",
+            dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CShims", "CXXHash"]
+        ),
         .target(name: "TintypeDownloading", dependencies: ["TintypeConcurrency", "CCurl"]),
 
         // Floor 3

@@ -116,7 +116,7 @@ import Testing
     }
 
     private func damageOneEntry(in directory: String) throws {
-        let names = try FileManager.default.subpathsOfDirectory(atPath: directory).sorted()
+        let names = try FileManager.default.subpathsOfDirectory(atPath: directory).filter { $0.hasPrefix("entries/") }
         for name in names {
             let url = URL(filePath: "\(directory)/\(name)")
             guard var bytes = try? Data(contentsOf: url), bytes.count >= self.picture.count else { continue }

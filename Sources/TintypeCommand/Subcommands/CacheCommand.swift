@@ -46,7 +46,7 @@ struct CacheCommand: Subcommand {
         case .stats: try await self.reportStatistics(of: cache)
         case .clear:
             let before = await cache.statistics()
-            try await cache.removeAll()
+            try await cache.removeAll(waitingForDeletion: true)
             let cleared = Cleared(directory: before.directory, entries: before.entryCount, bytes: before.byteCount)
             let bytes = Readable.bytes(Int64(before.byteCount))
             try self.report(cleared, "removed \(Self.entries(before.entryCount)), \(bytes)")
