@@ -92,7 +92,7 @@ let package = Package(
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
         .target(name: "TintypeCaching", dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CXXHash"]),
-        .target(name: "TintypeDownloading", dependencies: ["TintypeConcurrency", "CCurl"]),
+        .target(name: "TintypeDownloading", dependencies: ["TintypeConcurrency", "CCurl", "CCrypto", "CShims"]),
 
         // Floor 3
         .target(

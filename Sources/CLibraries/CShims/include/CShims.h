@@ -9,4 +9,29 @@ int cshims_eventfd(void);
 /// Names the calling thread. Linux keeps the first 15 bytes.
 void cshims_set_thread_name(const char *_Nonnull name);
 
+/// What a descriptor is waited for, or ready for.
+enum {
+    CSHIMS_READABLE = 1,
+    CSHIMS_WRITABLE = 2,
+    /// Only reported, never waited for: the peer left, or the descriptor failed.
+    CSHIMS_BROKEN = 4,
+};
+
+/// A descriptor that is ready.
+typedef struct {
+    int descriptor;
+    int events;
+} cshims_event;
+
+/// Returns a close-on-exec epoll descriptor, or -1 with errno set.
+int cshims_epoll_create(void);
+
+/// Adds a descriptor to an epoll set, or changes what it is waited for; 0 takes it out.
+/// Returns 0, or -1 with errno set.
+int cshims_epoll_set(int epoll, int descriptor, int events);
+
+/// Waits at most so many milliseconds (-1: for ever) and returns how many descriptors are ready.
+/// Returns 0 when a signal came in between, and -1 with errno set on a failure.
+int cshims_epoll_wait(int epoll, cshims_event *_Nonnull events, int capacity, int milliseconds);
+
 #endif
