@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import TintypeDownloading
@@ -9,6 +10,11 @@ import Testing
         var ids: [UInt64] = []
         while let id = queue.next(now: .now) { ids.append(id) }
         return ids
+    }
+
+    /// The one that starts at `now`, if any.
+    private static func next(_ queue: inout TransferQueue, _ now: ContinuousClock.Instant = .now) -> UInt64? {
+        queue.next(now: now)
     }
 
     @Test func `first come, first served, within the limits`() {
@@ -43,5 +49,76 @@ import Testing
         #expect(Self.drain(&queue) == [3, 4])
         for _ in 1...4 { queue.finish(origin: "a") }
         #expect(Self.drain(&queue) == [5, 6])
+    }
+
+    @Test func `cancelled ones take no token`() {
+        let limit = RateLimit(requestsPerSecond: 1, burst: 1)
+        var queue = TransferQueue(maximumActive: 8, maximumPerOrigin: 8, rateLimit: limit)
+        let start = ContinuousClock.now
+        for id in 1...4 { queue.submit(UInt64(id), origin: "a") }
+        #expect(Self.next(&queue, start) == 1)
+        #expect(Self.next(&queue, start) == nil)
+        #expect(queue.nextTokenTime == start + .seconds(1))
+        queue.remove(2)
+        queue.remove(3)
+        #expect(Self.next(&queue, start + .milliseconds(999)) == nil)
+        #expect(Self.next(&queue, start + .milliseconds(1_001)) == 4)
+        #expect(queue.waitingCount == 0)
+    }
+
+    @Test func `one origin without tokens holds up no other`() {
+        let limit = RateLimit(requestsPerSecond: 1, burst: 1)
+        var queue = TransferQueue(maximumActive: 8, maximumPerOrigin: 8, rateLimit: limit)
+        let start = ContinuousClock.now
+        for (id, origin) in [(1, "a"), (2, "a"), (3, "b"), (4, "a"), (5, "b")] {
+            queue.submit(UInt64(id), origin: origin)
+        }
+        var ids: [UInt64] = []
+        while let id = queue.next(now: start) { ids.append(id) }
+        #expect(ids == [1, 3])
+        // Leaving and coming back fills no bucket.
+        for origin in ["a", "b"] { queue.finish(origin: origin) }
+        #expect(Self.next(&queue, start + .milliseconds(500)) == nil)
+        #expect(Self.next(&queue, start + .milliseconds(1_001)) == 2)
+    }
+
+    @Test func `those that leave behind an origin that hangs do not pile up`() {
+        var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1)
+        queue.submit(1, origin: "a")
+        #expect(Self.next(&queue, .now) == 1)
+        for id in UInt64(2)...20_000 {
+            queue.submit(id, origin: id % 2 == 0 ? "a" : "b\(id)", priority: id % 3 == 0 ? .high : .normal)
+            queue.remove(id)
+        }
+        queue.submit(30_000, origin: "a")
+        queue.submit(30_001, origin: "c")
+        queue.finish(origin: "a")
+        #expect(Self.next(&queue, .now) == 30_000)
+        queue.finish(origin: "a")
+        #expect(Self.next(&queue, .now) == 30_001)
+        #expect(queue.ticketCount <= 256)
+        #expect(queue.originCount <= 2)
+    }
+
+    @Test(arguments: [DownloadOrder.firstInFirstOut, .lastInFirstOut])
+    func `any mix of orders is as a sort has it`(order: DownloadOrder) {
+        var generator = SeededGenerator(seed: 7)
+        var queue = TransferQueue(maximumActive: 1_000, maximumPerOrigin: 1_000, order: order)
+        var expected: [(id: UInt64, priority: DownloadPriority)] = []
+        for id in UInt64(1)...500 {
+            let priority = DownloadPriority.allCases.randomElement(using: &generator) ?? .normal
+            queue.submit(id, origin: "\(id % 7)", priority: priority)
+            expected.append((id, priority))
+            if id % 3 == 0, let index = expected.indices.randomElement(using: &generator) {
+                expected[index].priority = .veryHigh
+                queue.setPriority(.veryHigh, of: expected[index].id)
+            }
+            if id % 5 == 0 { queue.remove(expected.remove(at: expected.count / 2).id) }
+        }
+        expected.sort {
+            if $0.priority != $1.priority { return $0.priority > $1.priority }
+            return order == .firstInFirstOut ? $0.id < $1.id : $0.id > $1.id
+        }
+        #expect(Self.drain(&queue) == expected.map(\.id))
     }
 }

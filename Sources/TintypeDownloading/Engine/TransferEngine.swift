@@ -251,6 +251,7 @@ final class TransferEngine: @unchecked Sendable {
 
     func succeed(_ transfer: Transfer, _ response: DownloadResponse) {
         self.counters.succeeded += 1
+        if transfer.metrics.resumedBytes > 0 { self.counters.resumed += 1 }
         self.tell(transfer, .finished(response.metrics))
         self.end(transfer, .success(response))
     }

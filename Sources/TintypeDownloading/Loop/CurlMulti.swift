@@ -123,6 +123,8 @@ final class CurlMulti {
         ccurl_set_sockopt_callback(
             easy,
             { context, descriptor, _ in
+                // A program that is started meanwhile must not keep the connection open.
+                _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
                 if let context { Unmanaged<SocketPoll>.fromOpaque(context).takeUnretainedValue().didOpen(descriptor) }
                 return CInt(CURL_SOCKOPT_OK)
             },

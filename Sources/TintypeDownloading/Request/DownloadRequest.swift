@@ -70,6 +70,8 @@ public struct DownloadRequest: Sendable, Hashable {
         connectTimeout: Duration? = nil,
         maximumBodySize: Int? = nil,
         acceptableStatusCodes: StatusCodes? = nil,
+        credentials: Credentials? = nil,
+        tls: TLSPolicy? = nil,
         allowsInvalidCertificates: Bool = false
     ) {
         self.url = url
@@ -79,6 +81,8 @@ public struct DownloadRequest: Sendable, Hashable {
         self.connectTimeout = connectTimeout
         self.maximumBodySize = maximumBodySize
         self.acceptableStatusCodes = acceptableStatusCodes
+        self.credentials = credentials
+        self.tls = tls
         self.allowsInvalidCertificates = allowsInvalidCertificates
     }
 }

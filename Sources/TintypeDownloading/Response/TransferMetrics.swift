@@ -24,7 +24,7 @@ public struct TransferMetrics: Sendable, Hashable {
 
     /// The tries after the first one.
     public internal(set) var retryCount = 0
-    /// The bytes of the body that an earlier try or process had received; they are not in ``bytes``.
+    /// The bytes of the body that an earlier try or process had received, and that were not asked for again.
     public internal(set) var resumedBytes: Int64 = 0
     /// The address and port that the last request went to, such as `192.0.2.7:443`; a proxy's where one was used.
     public internal(set) var remoteAddress: String?

@@ -65,6 +65,10 @@ struct TransferQueue {
     /// The number of transfers that wait.
     var waitingCount: Int { self.waiting.count }
 
+    /// What is kept, for tests.
+    var originCount: Int { self.origins.count }
+    var ticketCount: Int { self.origins.values.reduce(self.candidates.count) { $0 + $1.tickets.count } }
+
     /// Before this, no origin that ran out of tokens has one.
     var nextTokenTime: ContinuousClock.Instant? { self.isSuspended ? nil : self.throttled.first?.end }
 

@@ -94,7 +94,7 @@ extension Transfer {
             guard !overflow, total <= Int64(self.limits.maximumBodySize) else {
                 return self.abort(self.bodyTooLarge(declared: overflow ? declared : total))
             }
-            if self.isIdentity { self.expectedBytes = total }
+            if self.isIdentity { self.expectedBytes = self.resumption.map { Int64($0.total) } ?? total }
             if self.channel == nil { self.body.reserve(declared: Int(total)) }
         }
         if let channel {

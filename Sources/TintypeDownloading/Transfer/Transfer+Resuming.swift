@@ -62,6 +62,7 @@ extension Transfer {
             self.mustRestart = true
             return false
         }
+        self.metrics.resumedBytes = Int64(resumption.offset)
         // Now it is sure that they belong to the picture.
         if !self.hasShownBytes { self.body.withBytes { self.show($0) } }
         return true
@@ -81,6 +82,7 @@ extension Transfer {
     func dropBody() {
         if self.hasShownBytes { self.blindObservers() }
         self.resumption = nil
+        self.metrics.resumedBytes = 0
         self.body.removeAll()
         self.latestProgress = nil
     }
