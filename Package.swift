@@ -172,9 +172,15 @@ let package = Package(
             name: "TintypeCachingTests",
             dependencies: ["TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport"]
         ),
+        // Runs in a network namespace, whose threads must all be in it: so it is a program of its own.
+        .executableTarget(
+            name: "NetworkPolicyProbe",
+            dependencies: ["TintypeDownloading", "TintypeConcurrency", "TestSupport"],
+            path: "Tests/NetworkPolicyProbe"
+        ),
         .testTarget(
             name: "TintypeDownloadingTests",
-            dependencies: ["TintypeDownloading", "TintypeConcurrency", "TestSupport"]
+            dependencies: ["TintypeDownloading", "TintypeConcurrency", "TestSupport", "CCurl", "NetworkPolicyProbe"]
         ),
         .testTarget(name: "TintypeTests", dependencies: ["Tintype", "TestSupport"]),
         .testTarget(

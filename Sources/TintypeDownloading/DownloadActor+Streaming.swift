@@ -19,6 +19,7 @@ extension DownloadActor {
         bufferSize: Int = 256 << 10
     ) async throws -> DownloadStream {
         let address = try ResourceAddress(request.url.absoluteString)
+        try self.configuration.networkPolicy.check(address)
         guard address.scheme == .http || address.scheme == .https else {
             throw DownloadError.notStreamed(at: address)
         }

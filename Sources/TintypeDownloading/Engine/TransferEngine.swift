@@ -203,6 +203,7 @@ final class TransferEngine: @unchecked Sendable {
                 guard address.scheme == .http || address.scheme == .https else {
                     throw .unsupportedScheme(String(request.url.absoluteString.prefix { $0 != ":" }))
                 }
+                try self.configuration.networkPolicy.check(address)
                 transfer.replace(request, address: address)
             }
         } catch {

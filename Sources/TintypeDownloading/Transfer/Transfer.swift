@@ -21,6 +21,14 @@ final class Transfer {
     /// How it differs from the ordinary, or `nil`.
     private(set) var options: TransportOptions?
     private let configuration: DownloadActor.Configuration
+    var networkPolicy: NetworkPolicy { self.configuration.networkPolicy }
+    /// Whether every connection is to a proxy that the program named; with exceptions, some may be to the host.
+    var leadsToProxy: Bool {
+        guard case .explicit(_, _, let exceptions) = (self.options?.proxy ?? self.configuration.proxy).value else {
+            return false
+        }
+        return exceptions.isEmpty
+    }
 
     // Who waits: callers that share it, or the one reader of a stream.
     private var waiters: [UInt64: TransferWaiter] = [:]
@@ -39,6 +47,8 @@ final class Transfer {
     /// The fields to send; redirects to another origin take the credentials out.
     private(set) var requestHeaders: HTTPHeaders
     var metrics = TransferMetrics()
+    /// The addresses that the policy was asked about since the request was last sent.
+    var connections = ConnectionRecord()
     /// The tries so far.
     var attempts = 1
     /// When the first request was handed to libcurl.
