@@ -95,7 +95,7 @@ let package = Package(
             name: "TintypeCaching",
             dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CShims", "CXXHash"]
         ),
-        .target(name: "TintypeDownloading", dependencies: ["TintypeConcurrency", "CCurl"]),
+        .target(name: "TintypeDownloading", dependencies: ["TintypeConcurrency", "CCurl", "CCrypto", "CShims"]),
 
         // Floor 3
         .target(

@@ -31,5 +31,29 @@ int cshims_lock_byte(int descriptor, long offset, int kind);
 
 /// The magic number of the file system of an open file, or -1.
 long cshims_file_system_type(int descriptor);
+/// What a descriptor is waited for, or ready for.
+enum {
+    CSHIMS_READABLE = 1,
+    CSHIMS_WRITABLE = 2,
+    /// Only reported, never waited for: the peer left, or the descriptor failed.
+    CSHIMS_BROKEN = 4,
+};
+
+/// A descriptor that is ready.
+typedef struct {
+    int descriptor;
+    int events;
+} cshims_event;
+
+/// Returns a close-on-exec epoll descriptor, or -1 with errno set.
+int cshims_epoll_create(void);
+
+/// Adds a descriptor to an epoll set, or changes what it is waited for; 0 takes it out.
+/// Returns 0, or -1 with errno set.
+int cshims_epoll_set(int epoll, int descriptor, int events);
+
+/// Waits at most so many milliseconds (-1: for ever) and returns how many descriptors are ready.
+/// Returns 0 when a signal came in between, and -1 with errno set on a failure.
+int cshims_epoll_wait(int epoll, cshims_event *_Nonnull events, int capacity, int milliseconds);
 
 #endif
