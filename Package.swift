@@ -91,7 +91,10 @@ let package = Package(
             ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
-        .target(name: "TintypeCaching", dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CXXHash"]),
+        .target(
+            name: "TintypeCaching",
+            dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CXXHash", "CShims"]
+        ),
         .target(name: "TintypeDownloading", dependencies: ["TintypeConcurrency", "CCurl"]),
 
         // Floor 3
@@ -112,7 +115,8 @@ let package = Package(
         .executableTarget(
             name: "TintypeBenchmarks",
             dependencies: [
-                "Tintype", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading", "TintypeImage",
+                "Tintype", "TintypeCaching", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading",
+                "TintypeImage",
                 "CAllocationCounter", "CCodecLoops",
             ],
             path: "Benchmarks/TintypeBenchmarks"
