@@ -174,7 +174,7 @@ let package = Package(
         ),
         .testTarget(
             name: "TintypeCachingTests",
-            dependencies: ["TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport"]
+            dependencies: ["TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport", "CShims"]
         ),
         .testTarget(
             name: "TintypeDownloadingTests",

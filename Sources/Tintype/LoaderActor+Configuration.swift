@@ -8,7 +8,8 @@ extension LoaderActor {
     ///
     /// Every default is meant for servers that load from the open web.
     public struct Configuration: Sendable {
-        /// The memory tier; default 15 % of the memory that the process may use, at most 768 MB.
+        /// The memory tier; default 15 % of the memory that the process may use, at most 768 MB, and less while
+        /// memory is short.
         public var memory: MemoryCache.Configuration
         /// The disk tier, or `nil` for none; default 1 GiB under the XDG cache directory, 7 days.
         public var disk: DiskCache.Configuration?
@@ -32,7 +33,7 @@ extension LoaderActor {
 
         /// A configuration with the defaults; change what needs changing.
         public init() {
-            self.memory = MemoryCache.Configuration()
+            self.memory = MemoryCache.Configuration(respondsToMemoryPressure: true)
             self.disk = DiskCache.Configuration()
             self.downloads = DownloadActor.Configuration()
             self.limits = DecodingLimits()

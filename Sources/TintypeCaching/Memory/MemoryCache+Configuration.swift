@@ -18,6 +18,11 @@ extension MemoryCache {
         public var extendsLifetimeOnRead: Bool
         /// Whether pictures that left the cache are found again while somebody holds them; default `true`.
         public var keepsWeakly: Bool
+        /// Whether the cache gives memory back when the machine or the cgroup is short of it; default `false`, and
+        /// `true` for the cache of a loader.
+        ///
+        /// Starts the process' ``MemoryPressureMonitor``.
+        public var respondsToMemoryPressure: Bool
         /// The clock that lifetimes are compared with.
         public var now: @Sendable () -> Date
 
@@ -28,6 +33,7 @@ extension MemoryCache {
             lifetime: Duration? = nil,
             extendsLifetimeOnRead: Bool = false,
             keepsWeakly: Bool = true,
+            respondsToMemoryPressure: Bool = false,
             now: @escaping @Sendable () -> Date = { Date() }
         ) {
             self.costLimit = costLimit
@@ -35,6 +41,7 @@ extension MemoryCache {
             self.lifetime = lifetime
             self.extendsLifetimeOnRead = extendsLifetimeOnRead
             self.keepsWeakly = keepsWeakly
+            self.respondsToMemoryPressure = respondsToMemoryPressure
             self.now = now
         }
 

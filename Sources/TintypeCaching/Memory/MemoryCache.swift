@@ -17,6 +17,7 @@ public final class MemoryCache: Sendable {
     private let configuration: Configuration
     /// Keeps threads whose buffers are full from waiting for each other.
     private let isTelling = Atomic(false)
+    private let pressure = Locked<MemoryPressureMonitor.Subscription?>(nil)
 
     /// Creates an empty cache.
     public init(_ configuration: Configuration = Configuration()) {
@@ -24,6 +25,7 @@ public final class MemoryCache: Sendable {
         self.table = StripedLock(MemoryTable(), count: Self.stripeCount, note: AccessBuffer())
         self.ledger = Locked(MemoryLedger(limits: limits, keepsWeakly: configuration.keepsWeakly))
         self.configuration = configuration
+        if configuration.respondsToMemoryPressure { self.respond(to: .shared()) }
     }
 
     /// Twice the cores, so that two threads seldom meet; a writer takes all of them.
@@ -41,7 +43,7 @@ public final class MemoryCache: Sendable {
     public func image(for key: CacheKey) -> Image? {
         let ticks = cshims_ticks()
         let found = self.table.read { table, buffer in
-            table.pointee.lookUp(key, ticks: ticks, noting: &buffer) { $0.items[$1]?.image }
+            table.lookUp(key, ticks: ticks, noting: &buffer) { $0.image(in: $1) }
         }
         return found.isSettled ? found.value : self.settle(found, key) { $0.image }
     }
@@ -50,7 +52,7 @@ public final class MemoryCache: Sendable {
     public func entry(for key: CacheKey) -> MemoryEntry? {
         let ticks = cshims_ticks()
         let found = self.table.read { table, buffer in
-            table.pointee.lookUp(key, ticks: ticks, noting: &buffer) { $0.entry(in: $1) }
+            table.lookUp(key, ticks: ticks, noting: &buffer) { $0.entry(in: $1) }
         }
         return found.isSettled ? found.value : self.settle(found, key) { $0 }
     }
@@ -60,7 +62,7 @@ public final class MemoryCache: Sendable {
     /// Is no use of it, counts as no look-up, and does not extend its lifetime.
     public func contains(_ key: CacheKey) -> Bool {
         let life = self.table.read { table, _ in
-            table.pointee.slot(of: key).map { table.pointee.identity(of: $0)?.life } ?? table.pointee.weak.life(of: key)
+            table.slot(of: key).map { table.life(in: $0) } ?? table.weak.life(of: key)
         }
         guard let life else { return false }
         return life.isEndless || !life.isOver(at: self.time)
@@ -73,8 +75,12 @@ public final class MemoryCache: Sendable {
     /// Drops other pictures until the limits hold again. A picture that alone is over the limit is refused,
     /// and an older one under the same key is dropped.
     ///
-    /// - Parameter lifetime: How long it is kept, instead of the configuration's lifetime. The expiry of
-    ///   `metadata` ends it in any case.
+    /// - Parameters:
+    ///   - image: The picture.
+    ///   - metadata: What is known about it; its expiry ends the entry in any case.
+    ///   - lifetime: How long it is kept, instead of the configuration's lifetime.
+    ///   - key: What it is found by.
+    /// - Returns: Whether it is in the cache, or why not.
     @discardableResult
     public func insert(
         _ image: Image,
@@ -87,8 +93,11 @@ public final class MemoryCache: Sendable {
 
     /// Keeps a picture with its frames and data under `key`, in place of an older one.
     ///
-    /// - Parameter lifetime: How long it is kept, instead of the configuration's lifetime. The expiry of the
-    ///   metadata ends it in any case.
+    /// - Parameters:
+    ///   - entry: The picture; the expiry of its metadata ends the entry in any case.
+    ///   - lifetime: How long it is kept, instead of the configuration's lifetime.
+    ///   - key: What it is found by.
+    /// - Returns: Whether it is in the cache, or why not.
     @discardableResult
     public func insert(_ entry: MemoryEntry, lifetime: Duration? = nil, for key: CacheKey) -> InsertOutcome {
         let life = self.makeLife(lifetime, expiry: entry.metadata?.expiry)
@@ -124,6 +133,20 @@ public final class MemoryCache: Sendable {
         _ = self.change { $0.trim(toCost: Int(Double($0.statistics.cost) * fraction), in: &$1) }
     }
 
+    /// Gives memory back when `monitor` says that it is short: half at "some", all at "full".
+    ///
+    /// What is alive elsewhere is found again. Another monitor takes the place of the one before.
+    package func respond(to monitor: MemoryPressureMonitor) {
+        let subscription = monitor.subscribe { [weak self] pressure in
+            self?.trim(toFraction: pressure == .full ? 0 : 0.5)
+        }
+        // The one before ends after the lock.
+        _ = self.pressure.withLock { current in
+            defer { current = subscription }
+            return current
+        }
+    }
+
     // MARK: Limits and figures
 
     /// The bytes that the cache may hold; setting it drops at once what is over it.
@@ -147,7 +170,7 @@ public final class MemoryCache: Sendable {
                 statistics.hits += $0.hits
                 statistics.misses += $0.misses
             }
-            statistics.weakCount = self.table.read { table, _ in table.pointee.weak.count }
+            statistics.weakCount = self.table.read { table, _ in table.weak.count }
             return statistics
         }
     }

@@ -57,7 +57,7 @@ struct MemoryLedger: Sendable {
     ) -> MemoryEntry? {
         self.statistics.hits -= 1
         self.statistics.misses += 1
-        guard let slot = table.slot(of: key), table.items[slot]?.life.isOver(at: time) == true else { return nil }
+        guard let slot = table.slot(of: key), table.life(in: slot)?.isOver(at: time) == true else { return nil }
         self.statistics.expirations += 1
         return self.take(slot, in: &table) { $0.evict($1) }?.entry
     }
@@ -116,9 +116,8 @@ struct MemoryLedger: Sendable {
     }
 
     /// Takes everything out, and forgets it.
-    mutating func removeAll(in table: inout MemoryTable) -> MemoryTable {
-        let removed = table
-        table = MemoryTable()
+    mutating func removeAll(in table: inout MemoryTable) -> [MemoryEntry] {
+        let removed = table.removeAll()
         self.policy = EvictionPolicy(capacity: self.limits.capacity)
         self.tableSlots = SlotTable(-1)
         self.statistics.count = 0
@@ -179,8 +178,8 @@ struct MemoryLedger: Sendable {
 
     /// Makes an entry of the table known to a new policy.
     private mutating func enrol(_ slot: Int, in table: inout MemoryTable) {
-        guard let item = table.items[slot], let rest = table.rests[slot] else { return }
-        let policySlot = self.policy.insert(hash: item.hash, weight: self.limits.weight(ofCost: rest.cost))
+        guard let (cost, hash) = table.weight(in: slot) else { return }
+        let policySlot = self.policy.insert(hash: hash, weight: self.limits.weight(ofCost: cost))
         self.tableSlots[policySlot] = Int32(slot)
         table.setPolicySlot(policySlot, in: slot)
     }

@@ -20,15 +20,15 @@ extension MemoryTable {
         _ key: CacheKey,
         ticks: UInt64,
         noting buffer: inout AccessBuffer,
-        _ pick: (MemoryTable, Int) -> Value?
+        _ pick: (borrowing MemoryTable, Int) -> Value?
     ) -> MemoryLookUp<Value> {
-        guard let slot = self.slot(of: key), let (policySlot, life) = self.identity(of: slot) else {
+        guard let slot = self.slot(of: key), let life = self.life(in: slot) else {
             // A look-up that goes on among the weak ones is counted there.
             let mayBeAlive = self.weak.contains(key)
             if !mayBeAlive { buffer.didMiss() }
             return MemoryLookUp(value: nil, life: .endless, isBufferDue: false, mayBeAlive: mayBeAlive)
         }
-        let isDue = buffer.didHit(.init(ticks: ticks, hash: key.hash, slot: policySlot))
+        let isDue = buffer.didHit(.init(ticks: ticks, hash: key.hash, slot: self.policySlot(in: slot)))
         return MemoryLookUp(value: pick(self, slot), life: life, isBufferDue: isDue, mayBeAlive: false)
     }
 }

@@ -4,7 +4,7 @@ import TintypeImage
 /// The entries of a memory tier by key, in slots: what a look-up reads.
 ///
 /// Knows no limits and no order; ``MemoryLedger`` decides, and changes it while nobody reads.
-struct MemoryTable: Sendable {
+struct MemoryTable: ~Copyable, Sendable {
     /// What is asked for at every hit, close together.
     struct Item: Sendable {
         let image: Image
@@ -23,21 +23,41 @@ struct MemoryTable: Sendable {
         let cost: Int
     }
 
-    private(set) var table = KeyTable()
-    private(set) var items: [Item?] = []
-    private(set) var rests: [Rest?] = []
+    private var table = KeyTable()
+    private var items = SlotMemory<Item?>()
+    private var rests = SlotMemory<Rest?>()
     private var freeSlots: [Int] = []
     /// What left the cache and may be alive elsewhere.
     var weak = WeakTable()
 
     /// The slot of `key`, or `nil` when there is no entry.
+    @inline(__always)
     func slot(of key: CacheKey) -> Int? {
         self.table.slot(of: key)
     }
 
-    /// The slot in the policy and the life of the entry in `slot`.
-    func identity(of slot: Int) -> (policySlot: Int32, life: EntryLife)? {
-        self.items[slot].map { ($0.policySlot, $0.life) }
+    /// The picture in `slot`.
+    @inline(__always)
+    func image(in slot: Int) -> Image? {
+        self.items.address(of: slot).pointee?.image
+    }
+
+    /// When the entry in `slot` ends.
+    @inline(__always)
+    func life(in slot: Int) -> EntryLife? {
+        self.items.address(of: slot).pointee?.life
+    }
+
+    /// The slot of the entry in `slot` in the policy, or -1.
+    @inline(__always)
+    func policySlot(in slot: Int) -> Int32 {
+        self.items.address(of: slot).pointee?.policySlot ?? -1
+    }
+
+    /// What the entry in `slot` is counted with, and the hash of its key.
+    func weight(in slot: Int) -> (cost: Int, hash: UInt64)? {
+        guard let item = self.items[slot], let rest = self.rests[slot] else { return nil }
+        return (rest.cost, item.hash)
     }
 
     /// The whole entry in `slot`.
@@ -61,7 +81,9 @@ struct MemoryTable: Sendable {
 
     /// Puts the end of the entry in `slot` off, as it was read at `time`.
     mutating func extendLife(in slot: Int, at time: Double) {
-        self.items[slot]?.life.extend(at: time)
+        guard var item = self.items[slot] else { return }
+        item.life.extend(at: time)
+        self.items[slot] = item
     }
 
     /// Puts the entry in `slot` at another slot of a new policy.
@@ -83,5 +105,12 @@ struct MemoryTable: Sendable {
         self.table.remove(slot)
         self.freeSlots.append(slot)
         return (item, rest)
+    }
+
+    /// Takes all entries out, also those that are alive elsewhere.
+    mutating func removeAll() -> [MemoryEntry] {
+        let removed = (0..<self.items.count).compactMap { self.entry(in: $0) }
+        self = MemoryTable()
+        return removed
     }
 }

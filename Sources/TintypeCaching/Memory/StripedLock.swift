@@ -9,7 +9,7 @@ import TintypeConcurrency
 ///
 /// Sendable although unchecked: `value` is read by who holds at least one stripe, and written only by who
 /// holds all of them, which excludes every reader. The stripes themselves do not change.
-final class StripedLock<Value: Sendable, Note: Sendable>: @unchecked Sendable {
+final class StripedLock<Value: ~Copyable & Sendable, Note: Sendable>: @unchecked Sendable {
     /// One to a pair of cache lines, so that cores do not share what they write.
     private struct Stripe: Sendable {
         var note: Note
@@ -21,7 +21,7 @@ final class StripedLock<Value: Sendable, Note: Sendable>: @unchecked Sendable {
     private let count: Int
 
     /// Puts `value` behind `count` locks, a power of two, each with a note.
-    init(_ value: Value, count: Int, note: Note) {
+    init(_ value: consuming Value, count: Int, note: Note) {
         self.value = .allocate(capacity: 1)
         self.value.initialize(to: value)
         self.stripes = .allocate(capacity: count)
@@ -37,12 +37,11 @@ final class StripedLock<Value: Sendable, Note: Sendable>: @unchecked Sendable {
     }
 
     /// Reads the value, and writes the note of one stripe, beside other readers.
-    func read<Result: Sendable>(_ body: (UnsafePointer<Value>, inout Note) -> Result) -> Result {
-        let value = UnsafePointer(self.value)
+    func read<Result: Sendable>(_ body: (borrowing Value, inout Note) -> Result) -> Result {
         // Threads are numbered in the order of their first look-up, so that the few that run at once
         // mostly have stripes of their own.
         let stripe = Int(cshims_thread_number()) & (self.count - 1)
-        return self.stripes[stripe].withLock { body(value, &$0.note) }
+        return self.stripes[stripe].withLock { body(self.value.pointee, &$0.note) }
     }
 
     /// Changes the value while nobody reads.

@@ -4,7 +4,7 @@ import TintypeImage
 ///
 /// Holds their pixels weakly. A slot whose picture has died is reclaimed while others are added, two
 /// looked at for each, so that at most about half of the slots are dead and nothing ever waits for a scan.
-struct WeakTable: Sendable {
+struct WeakTable: ~Copyable, Sendable {
     /// A picture without its pixels.
     private struct Picture: Sendable {
         weak var pixels: PixelBuffer?
@@ -93,7 +93,10 @@ struct WeakTable: Sendable {
 
     /// Forgets all entries.
     mutating func removeAll() {
-        self = WeakTable()
+        self.table = KeyTable()
+        self.slots = []
+        self.freeSlots = []
+        self.hand = 0
     }
 
     private mutating func reclaim() {

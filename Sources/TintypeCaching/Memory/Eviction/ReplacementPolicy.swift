@@ -7,12 +7,14 @@ package protocol ReplacementPolicy: Sendable {
     /// Makes an empty cache whose entries may weigh `capacity` together.
     init(capacity: Int)
 
-    /// Asks for `slot`, and takes it in when it is not held; says whether it was held.
+    /// Asks for `slot`, and takes it in when it is not held.
     ///
     /// - Parameters:
+    ///   - slot: The entry.
     ///   - hash: A good hash of the key, always the same for the slot.
     ///   - weight: The weight, always the same while the slot is remembered.
     ///   - lost: Gets the slots that are no longer held or no longer remembered.
+    /// - Returns: Whether it was held.
     mutating func request(_ slot: Int, hash: UInt64, weight: Int, lost: inout [Int32]) -> Bool
 
     /// Whether `slot` is in the cache.
