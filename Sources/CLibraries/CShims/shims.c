@@ -1,6 +1,7 @@
 #include "CShims.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <errno.h>
@@ -41,4 +42,11 @@ int cshims_epoll_wait(int epoll, cshims_event *events, int capacity, int millise
             | (ready[i].events & (EPOLLERR | EPOLLHUP) ? CSHIMS_BROKEN : 0);
     }
     return count;
+}
+
+unsigned cshims_thread_number(void) {
+    static _Atomic unsigned last;
+    static _Thread_local unsigned number;
+    if (number == 0) number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    return number;
 }
