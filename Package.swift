@@ -115,7 +115,8 @@ let package = Package(
         .executableTarget(
             name: "TintypeBenchmarks",
             dependencies: [
-                "Tintype", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading", "TintypeImage",
+                "Tintype", "TintypeCaching", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading",
+                "TintypeImage",
                 "CAllocationCounter", "CCodecLoops",
             ],
             path: "Benchmarks/TintypeBenchmarks"

@@ -16,7 +16,7 @@ struct EntryName: Sendable, Hashable {
     }
 
     init(_ key: CacheKey) {
-        self.init(KeyDigest(key))
+        self = key.entryName
     }
 
     init(_ digest: KeyDigest) {
