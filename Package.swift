@@ -172,9 +172,14 @@ let package = Package(
             name: "TintypeTransformsTests",
             dependencies: ["TintypeTransforms", "TintypeCoding", "TintypeImage", "TestSupport"]
         ),
+        .executableTarget(
+            name: "TintypeTorture",
+            dependencies: ["TintypeCaching", "TestSupport"],
+            path: "Tests/TintypeTorture"
+        ),
         .testTarget(
             name: "TintypeCachingTests",
-            dependencies: ["TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport"]
+            dependencies: ["TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport", "TintypeTorture"]
         ),
         .testTarget(
             name: "TintypeDownloadingTests",
