@@ -17,7 +17,7 @@ $(2) $(SWIFT) test --skip-build --disable-xctest $(1) --skip $(CODEC_TESTS)
 $(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(CODEC_TESTS)
 endef
 
-.PHONY: help demo test lint format build bench conformance fuzz sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test lint format build bench conformance fuzz torture sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -27,6 +27,7 @@ help:
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
 	@echo 'make conformance  decode the corpus and count right, refused and wrong files'
 	@echo 'make fuzz      fuzz every coder, FUZZ_SECONDS=600 each'
+	@echo 'make torture   kill processes that use a disk cache, 500 rounds; flip bits, fill the disk'
 	@echo 'make sanitize  run all tests under the thread and the address sanitizer'
 	@echo 'make clean     remove what was built'
 
@@ -66,6 +67,11 @@ conformance:
 fuzz:
 	@.ci/setup build
 	@for fuzzer in $(FUZZERS); do Fuzz/run $$fuzzer $(FUZZ_SECONDS) $(CORPUS) || exit 1; done
+
+torture:
+	@.ci/setup build
+	@$(SWIFT) build -c release --product TintypeTorture
+	@"$$($(SWIFT) build -c release --show-bin-path)/TintypeTorture" $(TORTURE)
 
 sanitize: sanitize-thread sanitize-address
 

@@ -182,9 +182,16 @@ let package = Package(
             name: "TintypeTransformsTests",
             dependencies: ["TintypeTransforms", "TintypeCoding", "TintypeImage", "TestSupport"]
         ),
+        .executableTarget(
+            name: "TintypeTorture",
+            dependencies: ["TintypeCaching", "TestSupport"],
+            path: "Tests/TintypeTorture"
+        ),
         .testTarget(
             name: "TintypeCachingTests",
-            dependencies: ["TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport", "CShims"]
+            dependencies: [
+                "TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport", "TintypeTorture", "CShims",
+            ]
         ),
         // Runs in a network namespace, whose threads must all be in it: so it is a program of its own.
         .executableTarget(

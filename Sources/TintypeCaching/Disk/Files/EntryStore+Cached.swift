@@ -23,7 +23,7 @@ extension EntryStore {
         case .unknown:
             return .unknown
         case .absent:
-            guard folder.knowsAbsence, self.configuration.readOnlyDirectories.isEmpty, !self.isCheckDue() else {
+            guard folder.knowsAbsence(region), !self.looksElsewhere, !self.isCheckDue() else {
                 return .unknown
             }
             self.counters.misses.add(1, ordering: .relaxed)

@@ -29,6 +29,8 @@ final class EntryStore: Sendable {
     let housekeeping = Locked<(@Sendable () -> Void)?>(nil)
 
     let maximumAge: Double
+    /// Whether there are folders that are only read.
+    let looksElsewhere: Bool
     private let nextExpiryCheck = Locked(0.0)
     private let clock: @Sendable () -> Date
     private let folder = Locked<CacheFolder?>(nil)
@@ -44,6 +46,7 @@ final class EntryStore: Sendable {
         self.sizeLimit = max(0, configuration.sizeLimit)
         self.maximumAge = configuration.maximumAge.map(Self.seconds(of:)) ?? .infinity
         self.clock = configuration.now
+        self.looksElsewhere = !configuration.readOnlyDirectories.isEmpty
     }
 
     // MARK: Folder
