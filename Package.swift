@@ -185,7 +185,7 @@ let package = Package(
         .executableTarget(
             name: "TintypeTorture",
             dependencies: ["TintypeCaching", "TestSupport"],
-            path: "Tests/TintypeTorture"
+            path: "Benchmarks/TintypeTorture"
         ),
         .testTarget(
             name: "TintypeCachingTests",

@@ -92,7 +92,9 @@ extension CatalogueRegion {
         }
         self[.entryCount] = UInt64(count + damaged)
         self[.byteCount] = UInt64(bytes)
-        let reserved = (0..<CatalogueLayout.ownerCount).map { self[owner: $0] }
+        // Nobody could give back what those without a number of their own had reserved.
+        self[owner: 0] = 0
+        let reserved = (1..<CatalogueLayout.ownerCount).map { self[owner: $0] }
         self[.reservedByteCount] = UInt64(reserved.reduce(0) { $0.addingClamped(Int(clamping: $1)) })
         self.flags.insert(.needsReading)
     }

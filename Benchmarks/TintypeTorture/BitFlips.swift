@@ -8,12 +8,12 @@ struct BitFlips {
     let folder: String
     let seed: UInt64
 
-    func run(entries count: Int) async throws -> String {
+    func run(entries count: Int, catalogue flips: Int) async throws -> String {
         var generator = SeededGenerator(seed: self.seed)
         try await self.flipEntries(count, &generator)
-        let found = try await self.flipCatalogue(200, &generator)
+        let found = try await self.flipCatalogue(flips, &generator)
         return
-            "flipped a bit in \(count) entries, each a miss, and 200 in the catalogue: \(found) entries read whole, none wrong"
+            "flipped a bit in \(count) entries, each a miss, and \(flips) in the catalogue: \(found) entries read whole, none wrong"
     }
 
     private func flipEntries(_ count: Int, _ generator: inout SeededGenerator) async throws {
@@ -35,16 +35,20 @@ struct BitFlips {
     }
 
     private func flipCatalogue(_ count: Int, _ generator: inout SeededGenerator) async throws -> Int {
-        var found = 0
+        var (found, place) = (0, 0)
         for round in 0..<count {
             let first = Bodies.cache(in: self.folder)
-            for number in 0..<50 {
-                let body = Bodies.make(number, version: UInt64(round))
-                try await first.store(body, metadata: EntryMetadata(), for: Bodies.keys[number])
+            do {
+                for number in 0..<50 {
+                    let body = Bodies.make(number, version: UInt64(round))
+                    try await first.store(body, metadata: EntryMetadata(), for: Bodies.keys[number])
+                }
+            } catch {
+                throw Failure("round \(round), after a bit at \(place): \(error)")
             }
             await first.shutdown()
             // The header and a few slots are most of what is looked at.
-            let place = Int(generator.next() >> 1) % (round % 2 == 0 ? 1_024 : 1 << 40)
+            place = Int(generator.next() >> 1) % (round % 2 == 0 ? 1_024 : 4_096)
             try self.flip(self.folder + "/catalogue", at: place, &generator)
             let second = Bodies.cache(in: self.folder)
             found += try await Bodies.checkAll(second, keys: 0..<50)

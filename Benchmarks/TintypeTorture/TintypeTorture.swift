@@ -20,7 +20,10 @@ enum TintypeTorture {
             print("\(rounds) rounds, seed \(seed)")
             print(try await KillRounds(folder: folder.path(of: "killed"), seed: seed).run(rounds))
             print(
-                try await BitFlips(folder: folder.path(of: "flipped"), seed: seed).run(entries: min(1_000, rounds * 10))
+                try await BitFlips(folder: folder.path(of: "flipped"), seed: seed).run(
+                    entries: min(1_000, rounds * 10),
+                    catalogue: min(200, rounds * 2)
+                )
             )
             print(try await BadDisks(folder: folder, seed: seed).run())
             print("passed")
