@@ -162,7 +162,7 @@ struct SourceExchange: Sendable {
         guard case .newest(let obsolete) = ledger.accept(body, self.ticket) else { return nil }
         let error = await store()
         ledger.didStore(self.ticket)
-        await self.pipeline.store.removePictures(obsolete)
+        await self.pipeline.store.removePictures(obsolete, of: self.ticket.source)
         return error
     }
 

@@ -68,9 +68,10 @@ struct SourceStore: Sendable {
         _ = try? await self.cache.remove(stored?.key ?? request.sourceKey, from: .disk)
     }
 
-    /// Removes pictures that were made of bytes that have been replaced.
-    func removePictures(_ keys: [CacheKey]) async {
-        for key in keys { _ = try? await self.cache.remove(key, from: .all) }
+    /// Removes pictures that were made of bytes of `source` that have been replaced.
+    func removePictures(_ keys: [CacheKey], of source: CacheKey) async {
+        // Under the source's own key the disk has the new bytes.
+        for key in keys { _ = try? await self.cache.remove(key, from: key == source ? .memory : .all) }
     }
 
     private func usesHTTPKeys(_ request: ImageRequest) -> Bool {
