@@ -6,7 +6,8 @@ enum TintypeBenchmarks {
     /// Every benchmark, in the order in which they run.
     static let all =
         MemoryHits.benchmarks + DiskHits.benchmarks + Downloads.benchmarks + Decoding.benchmarks
-        + Animations.benchmarks + Encoding.benchmarks + Thumbnails.benchmarks + LargePictures.benchmarks
+        + Previews.benchmarks + Animations.benchmarks + Encoding.benchmarks + Thumbnails.benchmarks
+        + LargePictures.benchmarks
         + Bombs.benchmarks
 
     static func main() async {

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import FuzzSupport
 import TintypeCoding
 import TintypeImage
 
@@ -11,7 +12,8 @@ public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
     for allowsTruncated in [false, true] {
         let options = DecodeOptions(limits: limits, allowsTruncated: allowsTruncated)
         let whole = try? decode(data, coder: coder, options: options)
-        let pieces = try? decodePieces(data, coder: coder, options: options)
+        let decoder = try? coder.makeIncrementalDecoder(for: .gif, options: options)
+        let pieces = decoder.flatMap { try? decodePieces(data, with: $0) }
         guard let whole, let pieces else { continue }
         precondition(checksum(whole) == checksum(pieces), "pieces give another picture")
     }
@@ -28,39 +30,10 @@ private func decode(_ data: Data, coder: GIFCoder, options: DecodeOptions) throw
             precondition(pixels.width == frame.width && pixels.height == frame.height)
             precondition(frame.left + frame.width <= reader.canvas.width)
             precondition(frame.top + frame.height <= reader.canvas.height)
-            _ = checksum(pixels)
+            checksum(pixels)
         }
     }
     let pixels = try decoder.decodeStored(options: options).image.pixels
     precondition(pixels.width == decoder.header.pixelWidth && pixels.height == decoder.header.pixelHeight)
     return pixels
-}
-
-private func decodePieces(_ data: Data, coder: GIFCoder, options: DecodeOptions) throws -> PixelBuffer? {
-    guard let decoder = try coder.makeIncrementalDecoder(for: .gif, options: options) else { return nil }
-    var offset = 0
-    var round = 0
-    while offset < data.count {
-        let size = max(1, Int(data[offset]) << (round % 4))
-        let end = min(data.count, offset + size)
-        try decoder.append(data[offset..<end])
-        if round % 8 == 7, let preview = try decoder.preview() { _ = checksum(preview.pixels) }
-        offset = end
-        round += 1
-    }
-    return try decoder.finish().image.pixels
-}
-
-/// Reads every sample.
-private func checksum(_ pixels: PixelBuffer) -> UInt64 {
-    let plane = pixels.layout.planes[0]
-    return pixels.withBytes { bytes in
-        var sum: UInt64 = 0
-        for row in 0..<plane.height {
-            for offset in row * plane.bytesPerRow..<row * plane.bytesPerRow + plane.usedBytesPerRow {
-                sum = sum &* 31 &+ UInt64(bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self))
-            }
-        }
-        return sum
-    }
 }

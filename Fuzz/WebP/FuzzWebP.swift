@@ -1,4 +1,5 @@
 import FoundationEssentials
+import FuzzSupport
 import TintypeCoding
 import TintypeImage
 
@@ -35,11 +36,11 @@ private func decode(_ data: Data, _ options: DecodeOptions) throws -> PixelBuffe
             precondition(frame.top + frame.height <= reader.canvas.height)
             guard let pixels = try? reader.pixels(of: index) else { continue }
             precondition(pixels.width == frame.width && pixels.height == frame.height)
-            _ = checksum(pixels)
+            checksum(pixels)
         }
     }
     let pixels = try decoder.decodeStored(options: options).image.pixels
-    _ = checksum(pixels)
+    checksum(pixels)
     guard options.sufficientSize == nil else { return pixels }
     precondition(pixels.width == decoder.header.pixelWidth && pixels.height == decoder.header.pixelHeight)
     return pixels
@@ -62,29 +63,5 @@ private func decodeRows(_ data: Data, _ options: DecodeOptions) throws -> UInt64
 
 private func decodePieces(_ data: Data, _ options: DecodeOptions) throws -> PixelBuffer? {
     guard let decoder = try WebPCoder().makeIncrementalDecoder(for: .webp, options: options) else { return nil }
-    var offset = 0
-    var round = 0
-    while offset < data.count {
-        let size = max(1, Int(data[offset]) << (round % 4))
-        let end = min(data.count, offset + size)
-        try decoder.append(data[offset..<end])
-        if round % 8 == 7, let preview = try decoder.preview() { _ = checksum(preview.pixels) }
-        offset = end
-        round += 1
-    }
-    return try decoder.finish().image.pixels
-}
-
-/// Reads every sample.
-private func checksum(_ pixels: PixelBuffer) -> UInt64 {
-    let plane = pixels.layout.planes[0]
-    return pixels.withBytes { bytes in
-        var sum: UInt64 = 0
-        for row in 0..<plane.height {
-            for offset in row * plane.bytesPerRow..<row * plane.bytesPerRow + plane.usedBytesPerRow {
-                sum = sum &* 31 &+ UInt64(bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self))
-            }
-        }
-        return sum
-    }
+    return try decodePieces(data, with: decoder)
 }

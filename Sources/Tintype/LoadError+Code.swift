@@ -9,6 +9,8 @@ extension LoadError {
             case invalidURL, invalidHeader, unsupportedScheme, hostNotFound, cannotConnect, tlsFailed, timedOut
             case connectionLost, badStatus, tooManyRedirects, unsafeRedirect, invalidResponse, bodyTooLarge
             case bodyCutShort, emptyBody, fileNotFound, fileUnreadable
+            case schemeNotAllowed, userInformationInURL, malformedHost, portNotAllowed, hostNotAllowed,
+                addressNotAllowed
             // Of coding and transforms.
             case notAnImage, unsupportedFormat, unsupportedFeature, corrupt, truncated, tooManyPixels, sideTooLong
             case tooManyBytes, invalidOptions, encodingFailed, outOfMemory, invalidSize, failed
@@ -66,6 +68,18 @@ extension LoadError {
         public static let fileNotFound = Code(.fileNotFound)
         /// The file can't be read.
         public static let fileUnreadable = Code(.fileUnreadable)
+        /// The network policy does not allow the URL's scheme.
+        public static let schemeNotAllowed = Code(.schemeNotAllowed)
+        /// The URL holds a user or a password, which the network policy does not allow.
+        public static let userInformationInURL = Code(.userInformationInURL)
+        /// The URL's host is not written in a way that every reader reads alike.
+        public static let malformedHost = Code(.malformedHost)
+        /// The network policy does not allow the port.
+        public static let portNotAllowed = Code(.portNotAllowed)
+        /// The network policy does not allow the host.
+        public static let hostNotAllowed = Code(.hostNotAllowed)
+        /// The network policy denies every address of the host.
+        public static let addressNotAllowed = Code(.addressNotAllowed)
 
         /// The bytes are no picture of any known format.
         public static let notAnImage = Code(.notAnImage)

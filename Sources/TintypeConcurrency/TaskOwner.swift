@@ -18,16 +18,19 @@ public final class TaskOwner: Sendable {
     public var count: Int { self.state.withLock { $0.tasks.count } }
 
     /// Runs `operation` in a task of its own, which is cancelled when the owner goes away.
-    public func run(_ name: String, _ operation: @escaping @Sendable () async -> Void) {
+    @discardableResult
+    public func run(_ name: String, _ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
         self.state.withLock { state in
             let id = state.nextID
             state.nextID += 1
             // The task can't take itself out before it is put in: both need the lock. It must not
             // hold the owner, or the two would keep each other.
-            state.tasks[id] = Task(name: name) { [weak self] in
+            let task = Task(name: name) { [weak self] in
                 await operation()
                 self?.state.withLock { $0.tasks[id] = nil }
             }
+            state.tasks[id] = task
+            return task
         }
     }
 

@@ -17,6 +17,19 @@ public final class WeightedGate: Sendable {
     /// The number of operations that wait to enter.
     public var waiterCount: Int { self.state.withLock { $0.waiterCount } }
 
+    /// Lets nobody in until ``resume()``; those inside go on.
+    public func suspend() {
+        self.state.withLock { $0.suspend() }
+    }
+
+    /// Lets operations in again.
+    public func resume() {
+        for continuation in self.state.withLock({ $0.resume() }) { continuation.resume() }
+    }
+
+    /// Whether nobody is let in.
+    public var isSuspended: Bool { self.state.withLock { $0.isSuspended } }
+
     /// Runs `operation` once `weight` fits, and gives the weight back when it ends.
     ///
     /// - Parameters:

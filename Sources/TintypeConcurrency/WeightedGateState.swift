@@ -18,6 +18,7 @@ struct WeightedGateState {
 
     let capacity: Int
     private(set) var used = 0
+    private(set) var isSuspended = false
     private var waiters: [Waiter] = []
     private var lastID: UInt64 = 0
 
@@ -34,12 +35,21 @@ struct WeightedGateState {
 
     mutating func enter(id: UInt64, weight: Int, continuation: Continuation) -> EnterAction {
         // Nobody overtakes: a heavy waiter at the head would otherwise starve.
-        guard !self.waiters.isEmpty || weight > self.capacity - self.used else {
+        guard self.isSuspended || !self.waiters.isEmpty || weight > self.capacity - self.used else {
             self.used += weight
             return .proceed
         }
         self.waiters.append(Waiter(id: id, weight: weight, continuation: continuation))
         return .wait
+    }
+
+    mutating func suspend() {
+        self.isSuspended = true
+    }
+
+    mutating func resume() -> [Continuation] {
+        self.isSuspended = false
+        return self.admit()
     }
 
     mutating func leave(weight: Int) -> [Continuation] {
@@ -55,6 +65,7 @@ struct WeightedGateState {
     }
 
     private mutating func admit() -> [Continuation] {
+        guard !self.isSuspended else { return [] }
         var admitted = 0
         for waiter in self.waiters {
             guard waiter.weight <= self.capacity - self.used else { break }

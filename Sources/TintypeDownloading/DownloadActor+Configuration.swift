@@ -21,6 +21,10 @@ extension DownloadActor {
         public var userAgent = "tintype"
         /// Sent as `Accept`.
         public var acceptHeader = "image/*,*/*;q=0.8"
+        /// What may be fetched; everything by default, private networks too.
+        ///
+        /// A server that loads what others ask for wants ``NetworkPolicy/publicInternet``.
+        public var networkPolicy = NetworkPolicy.unrestricted
 
         /// Creates a configuration with the defaults.
         public init() {}

@@ -53,6 +53,7 @@ public actor DownloadActor {
         bytesObserver: (@Sendable (Data) -> Void)? = nil
     ) async throws -> DownloadResponse {
         let address = try ResourceAddress(request.url.absoluteString)
+        try self.configuration.networkPolicy.check(address)
         switch address.scheme {
         case .http, .https:
             try request.headers.checkSendable()

@@ -94,8 +94,8 @@ final class ChildProcess: Sendable {
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         let program = arguments[0]
         var process = pid_t()
-        let code = self.withCStrings(arguments) { arguments in
-            self.withCStrings(variables) { variables in
+        let code = withCStrings(arguments) { arguments in
+            withCStrings(variables) { variables in
                 self.starting.withLock { _ in
                     posix_spawn(&process, program, &actions, &attributes, arguments, variables)
                 }
@@ -109,17 +109,5 @@ final class ChildProcess: Sendable {
         var status: CInt = 0
         while waitpid(process, &status, 0) < 0, errno == EINTR {}
         return status
-    }
-
-    private static func withCStrings<Result>(
-        _ strings: [String],
-        _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
-    ) -> Result {
-        let pointers = strings.map { strdup($0) } + [nil]
-        defer { for pointer in pointers { free(pointer) } }
-        return pointers.withUnsafeBufferPointer { buffer in
-            guard let base = buffer.baseAddress else { preconditionFailure("an array that ends with nil is empty") }
-            return body(base)
-        }
     }
 }

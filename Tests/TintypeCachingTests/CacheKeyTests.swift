@@ -30,7 +30,12 @@ import Testing
         let digest = KeyDigest(CacheKey("abc"))
         let name = Array(digest.fileName.utf8)
         #expect(name.withUnsafeBufferPointer { KeyDigest(fileName: $0) } == digest)
-        #expect(digest.shard == 0xba)
+        let entry = EntryName(digest)
+        #expect(entry.path == "entries/ba/7816bf8f01cfea414140de")
+        #expect(
+            Array("7816bf8f01cfea414140de".utf8).withUnsafeBufferPointer { EntryName(shard: 0xba, fileName: $0) }
+                == entry
+        )
     }
 
     @Test(arguments: ["", "tmp", String(repeating: "A", count: 64), String(repeating: "0", count: 63) + "g"])

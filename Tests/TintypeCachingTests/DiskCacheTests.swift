@@ -53,14 +53,19 @@ import Testing
     @Test func fileIsCalledByTheDigestAndForThisUserOnly() async throws {
         let cache = self.makeCache()
         try await cache.store(makeData(10), metadata: .sample, for: self.key)
-        let digest = self.key.digest
-        let path = "\(self.folder.path)/\(digest.prefix(2))/\(digest)"
+        let path = self.folder.path(of: self.key)
         #expect(self.folder.files() == [path])
         var status = stat()
         #expect(stat(path, &status) == 0)
         #expect(status.st_mode & 0o777 == 0o600)
-        #expect(stat("\(self.folder.path)/\(digest.prefix(2))", &status) == 0)
-        #expect(status.st_mode & 0o777 == 0o700)
+        for folder in ["entries", "entries/\(self.key.digest.prefix(2))", "temporary"] {
+            #expect(stat("\(self.folder.path)/\(folder)", &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o700)
+        }
+        for file in ["catalogue", "lock"] {
+            #expect(stat("\(self.folder.path)/\(file)", &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600)
+        }
     }
 
     @Test func largeReplacedBySmallLeavesTheSmallSize() async throws {
@@ -92,7 +97,7 @@ import Testing
         }
         let foreign = self.folder.path + "/notes.txt"
         #expect(FileManager.default.createFile(atPath: foreign, contents: Data("mine".utf8)))
-        try await cache.removeAll()
+        try await cache.removeAll(waitingForDeletion: true)
         #expect(self.folder.files() == [foreign])
         #expect(await cache.statistics().entryCount == 0)
         try await cache.store(makeData(10), metadata: .init(), for: self.key)
@@ -129,7 +134,7 @@ import Testing
         try await cache.store(makeData(10), metadata: .init(), for: self.key)
         let path = self.folder.path + "/" + (name == "trailing/" ? "trailing" : name)
         #expect(await cache.statistics().directory == path)
-        #expect(self.folder.files() == ["\(path)/\(self.key.digest.prefix(2))/\(self.key.digest)"])
+        #expect(self.folder.files() == [path + self.folder.path(of: self.key).dropFirst(self.folder.path.count)])
     }
 
     @Test func relativeFolderIsTakenFromTheWorkingDirectory() async throws {

@@ -14,11 +14,7 @@ import Testing
         self.cache = DiskCache(.init(directory: self.folder.url))
     }
 
-    private var path: String { Self.path(of: self.key, in: self.folder) }
-
-    private static func path(of key: CacheKey, in folder: ScratchFolder) -> String {
-        "\(folder.path)/\(key.digest.prefix(2))/\(key.digest)"
-    }
+    private var path: String { self.folder.path(of: self.key) }
 
     private func storedFile() async throws -> Data {
         try await self.cache.store(makeData(20), metadata: .init(formatName: "png"), for: self.key)
@@ -27,6 +23,7 @@ import Testing
 
     /// Puts `file` in the place of the entry and expects it to be a miss that is cleaned away.
     private func expectMiss(_ file: Data, _ comment: Comment) async throws {
+        _ = try await self.storedFile()
         try file.write(to: URL(filePath: self.path))
         let entry = try await self.cache.entry(for: self.key)
         #expect(entry == nil, comment)
@@ -76,7 +73,7 @@ import Testing
     @Test func entryOfAnotherKeyUnderTheNameIsAMiss() async throws {
         let other = CacheKey("another key")
         try await self.cache.store(makeData(20), metadata: .init(), for: other)
-        let file = try Data(contentsOf: URL(filePath: Self.path(of: other, in: self.folder)))
+        let file = try Data(contentsOf: URL(filePath: self.folder.path(of: other)))
         try await self.cache.remove(other)
         _ = try await self.storedFile()
         try await self.expectMiss(file, "an entry of another key")
@@ -122,7 +119,7 @@ import Testing
 
     @Test func pruneRemovesWhatHasNoHeader() async throws {
         _ = try await self.storedFile()
-        let other = Self.path(of: CacheKey("x"), in: self.folder)
+        let other = self.folder.path(of: CacheKey("x"))
         try FileManager.default.createDirectory(
             at: URL(filePath: other).deletingLastPathComponent(),
             withIntermediateDirectories: true

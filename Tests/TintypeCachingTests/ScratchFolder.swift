@@ -1,6 +1,8 @@
 import FoundationEssentials
 import Glibc
 
+@testable import TintypeCaching
+
 /// A folder of a test's own, removed with its last reference.
 final class ScratchFolder: Sendable {
     let path: String
@@ -18,19 +20,29 @@ final class ScratchFolder: Sendable {
 
     var url: URL { URL(filePath: self.path, directoryHint: .isDirectory) }
 
-    /// The paths of all regular files under the folder, sorted.
+    /// The paths of all regular files under the folder, sorted, without a cache's own records.
     func files() -> [String] {
-        Self.files(under: self.path)
+        Self.files(under: self.path).filter { !$0.hasSuffix("/catalogue") && !$0.hasSuffix("/lock") }
     }
 
-    /// The entry files, without those in `tmp`.
+    /// The entry files.
     func entryFiles() -> [String] {
-        self.files().filter { !$0.hasPrefix(self.path + "/tmp/") }
+        self.files().filter { $0.hasPrefix(self.path + "/entries/") }
+    }
+
+    /// The sum of the sizes of ``files()``.
+    func byteCount() -> Int {
+        self.files().reduce(0) { $0 + Self.byteCount(of: $1) }
     }
 
     /// The sum of the sizes of all files.
-    func byteCount() -> Int {
-        self.files().reduce(0) { $0 + Self.byteCount(of: $1) }
+    func wholeByteCount() -> Int {
+        Self.files(under: self.path).reduce(0) { $0 + Self.byteCount(of: $1) }
+    }
+
+    /// Where a cache in the folder keeps the entry of `key`.
+    func path(of key: CacheKey) -> String {
+        "\(self.path)/entries/\(key.digest.prefix(2))/\(key.digest.dropFirst(2).prefix(22))"
     }
 
     static func files(under path: String) -> [String] {

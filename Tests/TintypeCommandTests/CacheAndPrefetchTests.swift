@@ -82,12 +82,15 @@ import Testing
     @Test func theCacheIsCountedTidiedAndEmptied() async throws {
         _ = try await self.fixture.run("load", self.url(1), self.url(2))
         let stats = try await self.fixture.run("cache", "stats", "--json").object()
-        #expect(Set(stats.keys) == ["directory", "entries", "bytes", "sizeLimit"])
+        #expect(Set(stats.keys) == ["directory", "entries", "bytes", "overheadBytes", "sizeLimit"])
         #expect(stats["entries"] == 2)
         #expect(stats["bytes"]?.number ?? 0 >= Double(2 * self.picture.count))
         let directory = try #require(stats["directory"]?.string)
         #expect(directory == self.fixture.folder.path(of: "cache/tintype"))
-        #expect(try await self.fixture.run("cache", "stats").output.hasPrefix("\(directory): 2 entries, "))
+        let table = try await self.fixture.run("cache", "stats").output.split(separator: "\n")
+        #expect(table.count == 5)
+        #expect(table.first == "directory  \(directory)")
+        #expect(table.contains("entries    2"))
 
         let pruned = try await self.fixture.run("cache", "prune", "--json").object()
         #expect(pruned["removed"] == 0 && pruned["entries"] == 2)
@@ -98,6 +101,30 @@ import Testing
         #expect(cleared["entries"] == 1)
         #expect(try await self.fixture.run("cache", "stats", "--json").object()["entries"] == 0)
         #expect(try await self.fixture.run("cache", "clear").output == "removed 0 entries, 0 B\n")
+    }
+
+    @Test(arguments: [true, false]) func verifyFindsTheDamagedEntryAndTellsBySuccess(isKeeping: Bool) async throws {
+        _ = try await self.fixture.run("load", self.url(1), self.url(2))
+        let good = try await self.fixture.run("cache", "verify")
+        #expect(good.code == 0, "\(good.testDescription)")
+        #expect(good.output.hasPrefix("read 2 entries, "))
+        #expect(good.output.hasSuffix("; none is damaged\n"))
+
+        let directory = self.fixture.folder.path(of: "cache/tintype")
+        try self.damageOneEntry(in: directory)
+        let run = try await self.fixture.run(["cache", "verify", "--json"] + (isKeeping ? ["--keep"] : []))
+        #expect(run.code == 1)
+        let report = try run.object()
+        #expect(report["entries"] == 2 && report["damaged"] == 1)
+        guard case .array(let findings)? = report["findings"], case .object(let finding)? = findings.first else {
+            Issue.record("no finding")
+            return
+        }
+        #expect(finding["removed"] == .bool(!isKeeping))
+        #expect(finding["path"]?.string?.hasPrefix(directory) == true)
+        let again = try await self.fixture.run("cache", "verify")
+        #expect(again.code == (isKeeping ? 1 : 0))
+        #expect(again.output.contains("PROBLEM") == isKeeping)
     }
 
     @Test func clearingLeavesForeignFilesAlone() async throws {
@@ -116,7 +143,7 @@ import Testing
     }
 
     private func damageOneEntry(in directory: String) throws {
-        let names = try FileManager.default.subpathsOfDirectory(atPath: directory).sorted()
+        let names = try FileManager.default.subpathsOfDirectory(atPath: directory).filter { $0.hasPrefix("entries/") }
         for name in names {
             let url = URL(filePath: "\(directory)/\(name)")
             guard var bytes = try? Data(contentsOf: url), bytes.count >= self.picture.count else { continue }

@@ -55,8 +55,8 @@ final class CommandProcess: Sendable {
         var id = pid_t()
         // The shell only changes the folder, and becomes the command.
         let shell = ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, folder.path, Self.path]
-        let code = Self.withCStrings(shell + arguments) { arguments in
-            Self.withCStrings(environment) { posix_spawn(&id, shell[0], &actions, &attributes, arguments, $0) }
+        let code = withCStrings(shell + arguments) { arguments in
+            withCStrings(environment) { posix_spawn(&id, shell[0], &actions, &attributes, arguments, $0) }
         }
         guard code == 0 else { throw CommandProcessError(description: "\(Self.path) did not start: errno \(code)") }
         self.id = id
@@ -109,18 +109,6 @@ final class CommandProcess: Sendable {
             return state.waiters
         }
         for waiter in waiters { waiter.resume(returning: code) }
-    }
-
-    private static func withCStrings<Result>(
-        _ strings: [String],
-        _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
-    ) -> Result {
-        let pointers = strings.map { strdup($0) } + [nil]
-        defer { for pointer in pointers { free(pointer) } }
-        return pointers.withUnsafeBufferPointer { buffer in
-            guard let base = buffer.baseAddress else { preconditionFailure("an array that ends with nil is empty") }
-            return body(base)
-        }
     }
 }
 

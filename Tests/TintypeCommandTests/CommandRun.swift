@@ -94,6 +94,7 @@ enum JSONValue: Decodable, Equatable, ExpressibleByIntegerLiteral, ExpressibleBy
     case number(Double)
     case string(String)
     case array([JSONValue])
+    case object([String: JSONValue])
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
@@ -105,8 +106,10 @@ enum JSONValue: Decodable, Equatable, ExpressibleByIntegerLiteral, ExpressibleBy
             self = .number(value)
         } else if let value = try? container.decode(String.self) {
             self = .string(value)
+        } else if let value = try? container.decode([JSONValue].self) {
+            self = .array(value)
         } else {
-            self = .array(try container.decode([JSONValue].self))
+            self = .object(try container.decode([String: JSONValue].self))
         }
     }
 

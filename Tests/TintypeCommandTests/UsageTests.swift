@@ -57,7 +57,7 @@ import Testing
         (["decode", "a", "--raw", "b", "--frame", "-1"], "--frame takes a number"),
         (["decode", "http://127.0.0.1/a", "--raw", "b"], "decode reads files"),
         (["cache"], "exactly one of"),
-        (["cache", "burn"], "stats, clear and prune"),
+        (["cache", "burn"], "stats, clear, prune and verify"),
         (["prefetch"], "exactly one file"),
         (["prefetch", "a", "--concurrency", "0"], "1 to 64"),
     ])

@@ -108,4 +108,18 @@ import TintypeConcurrency
     }
 }
 
-private struct Failure: Error {}
+private struct Failure: Error {
+    @Test func aSuspendedGateLetsNobodyInUntilItResumes() async throws {
+        let gate = WeightedGate(capacity: 2)
+        gate.suspend()
+        async let first: Void = gate.withWeight(1) {}
+        async let second: Void = gate.withWeight(1) {}
+        await until { gate.waiterCount == 2 }
+        #expect(gate.usedWeight == 0)
+        #expect(gate.isSuspended)
+        gate.resume()
+        try await first
+        try await second
+        #expect(gate.usedWeight == 0)
+    }
+}

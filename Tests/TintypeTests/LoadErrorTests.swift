@@ -28,6 +28,15 @@ import Testing
     }
 
     @Test(arguments: [
+        DownloadError.Code.schemeNotAllowed, .userInformationInURL, .malformedHost, .portNotAllowed, .hostNotAllowed,
+        .addressNotAllowed,
+    ])
+    func everyCodeOfAPolicyKeepsItsName(code: DownloadError.Code) {
+        let error = LoadError.wrapping(DownloadError(code: code, message: "")) as? LoadError
+        #expect(error?.code.description == code.description)
+    }
+
+    @Test(arguments: [
         (CacheError.Code.noSpace, LoadError.Code.diskFull), (.notWritable, .cacheNotWritable),
         (.diskFault, .cacheFailed),
     ])

@@ -28,7 +28,7 @@ struct LoaderFixture {
 
     /// The files of the disk cache, temporary ones included.
     func cacheFiles() -> [String] {
-        let root = self.directory.path(of: "cache")
+        let root = self.directory.path(of: "cache/entries")
         let paths = (try? FileManager.default.subpathsOfDirectory(atPath: root)) ?? []
         return paths.map { "\(root)/\($0)" }.filter { path in
             var isDirectory = false

@@ -58,6 +58,7 @@ enum ChildJob {
     static func run(_ arguments: [String]) async throws {
         switch arguments.first {
         case "large-thumbnail" where arguments.count == 2: try await TintypeLargePicture.load(arguments[1])
+        case "large-thousand" where arguments.count == 2: try await TintypeLargePicture.loadThousand(arguments[1])
         case "large-scale-down" where arguments.count == 2: try await TintypeLargePicture.scaleDown(arguments[1])
         case "bomb" where arguments.count == 2: try await TintypeBombs.meet(arguments[1])
         default: throw Options.Misuse(description: "unknown job \(arguments.joined(separator: " "))")

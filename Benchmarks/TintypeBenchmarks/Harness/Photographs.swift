@@ -59,6 +59,22 @@ struct Photographs: Sendable {
         }
     }
 
+    /// The same picture as a progressive JPEG.
+    func enormousProgressive(_ session: Session) async throws -> String {
+        let path = self.folders.results.appendingPathComponent("photograph-12500x8000-progressive.jpg").path
+        return try await self.made(path, session) {
+            let original = try await self.path("photos/Canon_PowerShot_A85.jpg", width: 1704, height: 2272, session)
+            return PythonWorker.Request(
+                do: "make-large",
+                path: path,
+                original: original,
+                width: 12_500,
+                height: 8_000,
+                progressive: true
+            )
+        }
+    }
+
     /// A 24-bit PNG of 96 megapixels, tiled from a diagram so that the file stays small.
     func enormousPNG(_ session: Session) async throws -> String {
         let path = self.folders.results.appendingPathComponent("diagram-12000x8000.png").path

@@ -42,6 +42,7 @@ actor PythonWorker {
         var width: Int?
         var height: Int?
         var bytes: Int?
+        var progressive: Bool?
     }
 
     private let executor = ThreadExecutor(name: "bench-python")

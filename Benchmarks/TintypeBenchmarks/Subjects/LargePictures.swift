@@ -35,7 +35,33 @@ enum LargePictures {
             return contest.rows(named: Self.pngName + "-scale-down", .peak) { _ in [.under(45 + 32)] }
                 + contest.rows(named: Self.pngName + "-scale-down", .wall(.milliseconds))
         },
+        Benchmark(name: "large-peak-1000", summary: "peak memory of about 100 MP to 1,000 px: JPEG and PNG") {
+            try await thousands($0)
+        },
     ]
+
+    /// The target, and 32 MiB for a strip and all else; of a progressive JPEG, the coefficients that
+    /// its format makes the codec hold: two bytes for each sample at 4:2:0.
+    private static func thousands(_ session: Session) async throws -> [Row] {
+        let mebibyte = 1_048_576.0
+        let target = 1_000 * 640 * 3 / mebibyte
+        let coefficients = 12_500 * 8_000 * 1.5 * 2 / mebibyte
+        var rows: [Row] = []
+        for (name, path, height, extra) in [
+            ("large-jpeg-peak-1000", try await session.photographs.enormous(session), 640, 0),
+            (
+                "large-jpeg-scans-peak-1000", try await session.photographs.enormousProgressive(session), 640,
+                coefficients
+            ),
+            ("large-png-peak-1000", try await session.photographs.enormousPNG(session), 667, 0),
+        ] {
+            var contest = Contest()
+            await contest.enterOurs { try TintypeLargePicture.toThousand(path, height: height) }
+            try await contest.measure(session.plan.limited(to: 3))
+            rows += contest.rows(named: name, .peak) { _ in [.under(target + 32 + extra)] }
+        }
+        return rows
+    }
 
     private static func thumbnails(
         _ name: String,

@@ -12,6 +12,14 @@ enum TintypeLargePicture {
         return try ChildJob.ours(job, note: "a file: URL", check: check)
     }
 
+    /// Loads the file at `path` into 1,000 pixels a side, and does not encode it.
+    static func toThousand(_ path: String, height: Int) throws -> Contestant {
+        let job = ["large-thousand", URL(fileURLWithPath: path).absoluteString]
+        return try ChildJob.ours(job, note: "a file: URL, not encoded") {
+            try Check.size($0.width, $0.height, is: (1_000, height))
+        }
+    }
+
     /// Loads the file at `path` with the usual limit for the bytes of its pixels.
     static func scaledDown(_ path: String) throws -> Contestant {
         let job = ["large-scale-down", URL(fileURLWithPath: path).absoluteString]
@@ -37,6 +45,11 @@ enum TintypeLargePicture {
         try await self.measure(address, thumbnail: .fit(width: 400, height: 400)) { image, loader in
             _ = try await loader.encode(image, as: .jpeg, options: EncodeOptions(quality: 80))
         }
+    }
+
+    /// The child's job: a thumbnail of `address` of 1,000 pixels.
+    static func loadThousand(_ address: String) async throws {
+        try await self.measure(address, thumbnail: .fit(width: 1_000, height: 1_000)) { _, _ in }
     }
 
     /// The child's job: the picture at `address`, scaled down to the usual limit.

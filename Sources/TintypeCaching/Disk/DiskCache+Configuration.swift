@@ -16,9 +16,19 @@ extension DiskCache {
     public struct Configuration: Sendable {
         /// The folder; it is made, readable for this user only, when something is stored.
         public var directory: URL
+        /// The name of a cache of its own inside the folder, with limits of its own; `nil` for the folder
+        /// itself.
+        public var namespace: String?
+        /// The folders of other caches, where an entry is looked for that is not in this one.
+        ///
+        /// They are only read: nothing is removed from them, and no use is recorded there.
+        public var readOnlyDirectories: [URL]
         /// The age from which on an entry is a miss, or `nil` for none.
         public var maximumAge: Duration?
-        /// The bytes that the entry files may take together; `Int.max` for no limit.
+        /// The bytes that all files in the folder may take together; `Int.max` for no limit.
+        ///
+        /// It holds while writing, also when several processes write that have the same limit. The
+        /// catalogue counts: 4 KiB in a small cache, 5 % of entries of 1 KB.
         public var sizeLimit: Int
         /// What the age counts from.
         public var expiry: Expiry
@@ -37,6 +47,8 @@ extension DiskCache {
         /// Creates a configuration.
         public init(
             directory: URL = Configuration.defaultDirectory,
+            namespace: String? = nil,
+            readOnlyDirectories: [URL] = [],
             maximumAge: Duration? = .seconds(7 * 24 * 60 * 60),
             sizeLimit: Int = 1 << 30,
             expiry: Expiry = .access,
@@ -46,6 +58,8 @@ extension DiskCache {
             storeErrorHandler: (@Sendable (CacheError) -> Void)? = nil
         ) {
             self.directory = directory
+            self.namespace = namespace
+            self.readOnlyDirectories = readOnlyDirectories
             self.maximumAge = maximumAge
             self.sizeLimit = sizeLimit
             self.expiry = expiry
@@ -53,6 +67,35 @@ extension DiskCache {
             self.pendingByteLimit = pendingByteLimit
             self.now = now
             self.storeErrorHandler = storeErrorHandler
+        }
+
+        /// The path of the folder that the cache works in.
+        var folderPath: String {
+            let path = Self.path(of: self.directory)
+            guard let namespace = self.namespace else { return path }
+            return path + "/" + CacheFolder.namespacesName + "/" + Self.folderName(of: namespace)
+        }
+
+        /// The path of a folder, without a slash at its end.
+        static func path(of directory: URL) -> String {
+            var path = directory.absoluteURL.path(percentEncoded: false)
+            while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+            return path
+        }
+
+        /// A name that is safe for a folder: what is not a letter of ASCII, a digit, `_`, `-` or a dot
+        /// inside is written as `%` and two digits; a very long one is a digest.
+        static func folderName(of namespace: String) -> String {
+            guard (1...80).contains(namespace.utf8.count) else { return "%" + CacheKey(namespace).digest }
+            return namespace.utf8.enumerated().reduce(into: "") { name, next in
+                let character = Character(UnicodeScalar(next.element))
+                let isSafe =
+                    character.isASCII
+                    && (character.isLetter || character.isNumber || character == "_" || character == "-")
+                    || character == "." && next.offset > 0
+                let digits = String(next.element, radix: 16)
+                name += isSafe ? String(character) : "%" + (digits.count < 2 ? "0" : "") + digits
+            }
         }
 
         /// `$XDG_CACHE_HOME/tintype`, or `~/.cache/tintype` where that is not set.

@@ -8,19 +8,22 @@ import TintypeConcurrency
 /// checksum over all: whatever is not exactly what was stored is a miss and is removed. No file
 /// is synchronised: a power cut may cost the newest entries, and never brings back a wrong one.
 ///
-/// All files are touched on threads of the cache's own (one for each lane, and one for the work
-/// on the whole folder). The operations on one key run in the order in which they were called.
+/// A catalogue in memory that is mapped from a file, and shared by all processes that use the
+/// folder, knows each entry's size and last use: a folder of a million entries is open at once,
+/// a miss asks nobody, and the size limit holds over all who write. It is never trusted over the files,
+/// and is made anew from them where it is lost, damaged or of another version.
 ///
-/// Several processes, and several caches in one, may share a folder. Each keeps the size limit
-/// by what it knows; ``prune()`` learns what the others did.
+/// A hit on a file that the system has in memory is read on the caller's thread, which never waits
+/// for the disk. All else runs on threads of the cache's own (one for each lane, and one for the
+/// work on the whole folder). The operations on one key run in the order in which they were called.
 public final class DiskCache: Sendable {
     /// What the cache was made with.
     public let configuration: Configuration
 
-    private let store: EntryStore
-    private let lanes: [DiskLane]
-    private let housekeeper: DiskHousekeeper
-    private let operations = OperationCounter()
+    let store: EntryStore
+    let lanes: [DiskLane]
+    let housekeeper: DiskHousekeeper
+    let operations = OperationCounter()
     private let isOpened = Atomic<Bool>(false)
 
     /// Creates a cache over a folder, which need not exist.
@@ -39,11 +42,12 @@ public final class DiskCache: Sendable {
                 store: store,
                 pendingByteLimit: configuration.pendingByteLimit / laneCount,
                 reportError: { error in
-                    store.noteStoreError(error)
+                    store.counters.noteStoreError(error)
                     errorHandler?(error)
                 }
             )
         }
+        store.housekeeping.withLock { $0 = { [weak self] in self?.attend() } }
     }
 
     deinit {
@@ -65,7 +69,14 @@ public final class DiskCache: Sendable {
     public func entry(for key: CacheKey) async throws -> DiskEntry? {
         try self.begin()
         defer { self.operations.end() }
-        return try await self.lane(of: key).entry(for: key)
+        try Task.checkCancellation()
+        let lane = self.lane(of: key)
+        if let item = lane.pending.item(key) { return self.entry(of: item) }
+        switch self.store.readCached(key) {
+        case .hit(let entry): return entry
+        case .miss: return nil
+        case .unknown: return try await lane.entry(for: key)
+        }
     }
 
     /// Whether an entry of `key` is there and not expired.
@@ -91,7 +102,7 @@ public final class DiskCache: Sendable {
         do {
             try await self.lane(of: key).store(data, metadata: metadata, for: key)
         } catch {
-            if let error = error as? CacheError { self.store.noteStoreError(error) }
+            if let error = error as? CacheError { self.store.counters.noteStoreError(error) }
             throw error
         }
     }
@@ -144,34 +155,35 @@ public final class DiskCache: Sendable {
 
     /// Removes all entries and the stores that wait.
     ///
-    /// Leaves other files in the folder alone.
+    /// The entries are moved aside, which takes no longer for a million, and deleted behind; what is
+    /// not deleted when the process ends is deleted when the folder is next opened. Until then it
+    /// counts towards the size limit. Other files in the folder are left alone.
     ///
-    /// - Throws: ``CacheError`` when something could not be removed; all else was.
-    public func removeAll() async throws {
+    /// - Parameter isWaiting: Whether to return when all is deleted; default no.
+    /// - Throws: ``CacheError`` when the entries can't be moved.
+    public func removeAll(waitingForDeletion isWaiting: Bool = false) async throws {
         try self.begin()
         defer { self.operations.end() }
         for lane in self.lanes { lane.pending.removeAll() }
-        try await self.housekeeper.removeAll()
+        // Not the housekeeper, who may be at work for long.
+        try await self.lanes[0].discardAll()
+        if isWaiting { await self.housekeeper.attend() } else { self.attend() }
     }
 
-    // MARK: Cleaning and figures
+    // MARK: Extended data
 
-    /// Reads the folder anew and removes the expired, then the least recently used until the size
-    /// limit holds, and what killed writers left behind.
+    /// Changes what is stored with the bytes of `key`; the bytes and their age stay.
     ///
-    /// Not needed for the limits, which hold without it. It frees the space of expired entries
-    /// that nobody asks for, and takes notice of what other processes did.
-    public func prune() async -> PruneResult {
-        guard (try? self.begin()) != nil else { return PruneResult() }
+    /// - Returns: Whether there is an entry.
+    /// - Throws: ``CacheError``; then the entry is as it was.
+    @discardableResult
+    public func updateMetadata(
+        for key: CacheKey,
+        _ change: @Sendable (inout EntryMetadata) -> Void
+    ) async throws -> Bool {
+        try self.begin()
         defer { self.operations.end() }
-        return await self.housekeeper.prune()
-    }
-
-    /// What the cache holds and how it was used; waits for the first reading of the folder.
-    public func statistics() async -> DiskStatistics {
-        guard (try? self.begin()) != nil else { return self.store.statistics }
-        defer { self.operations.end() }
-        return await self.housekeeper.statistics()
+        return try await self.lane(of: key).updateMetadata(of: key, change)
     }
 
     // MARK: Lifetime
@@ -186,6 +198,7 @@ public final class DiskCache: Sendable {
         self.store.isClosing.store(true, ordering: .relaxed)
         await self.operations.close()
         self.endThreads()
+        self.store.closeFolder()
     }
 
     private func endThreads() {
@@ -193,7 +206,8 @@ public final class DiskCache: Sendable {
         self.housekeeper.shutdown()
     }
 
-    private func begin() throws(CacheError) {
+    /// Begins an operation, unless the cache was shut down; its end is told to ``operations``.
+    func begin() throws(CacheError) {
         guard self.operations.begin() else { throw .shutDown(self.store.directory) }
         self.open()
     }
@@ -209,12 +223,33 @@ public final class DiskCache: Sendable {
         }
     }
 
+    /// Has the work on the folder done that was asked for.
+    private func attend() {
+        self.operations.beginPart()
+        // The task owns the cache until the work is done; `shutdown()` cuts it short.
+        Task {
+            await self.housekeeper.attend()
+            self.operations.end()
+        }
+    }
+
+    /// What a store that is not yet written will be.
+    private func entry(of item: PendingStores.Item) -> DiskEntry? {
+        let now = self.configuration.now()
+        guard item.metadata.expiry.map({ $0 > now }) ?? true else {
+            self.store.counters.misses.add(1, ordering: .relaxed)
+            return nil
+        }
+        self.store.counters.hits.add(1, ordering: .relaxed)
+        return DiskEntry(data: item.data, metadata: item.metadata, storedAt: now)
+    }
+
     private func lane(of key: CacheKey) -> DiskLane {
         self.lanes[Int(key.hash % UInt64(self.lanes.count))]
     }
 
     private func report(_ error: CacheError) {
-        self.store.noteStoreError(error)
+        self.store.counters.noteStoreError(error)
         self.configuration.storeErrorHandler?(error)
     }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import TintypeConcurrency
 
 /// The thread that works on a whole cache folder, so that no request waits behind that.
@@ -14,34 +15,54 @@ actor DiskHousekeeper {
         self.executor.asUnownedSerialExecutor()
     }
 
-    /// Reads the folder once, and cleans it as far as that takes no further reading.
+    /// Finishes what others left unfinished, and cleans the folder as far as the catalogue knows it.
     func open() {
         guard !self.isOpen else { return }
         self.isOpen = true
-        self.store.readFolder()
         var result = PruneResult()
-        result.temporaryFiles = self.store.removeStaleTemporaryFiles()
-        self.store.removeExpiredByUse(into: &result)
-        self.store.removeOverLimit(into: &result)
+        self.store.attend(&result, isReading: false)
+        self.store.removeExpired(&result)
+        self.store.trim(to: self.store.sizeLimit, &result)
+    }
+
+    /// Does what was asked for meanwhile.
+    func attend() {
+        self.open()
+        var result = PruneResult()
+        self.store.attend(&result, isReading: false)
     }
 
     func prune() -> PruneResult {
         self.isOpen = true
-        self.store.readFolder()
         var result = PruneResult()
-        result.temporaryFiles = self.store.removeStaleTemporaryFiles()
-        self.store.removeExpiredByHeader(into: &result)
-        self.store.removeOverLimit(into: &result)
+        self.store.attend(&result, isReading: true)
+        self.store.removeExpired(&result)
+        self.store.trim(to: self.store.sizeLimit, &result)
         return result
     }
 
-    func removeAll() throws {
-        try self.store.removeAll()
+    func removeExpired() -> PruneResult {
+        self.open()
+        var result = PruneResult()
+        self.store.removeExpired(&result)
+        return result
     }
 
-    func statistics() -> DiskStatistics {
+    func trim(to limit: Int) -> PruneResult {
         self.open()
-        return self.store.statistics
+        var result = PruneResult()
+        self.store.trim(to: limit, &result)
+        return result
+    }
+
+    func verify(removingDamaged isRemoving: Bool) -> VerifyResult {
+        self.open()
+        return self.store.verify(isRemoving: isRemoving)
+    }
+
+    func merge(from directory: String) throws -> Int {
+        self.open()
+        return try self.store.merge(from: directory)
     }
 
     /// Ends the thread.

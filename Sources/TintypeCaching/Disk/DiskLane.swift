@@ -47,9 +47,22 @@ actor DiskLane {
     }
 
     func remove(_ key: CacheKey) throws -> Bool {
-        let isDropped = self.pending.take(key) != nil
+        let isDropped = self.pending.drop(key)
         let isRemoved = try self.store.remove(key)
         return isRemoved || isDropped
+    }
+
+    /// Changes what is stored with the bytes of `key`, and says whether there is an entry.
+    func updateMetadata(of key: CacheKey, _ change: (inout EntryMetadata) -> Void) throws -> Bool {
+        self.writePending(key)
+        guard let entry = try self.store.read(key) else { return false }
+        var metadata = entry.metadata
+        change(&metadata)
+        if metadata != entry.metadata {
+            let storedAt = entry.storedAt.timeIntervalSince1970
+            try self.store.write(entry.data, metadata: metadata, for: key, storedAt: storedAt)
+        }
+        return true
     }
 
     /// Writes all that waits, and lets reads go between two stores.
@@ -72,6 +85,15 @@ actor DiskLane {
         }
     }
 
+    func discardAll() throws {
+        try self.store.discardAll()
+    }
+
+    /// What is known of the folder; `nil` while that is not all.
+    func statistics() -> DiskStatistics? {
+        self.store.statistics()
+    }
+
     /// Ends the thread.
     ///
     /// Nothing may be asked of the lane from then on.
@@ -89,5 +111,7 @@ actor DiskLane {
         } catch {
             self.reportError(error)
         }
+        // All was removed while this was written.
+        if !self.pending.endItem() { _ = try? self.store.remove(item.key) }
     }
 }

@@ -1,11 +1,19 @@
+import Synchronization
+import TintypeConcurrency
+
 /// What a disk tier holds and how it was used since it was opened.
 public struct DiskStatistics: Sendable {
     /// The path of the cache folder.
     public let directory: String
-    /// The entries in the folder.
+    /// The entries in the folder, whoever stored them.
     public let entryCount: Int
     /// The bytes of their files.
     public let byteCount: Int
+    /// The bytes of all else in the folder: the catalogue, files that are being written, and what
+    /// was removed and is not yet deleted.
+    ///
+    /// They count towards the limit.
+    public let overheadByteCount: Int
     /// The bytes that the files may take.
     public let sizeLimit: Int
     /// The look-ups that found an entry.
@@ -22,4 +30,20 @@ public struct DiskStatistics: Sendable {
     public let storeErrors: Int
     /// Why the last of them failed.
     public let lastStoreError: CacheError?
+
+    init(_ store: EntryStore, _ region: CatalogueRegion?) {
+        let counters = store.counters
+        self.directory = store.directory
+        self.entryCount = Int(clamping: region?[.entryCount] ?? 0)
+        self.byteCount = Int(clamping: region?[.byteCount] ?? 0)
+        self.overheadByteCount = (region?.usedByteCount ?? 0) - self.byteCount
+        self.sizeLimit = store.sizeLimit
+        self.hits = counters.hits.load(ordering: .relaxed)
+        self.misses = counters.misses.load(ordering: .relaxed)
+        self.damagedEntries = counters.damagedEntries.load(ordering: .relaxed)
+        self.evictions = counters.evictions.load(ordering: .relaxed)
+        self.expiredEntries = counters.expiredEntries.load(ordering: .relaxed)
+        self.storeErrors = counters.storeErrors.load(ordering: .relaxed)
+        self.lastStoreError = counters.lastStoreError.withLock { $0 }
+    }
 }

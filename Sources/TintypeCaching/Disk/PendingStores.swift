@@ -28,6 +28,8 @@ final class PendingStores: Sendable {
         var head = 0
         var byteCount = 0
         var isWriting = false
+        /// What is being written, which a read must see as well; `nil` also when it was dropped.
+        var current: Item?
     }
 
     private let state = Locked(State())
@@ -52,12 +54,40 @@ final class PendingStores: Sendable {
         }
     }
 
-    /// Takes out the store of `key`, out of turn.
+    /// Takes out the store of `key`, out of turn, to write it.
     func take(_ key: CacheKey) -> Item? {
         self.state.withLock { state in
             guard let item = state.items.removeValue(forKey: key) else { return nil }
             state.byteCount -= item.data.count
+            state.current = item
             return item
+        }
+    }
+
+    /// Drops the store of `key`, and says whether there was one.
+    func drop(_ key: CacheKey) -> Bool {
+        let dropped = self.state.withLock { state in
+            let item = state.items.removeValue(forKey: key)
+            state.byteCount -= item?.data.count ?? 0
+            return item
+        }
+        return dropped != nil
+    }
+
+    /// What was taken out has been written, or has failed; says whether it is still wanted.
+    func endItem() -> Bool {
+        let written = self.state.withLock { state in
+            defer { state.current = nil }
+            return state.current
+        }
+        return written != nil
+    }
+
+    /// The store of `key` that waits or is being written.
+    func item(_ key: CacheKey) -> Item? {
+        self.state.withLock { state in
+            if let item = state.items[key] { return item }
+            return state.current?.key == key ? state.current : nil
         }
     }
 
@@ -74,6 +104,7 @@ final class PendingStores: Sendable {
                 }
                 guard let item = state.items.removeValue(forKey: key) else { continue }
                 state.byteCount -= item.data.count
+                state.current = item
                 return item
             }
             state.queue.removeAll(keepingCapacity: true)
@@ -94,19 +125,18 @@ final class PendingStores: Sendable {
     /// The stores that wait.
     var count: Int { self.state.withLock { $0.items.count } }
 
-    /// Whether a store of `key` waits.
-    func contains(_ key: CacheKey) -> Bool {
-        self.state.withLock { $0.items[key] != nil }
-    }
+    /// Whether a store of `key` waits or is being written.
+    func contains(_ key: CacheKey) -> Bool { self.item(key) != nil }
 
-    /// Drops all stores.
+    /// Drops all stores, and the one that is being written.
     func removeAll() {
         let dropped = self.state.withLock { state in
             defer {
                 state.items = [:]
+                state.current = nil
                 state.byteCount = 0
             }
-            return state.items
+            return (state.items, state.current)
         }
         _ = dropped
     }

@@ -49,7 +49,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     /// The canonical text.
     public var text: String { self.storage.text }
 
-    /// The SHA-256 of the text as 64 lower-case hexadecimal digits: the file name on disk.
+    /// The SHA-256 of the text as 64 lower-case hexadecimal digits; the file name on disk is its first 24.
     ///
     /// Computed at each call. A memory hit never needs it.
     public var digest: String { KeyDigest(self).fileName }

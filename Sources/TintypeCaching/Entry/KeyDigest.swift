@@ -1,6 +1,6 @@
 import CCrypto
 
-/// The SHA-256 of a key's text: what a file is called, and what the disk index is keyed by.
+/// The SHA-256 of a key's text: its first bits are what a file is called.
 struct KeyDigest: Sendable, Hashable {
     /// The bytes of a digest.
     static let byteCount = 32
@@ -47,8 +47,10 @@ struct KeyDigest: Sendable, Hashable {
         }
     }
 
-    /// The first byte, which chooses the shard folder.
-    var shard: UInt8 { withUnsafeBytes(of: self.words) { $0[0] } }
+    /// The first 64 bits.
+    var high: UInt64 { UInt64(bigEndian: self.words.0) }
+    /// The second 64 bits.
+    var low: UInt64 { UInt64(bigEndian: self.words.1) }
 
     static func == (left: KeyDigest, right: KeyDigest) -> Bool {
         left.words == right.words
@@ -59,11 +61,11 @@ struct KeyDigest: Sendable, Hashable {
         hasher.combine(self.words.0)
     }
 
-    private static func digit(of value: UInt8) -> UInt8 {
+    static func digit(of value: UInt8) -> UInt8 {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 
-    private static func value(of digit: UInt8) -> UInt8? {
+    static func value(of digit: UInt8) -> UInt8? {
         switch digit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
         case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10

@@ -62,6 +62,15 @@ extension CacheError {
         )
     }
 
+    /// The size limit left no room, because others kept all of it.
+    static func noRoom(in directory: String) -> CacheError {
+        CacheError(
+            code: .noSpace,
+            message:
+                "No room could be made within the size limit of the cache folder \(directory); raise the limit or check who else uses the folder."
+        )
+    }
+
     /// The cache of `directory` was shut down.
     static func shutDown(_ directory: String) -> CacheError {
         CacheError(

@@ -6,7 +6,7 @@ import Tintype
 struct PrefetchCommand: Subcommand {
     static let name = "prefetch"
     static let summary = "fill the disk cache from a list of URLs"
-    static let flags: Set = ["--json"]
+    static let flags: Set = ["--json", "--no-progress"]
     static let values: Set = ["--cache-dir", "--concurrency"]
     static let help = """
         Fills the disk cache from a list: one URL a line; empty lines and lines that begin
@@ -17,17 +17,20 @@ struct PrefetchCommand: Subcommand {
           --cache-dir DIR       the disk cache; default ~/.cache/tintype
           --concurrency N       the downloads at once, 1 to 64; default 3
           --json                one JSON object a line on standard output
+          --no-progress         no progress bar
         """
 
     private let list: String
     private let concurrency: Int
     private let writesJSON: Bool
+    private let board: ProgressBoard
     private let configuration: LoaderActor.Configuration
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         self.list = try arguments.requireOperand("file, or -")
         self.concurrency = try arguments.number("--concurrency", in: 1...64) ?? 3
         self.writesJSON = arguments.has("--json")
+        self.board = ProgressBoard(output: .error, isEnabled: !arguments.has("--no-progress"))
         self.configuration = LoadCommandOptions.configuration(arguments)
     }
 
@@ -40,10 +43,19 @@ struct PrefetchCommand: Subcommand {
             concurrency: self.concurrency
         )
         let names = Dictionary(inputs.map { ($0.url, $0.text) }, uniquingKeysWith: { first, _ in first })
-        var failures = 0
-        for await result in prefetcher.prefetch(inputs.map { ImageRequest(url: $0.url) }) {
-            let name = names[result.request.url] ?? result.request.url.absoluteString
-            if try !self.report(result, name: name) { failures += 1 }
+        let failures = try await self.board.whileShown {
+            self.board.startList(of: inputs.count, label: "prefetch")
+            var totals = ListTotals(total: inputs.count)
+            for await progress in prefetcher.prefetch(inputs.map { ImageRequest(url: $0.url) }) {
+                totals.completed = progress.completedCount
+                totals.failed = progress.failedCount
+                totals.receivedBytes = progress.receivedBytes
+                self.board.updateList(totals)
+                let request = progress.latest.request
+                let name = names[request.url] ?? request.url.absoluteString
+                try self.report(progress.latest, name: name)
+            }
+            return totals.failed
         }
         try Task.checkCancellation()
         if !self.writesJSON {
@@ -53,21 +65,21 @@ struct PrefetchCommand: Subcommand {
         return failures == 0
     }
 
-    /// Prints a result; true when the picture is in the cache.
-    private func report(_ result: PrefetchResult, name: String) throws -> Bool {
+    private func report(_ result: PrefetchResult, name: String) throws {
         switch result.outcome {
         case .success(let loaded):
             if self.writesJSON {
-                try JSONLine.print(Prefetched(url: name, source: loaded.source.rawValue, bytes: loaded.byteCount))
+                let line = Prefetched(url: name, source: loaded.source.rawValue, bytes: loaded.byteCount)
+                try self.board.line(JSONLine.text(line))
             }
-            return true
         case .failure(is CancellationError):
-            return false
+            break
         case .failure(let error):
             let text = ErrorText(error)
-            Output.error.tell(text.line(for: name))
-            if self.writesJSON { try JSONLine.print(JSONFailure(url: name, error: text.line, code: text.code)) }
-            return false
+            self.board.tell(text.line(for: name))
+            if self.writesJSON {
+                try self.board.line(JSONLine.text(JSONFailure(url: name, error: text.line, code: text.code)))
+            }
         }
     }
 

@@ -16,6 +16,8 @@ final class ProgressBoard: Sendable {
     }
 
     private static let interval = Duration.milliseconds(80)
+    /// Loads are numbered from 0.
+    private static let listID = -1
     private let output: Output
     private let isLive: Bool
     private let clock = ContinuousClock()
@@ -52,16 +54,38 @@ final class ProgressBoard: Sendable {
     /// Shows a bar for a load that starts.
     func start(_ id: Int, label: String) {
         guard self.isLive else { return }
-        let row = ProgressRow(label: label.abbreviated, start: self.clock.now)
+        let progress = TransferProgress(receivedBytes: 0, expectedBytes: nil)
+        self.add(id, ProgressRow(label: label.abbreviated, start: self.clock.now, content: .transfer(progress)))
+    }
+
+    /// Shows one bar for a list of `count` loads.
+    func startList(of count: Int, label: String) {
+        guard self.isLive else { return }
+        self.add(
+            Self.listID,
+            ProgressRow(label: label, start: self.clock.now, content: .list(ListTotals(total: count)))
+        )
+    }
+
+    private func add(_ id: Int, _ row: ProgressRow) {
         self.state.withLock { $0.rows.append((id, row)) }
     }
 
     /// Moves a load's bar.
     func update(_ id: Int, _ progress: TransferProgress) {
+        self.update(id, .transfer(progress))
+    }
+
+    /// Moves the list's bar.
+    func updateList(_ totals: ListTotals) {
+        self.update(Self.listID, .list(totals))
+    }
+
+    private func update(_ id: Int, _ content: ProgressRow.Content) {
         guard self.isLive else { return }
         self.state.withLock { state in
             guard let index = state.rows.firstIndex(where: { $0.id == id }) else { return }
-            state.rows[index].row.progress = progress
+            state.rows[index].row.content = content
         }
     }
 

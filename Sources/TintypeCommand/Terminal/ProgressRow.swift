@@ -1,6 +1,6 @@
 import Tintype
 
-/// One load on the ``ProgressBoard``: name, bar, bytes, rate, time left.
+/// One load, or a list of them, on the ``ProgressBoard``: name, bar, bytes, rate, time left.
 struct ProgressRow: Sendable {
     /// How the columns of the terminal are shared out; the same for all rows, so that they align.
     struct Layout {
@@ -21,36 +21,59 @@ struct ProgressRow: Sendable {
         }
     }
 
-    let label: String
-    let start: ContinuousClock.Instant
-    var progress = TransferProgress(receivedBytes: 0, expectedBytes: nil)
+    /// What a row is about.
+    enum Content: Sendable {
+        /// One load.
+        case transfer(TransferProgress)
+        /// A whole list.
+        case list(ListTotals)
+    }
 
-    init(label: String, start: ContinuousClock.Instant) {
+    var label: String
+    let start: ContinuousClock.Instant
+    var content: Content
+
+    init(label: String, start: ContinuousClock.Instant, content: Content) {
         self.label = label
         self.start = start
+        self.content = content
     }
 
     /// The row as text of at most the layout's columns.
     func line(at now: ContinuousClock.Instant, _ layout: Layout) -> String {
         var parts: [String] = []
         if layout.label > 0 { parts.append(self.label.shortened(to: layout.label).padded(to: layout.label)) }
-        if layout.bar > 0 { parts.append("[\(Self.bar(self.progress.fractionCompleted, width: layout.bar))]") }
+        if layout.bar > 0 { parts.append("[\(Self.bar(self.fraction, width: layout.bar))]") }
         parts.append(self.figures(at: now))
         return String(parts.joined(separator: " ").prefix(layout.columns))
     }
 
     /// Bytes, rate and time left.
     func figures(at now: ContinuousClock.Instant) -> String {
-        let received = self.progress.receivedBytes
         let seconds = max(0.001, self.start.duration(to: now) / .seconds(1))
+        switch self.content {
+        case .transfer(let progress): return Self.figures(progress, after: seconds)
+        case .list(let totals): return totals.figures(after: seconds)
+        }
+    }
+
+    private static func figures(_ progress: TransferProgress, after seconds: Double) -> String {
+        let received = progress.receivedBytes
         let rate = Double(received) / seconds
         var text = Readable.bytes(received)
-        if let expected = self.progress.expectedBytes { text += " of \(Readable.bytes(expected))" }
+        if let expected = progress.expectedBytes { text += " of \(Readable.bytes(expected))" }
         text += ", \(Readable.bytes(Int64(rate)))/s"
-        if let expected = self.progress.expectedBytes, rate > 0, expected > received {
+        if let expected = progress.expectedBytes, rate > 0, expected > received {
             text += ", \(Readable.seconds(Double(expected - received) / rate)) left"
         }
         return text
+    }
+
+    private var fraction: Double? {
+        switch self.content {
+        case .transfer(let progress): progress.fractionCompleted
+        case .list(let totals): totals.fractionCompleted
+        }
     }
 
     /// A filled bar, or one that only says that something moves where the length is not known.

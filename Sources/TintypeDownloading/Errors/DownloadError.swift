@@ -12,6 +12,8 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
             case badStatus, tooManyRedirects, unsafeRedirect, invalidResponse
             case bodyTooLarge, bodyCutShort, emptyBody
             case fileNotFound, fileUnreadable
+            case schemeNotAllowed, userInformationInURL, malformedHost, portNotAllowed, hostNotAllowed,
+                addressNotAllowed
             case unexpected
         }
 
@@ -54,6 +56,18 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
         public static let fileNotFound = Code(value: .fileNotFound)
         /// The file can't be read, or is no ordinary file.
         public static let fileUnreadable = Code(value: .fileUnreadable)
+        /// The policy does not allow the URL's scheme.
+        public static let schemeNotAllowed = Code(value: .schemeNotAllowed)
+        /// The URL holds a user or a password, which the policy does not allow.
+        public static let userInformationInURL = Code(value: .userInformationInURL)
+        /// The URL's host is not written in a way that every reader reads alike.
+        public static let malformedHost = Code(value: .malformedHost)
+        /// The policy does not allow the port.
+        public static let portNotAllowed = Code(value: .portNotAllowed)
+        /// The policy does not allow the host.
+        public static let hostNotAllowed = Code(value: .hostNotAllowed)
+        /// The policy denies every address of the host.
+        public static let addressNotAllowed = Code(value: .addressNotAllowed)
         /// Something that should not happen; the underlying error says more.
         public static let unexpected = Code(value: .unexpected)
     }

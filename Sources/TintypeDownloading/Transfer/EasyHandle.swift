@@ -41,6 +41,7 @@ final class EasyHandle {
     /// libcurl does not copy `headers`: they must live until the transfer is over.
     func prepare(for transfer: Transfer, headers: HeaderList) {
         self.transfer = transfer
+        transfer.connections = ConnectionRecord()
         self.errorBuffer.pointee = 0
         ccurl_setopt_string(self.easy, CURLOPT_URL, transfer.address.text)
         ccurl_setopt_pointer(self.easy, CURLOPT_HTTPHEADER, headers.list)
@@ -74,6 +75,7 @@ final class EasyHandle {
     private func setFixedOptions(usesProxies: Bool) {
         ccurl_setopt_pointer(self.easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque())
         ccurl_setopt_pointer(self.easy, CURLOPT_ERRORBUFFER, self.errorBuffer)
+        self.guardConnections()
         // Signals belong to the program, not to a library.
         ccurl_setopt_long(self.easy, CURLOPT_NOSIGNAL, 1)
         ccurl_setopt_string(self.easy, CURLOPT_PROTOCOLS_STR, "http,https")

@@ -16,6 +16,7 @@ extension Transfer {
         guard let target = try? ResourceAddress(text), target.scheme == .http || target.scheme == .https else {
             throw .unsafeRedirect(to: text, at: self.address)
         }
+        try self.networkPolicy.check(target)
         return target
     }
 
@@ -25,6 +26,7 @@ extension Transfer {
         if self.hasHead, let status, !self.isSuccess {
             throw .badStatus(status, headers: self.responseHeaders, at: self.address)
         }
+        if code != CURLE_OK, let denial = self.connections.denial { throw .addressNotAllowed(denial, at: self.address) }
         guard code == CURLE_OK else {
             throw .transferFailed(
                 code,

@@ -23,6 +23,7 @@ final class Transfer {
     let connectTimeout: Duration
     let allowsInvalidCertificates: Bool
     let maximumBodySize: Int
+    let networkPolicy: NetworkPolicy
     private let acceptableStatusCodes: StatusCodes
     private var waiters: [UInt64: TransferWaiter] = [:]
     private var latestProgress: TransferProgress?
@@ -32,6 +33,8 @@ final class Transfer {
     /// The fields to send; redirects to another origin take the credentials out.
     private(set) var requestHeaders: HTTPHeaders
     var metrics = TransferMetrics()
+    /// The addresses that the policy was asked about since the request was last sent.
+    var connections = ConnectionRecord()
     /// When the request was handed to libcurl, and when something last arrived.
     private(set) var startTime = ContinuousClock.now
     private(set) var lastProgress = ContinuousClock.now
@@ -62,6 +65,7 @@ final class Transfer {
         self.requestHeaders = request.headers
         self.timeout = request.timeout ?? configuration.timeout
         self.connectTimeout = request.connectTimeout ?? configuration.connectTimeout
+        self.networkPolicy = configuration.networkPolicy
         self.allowsInvalidCertificates = request.allowsInvalidCertificates
         self.maximumBodySize = request.maximumBodySize ?? configuration.maximumBodySize
         self.acceptableStatusCodes = request.acceptableStatusCodes ?? configuration.acceptableStatusCodes

@@ -1,62 +1,58 @@
 import FoundationEssentials
 import Glibc
+import Synchronization
 
 extension EntryStore {
     private enum Outcome {
-        case hit(DiskEntry, byteCount: Int)
+        case hit(DiskEntry, EntryHeader, OpenFile.Status)
         case missing
-        case expired
-        case damaged
+        case expired(OpenFile.Status)
+        case damaged(OpenFile.Status?)
     }
 
     /// The entry of `key`, read, checked and marked as used.
     ///
     /// A missing, expired or damaged entry is `nil`, and the last two are removed.
     func read(_ key: CacheKey) throws(CacheError) -> DiskEntry? {
-        let digest = KeyDigest(key)
-        let now = self.now
-        let outcome: Outcome
         do {
-            outcome = try self.load(key, digest, now: now)
+            if let entry = try self.readOwn(key) ?? self.readElsewhere(key) {
+                self.counters.hits.add(1, ordering: .relaxed)
+                return entry
+            }
+            self.counters.misses.add(1, ordering: .relaxed)
+            return nil
         } catch {
-            guard Self.meansMissing(error) else {
-                self.index.withLock { $0.counters.misses += 1 }
-                throw CacheError.reading(error, in: self.directory)
-            }
-            outcome = .missing
+            self.counters.misses.add(1, ordering: .relaxed)
+            throw CacheError.reading(error, in: self.directory)
         }
-        switch outcome {
-        case .hit(let entry, let byteCount):
-            self.noteHit(digest, byteCount: byteCount, now: now)
-            return entry
-        case .missing:
-            self.index.withLock { index in
-                index.remove(digest)
-                index.counters.misses += 1
-            }
-        case .expired:
-            self.discard(digest) { $0.expiredEntries += 1 }
-            self.index.withLock { $0.counters.misses += 1 }
-        case .damaged:
-            self.discard(digest) { $0.damagedEntries += 1 }
-            self.index.withLock { $0.counters.misses += 1 }
-        }
-        return nil
     }
 
     /// Whether an entry of `key` is there and alive.
     ///
     /// Reads its header only, and is no use of it.
     func contains(_ key: CacheKey) -> Bool {
-        guard let (header, status) = try? self.header(at: self.path(of: KeyDigest(key))), let header else {
-            return false
+        let name = EntryName(key)
+        if let folder = try? self.openFolder() {
+            if case .absent = folder.region.find(name), folder.knowsAbsence {
+                guard self.isCheckDue(), self.forgetIfMoved(folder) else { return self.isElsewhere(key) }
+                return self.contains(key)
+            }
+            if let (header, status) = try? name.withPath({ path throws(SystemCallError) in
+                try self.header(at: path, in: folder.descriptor)
+            }), let header {
+                let usedAt = self.lastUse(of: name, in: folder) ?? status.modifiedAt
+                if !self.isExpired(header, usedAt: usedAt, now: self.now) { return true }
+            }
         }
-        return !self.isExpired(header, usedAt: status.modifiedAt, now: self.now)
+        return self.isElsewhere(key)
     }
 
     /// The header of the entry file at `path`; `nil` when the file is none.
-    func header(at path: String) throws(SystemCallError) -> (EntryHeader?, OpenFile.Status) {
-        let file = try OpenFile(reading: path)
+    func header(
+        at path: UnsafePointer<CChar>,
+        in folder: CInt
+    ) throws(SystemCallError) -> (EntryHeader?, OpenFile.Status) {
+        let file = try OpenFile(reading: path, in: folder)
         let status = try file.status()
         guard status.isRegular, status.byteCount >= EntryHeader.byteCount else { return (nil, status) }
         var bytes = InlineArray<64, UInt8>(repeating: 0)
@@ -67,72 +63,159 @@ extension EntryStore {
         return (header, status)
     }
 
+    /// The last use that the catalogue knows of.
+    func lastUse(of name: EntryName, in folder: CacheFolder) -> Double? {
+        guard case .found(let record, _, _) = folder.region.find(name) else { return nil }
+        return record.usedAtSeconds
+    }
+
     /// Whether `error` says that there is nothing at a path.
     static func meansMissing(_ error: SystemCallError) -> Bool {
         error.number == ENOENT || error.number == ENOTDIR
     }
 
-    // MARK: Parts
+    // MARK: Own folder
 
-    private func load(_ key: CacheKey, _ digest: KeyDigest, now: Double) throws(SystemCallError) -> Outcome {
+    private func readOwn(_ key: CacheKey) throws(SystemCallError) -> DiskEntry? {
+        let name = EntryName(key)
+        let now = self.now
+        // Twice: a folder that was deleted is opened anew, once.
+        for _ in 0..<2 {
+            guard let folder = try self.openFolder() else { return nil }
+            if case .absent = folder.region.find(name), folder.knowsAbsence {
+                guard self.isCheckDue(), self.forgetIfMoved(folder) else { return nil }
+                continue
+            }
+            switch try self.load(key, name, in: folder, now: now) {
+            case .hit(let entry, let header, let status):
+                self.noteUse(name, header, status, in: folder, now: now)
+                return entry
+            case .missing:
+                if self.forgetIfMoved(folder) { continue }
+                self.settle(name, in: folder)
+            case .expired(let status):
+                if self.discard(name, status, in: folder) { self.counters.expiredEntries.add(1, ordering: .relaxed) }
+            case .damaged(let status):
+                if self.discard(name, status, in: folder) { self.counters.damagedEntries.add(1, ordering: .relaxed) }
+            }
+            return nil
+        }
+        return nil
+    }
+
+    private func load(
+        _ key: CacheKey,
+        _ name: EntryName,
+        in folder: CacheFolder,
+        now: Double
+    ) throws(SystemCallError) -> Outcome {
         let file: OpenFile
-        do {
-            file = try OpenFile(reading: self.path(of: digest))
+        do throws(SystemCallError) {
+            file = try name.withPath { path throws(SystemCallError) -> OpenFile in
+                try OpenFile(reading: path, in: folder.descriptor)
+            }
         } catch {
+            if Self.meansMissing(error) { return .missing }
             // A symbolic link, which no cache makes.
             guard error.number == ELOOP else { throw error }
-            return .damaged
+            return .damaged(nil)
         }
         let status = try file.status()
-        guard status.isRegular, status.byteCount >= EntryHeader.byteCount else { return .damaged }
+        guard status.isRegular, status.byteCount >= EntryHeader.byteCount else { return .damaged(status) }
         // Of a process with a higher limit: not ours to read into memory.
         guard status.byteCount <= self.sizeLimit else { return .missing }
-        guard let block = malloc(status.byteCount) else { throw SystemCallError(call: "malloc", number: ENOMEM) }
-        let buffer = UnsafeMutableRawBufferPointer(start: block, count: status.byteCount)
-        var isHandedOut = false
-        defer { if !isHandedOut { free(block) } }
-
-        guard try file.read(into: buffer) == buffer.count else { return .damaged }
-        let bytes = UnsafeRawBufferPointer(buffer)
-        guard let header = EntryHeader(bytes, fileByteCount: bytes.count), header.matches(bytes),
-            let metadata = Self.metadata(in: bytes, header, of: key)
-        else { return .damaged }
-        guard !self.isExpired(header, usedAt: status.modifiedAt, now: now) else { return .expired }
-        if abs(now - status.modifiedAt) >= self.useResolution {
-            // A folder that can't be written to can still be read from.
-            try? file.setModificationTime(now)
-        }
-        isHandedOut = true
-        let data = Data(
-            bytesNoCopy: block.advanced(by: header.bodyOffset),
-            count: header.bodyByteCount,
-            deallocator: .custom { _, _ in free(block) }
-        )
-        let entry = DiskEntry(data: data, metadata: metadata, storedAt: Date(timeIntervalSince1970: header.storedAt))
-        return .hit(entry, byteCount: status.byteCount)
+        let buffer = try EntryBuffer(byteCount: status.byteCount)
+        guard try file.read(into: buffer.bytes) == status.byteCount,
+            let (header, metadata) = buffer.check(status.byteCount, key: key)
+        else { return .damaged(status) }
+        let usedAt = self.lastUse(of: name, in: folder) ?? status.modifiedAt
+        guard !self.isExpired(header, usedAt: usedAt, now: now) else { return .expired(status) }
+        return .hit(buffer.makeEntry(header, metadata), header, status)
     }
 
-    /// The metadata of an entry file, or `nil` when the file is of another key.
-    private static func metadata(
-        in file: UnsafeRawBufferPointer,
+    /// Marks an entry that was read as used, and takes one up that the catalogue does not know.
+    private func noteUse(
+        _ name: EntryName,
         _ header: EntryHeader,
-        of key: CacheKey
-    ) -> EntryMetadata? {
-        let keyEnd = EntryHeader.byteCount + header.keyByteCount
-        guard file[EntryHeader.byteCount..<keyEnd].elementsEqual(key.text.utf8) else { return nil }
-        return EntryMetadata(encoded: UnsafeRawBufferPointer(rebasing: file[keyEnd..<header.bodyOffset]))
+        _ status: OpenFile.Status,
+        in folder: CacheFolder,
+        now: Double
+    ) {
+        let region = folder.region
+        if case .found(let record, let slot, let word) = region.find(name), record.byteCount == status.byteCount {
+            region.touch(slot, from: word, usedAt: CatalogueRecord.ticks(now))
+            return
+        }
+        guard case .shared = folder.mode else { return }
+        try? folder.withCatalogue { catalogue, _ throws(SystemCallError) in
+            guard self.number(of: name, in: folder) == status.number else { return }
+            try catalogue.put(
+                CatalogueRecord(
+                    name: name,
+                    byteCount: status.byteCount,
+                    usedAt: now,
+                    storedAt: header.storedAt,
+                    expiresAt: header.expiresAt
+                )
+            )
+        }
     }
 
-    private func noteHit(_ digest: KeyDigest, byteCount: Int, now: Double) {
-        let isKnown = self.index.withLock { index in
-            index.counters.hits += 1
-            return index.noteRead(digest, usedAt: now)
+    /// Brings what is known of an entry in line with its file.
+    private func settle(_ name: EntryName, in folder: CacheFolder) {
+        try? folder.withCatalogue { catalogue, _ in catalogue.settle(name) }
+    }
+
+    /// Removes an entry that nobody can use, unless another has taken its place.
+    ///
+    /// That this may fail (on a read-only disk) makes the look-up no less a miss.
+    private func discard(_ name: EntryName, _ status: OpenFile.Status?, in folder: CacheFolder) -> Bool {
+        if case .readOnly = folder.mode { return false }
+        let isRemoved = try? folder.withCatalogue { catalogue, _ throws(SystemCallError) -> Bool in
+            if let status, self.number(of: name, in: folder) != status.number { return false }
+            return try catalogue.unlink(name)
         }
-        guard !isKnown else { return }
-        // Another process stored it, or another lane evicted it after it was opened.
-        self.withStripe(of: digest) {
-            guard access(self.path(of: digest), F_OK) == 0 else { return }
-            self.index.withLock { $0.noteUse(digest, byteCount: byteCount, usedAt: now) }
+        return isRemoved ?? false
+    }
+
+    /// Which file an entry is now, if it is there.
+    func number(of name: EntryName, in folder: CacheFolder) -> UInt? {
+        var status = stat()
+        let isThere = name.withPath { fstatat(folder.descriptor, $0, &status, AT_SYMLINK_NOFOLLOW) == 0 }
+        return isThere ? UInt(status.st_ino) : nil
+    }
+
+    // MARK: Read-only folders
+
+    /// The entry of `key` in one of the folders that are only read.
+    private func readElsewhere(_ key: CacheKey) -> DiskEntry? {
+        for path in self.pathsElsewhere(of: key) {
+            guard let file = try? OpenFile(reading: path), let status = try? file.status(), status.isRegular,
+                status.byteCount <= self.sizeLimit, let buffer = try? EntryBuffer(byteCount: status.byteCount),
+                (try? file.read(into: buffer.bytes)) == status.byteCount,
+                let (header, metadata) = buffer.check(status.byteCount, key: key), header.expiresAt > self.now
+            else { continue }
+            return buffer.makeEntry(header, metadata)
+        }
+        return nil
+    }
+
+    private func isElsewhere(_ key: CacheKey) -> Bool {
+        self.pathsElsewhere(of: key).contains { path in
+            guard let (header, _) = try? self.header(at: path, in: AT_FDCWD), let header else { return false }
+            return header.expiresAt > self.now
+        }
+    }
+
+    /// Where `key` lies in the folders that are only read, in this layout and in the first one.
+    private func pathsElsewhere(of key: CacheKey) -> [String] {
+        let directories = self.configuration.readOnlyDirectories
+        guard !directories.isEmpty else { return [] }
+        let digest = KeyDigest(key)
+        let (path, old) = (EntryName(digest).path, digest.fileName)
+        return directories.flatMap { directory -> [String] in
+            let folder = DiskCache.Configuration.path(of: directory)
+            return [folder + "/" + path, folder + "/" + old.prefix(2) + "/" + old]
         }
     }
 }

@@ -1,28 +1,13 @@
 extension EntryStore {
-    /// Keeps the error of a store for the statistics.
-    func noteStoreError(_ error: CacheError) {
-        self.index.withLock { index in
-            index.counters.storeErrors += 1
-            index.counters.lastStoreError = error
-        }
+    /// What is known now, without looking at the folder; `nil` while not all entries are known.
+    func statistics() -> DiskStatistics? {
+        guard let folder = try? self.openFolder() else { return DiskStatistics(self, nil) }
+        if self.forgetIfMoved(folder) { return self.statistics() }
+        let region = (try? folder.withCatalogue { catalogue, _ in catalogue.region }) ?? folder.region
+        if case .readOnly = folder.mode { return DiskStatistics(self, region) }
+        return region.flags.contains(.isComplete) ? DiskStatistics(self, region) : nil
     }
 
-    /// What is known now, without looking at the folder.
-    var statistics: DiskStatistics {
-        self.index.withLock { index in
-            DiskStatistics(
-                directory: self.directory,
-                entryCount: index.count,
-                byteCount: index.byteCount,
-                sizeLimit: self.sizeLimit,
-                hits: index.counters.hits,
-                misses: index.counters.misses,
-                damagedEntries: index.counters.damagedEntries,
-                evictions: index.counters.evictions,
-                expiredEntries: index.counters.expiredEntries,
-                storeErrors: index.counters.storeErrors,
-                lastStoreError: index.counters.lastStoreError
-            )
-        }
-    }
+    /// What is known now, whether or not it is all.
+    var knownStatistics: DiskStatistics { DiskStatistics(self, self.openedFolder?.region) }
 }

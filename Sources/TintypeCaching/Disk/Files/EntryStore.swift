@@ -1,77 +1,146 @@
 import FoundationEssentials
 import Glibc
 import Synchronization
+import TintypeConcurrency
 
 /// The folder of a disk tier: what is written where, and what is known about it.
 ///
-/// Every function blocks and may be called from any of the cache's threads. The caller sees to
-/// it that two operations on one key never run at once, except removals, which ``withStripe``
-/// keeps apart from the moves into place.
+/// Unless it says otherwise, a function blocks and may be called from any of the cache's threads.
 ///
-///     <directory>/ab/abcd...   one file an entry, called by the digest of its key
-///     <directory>/tmp/...      files that are being written
+///     <directory>/entries/ab/...   one file an entry, called by the first 96 bits of its key's SHA-256
+///     <directory>/temporary/...    files that are being written, or removed
+///     <directory>/discarded/...    what was cleared and waits to be deleted
+///     <directory>/catalogue        name, size and last use of each entry
+///     <directory>/lock             what keeps the processes apart
+///     <directory>/namespaces/...   folders of the same kind
 final class EntryStore: Sendable {
+    let configuration: DiskCache.Configuration
     let directory: String
     let sizeLimit: Int
-    let index = Monitor(DiskIndex())
+    let counters = DiskCounters()
     /// Set when the cache shuts down: long work on the folder ends early.
     let isClosing = Atomic<Bool>(false)
+    /// Asks for ``refillVictims()`` on the thread that may take its time.
+    let victimRequest = Atomic<Bool>(false)
 
-    private let maximumAge: Double
-    private let expiry: DiskCache.Expiry
+    /// The bytes that were stored before all entries were known.
+    let earlyByteCount = Atomic<Int>(0)
+    /// Has the housekeeper look what there is to do.
+    let housekeeping = Locked<(@Sendable () -> Void)?>(nil)
+
+    let maximumAge: Double
+    private let nextExpiryCheck = Locked(0.0)
     private let clock: @Sendable () -> Date
-    private let stripes = (0..<64).map { _ in Monitor(()) }
+    private let folder = Locked<CacheFolder?>(nil)
+    private let opening = Monitor(())
     private let temporaryPrefix = String(UInt64.random(in: .min ... .max), radix: 16)
     private let temporaryNumber = Atomic<Int>(0)
-
-    /// How far the recorded use of an entry may lie behind its real use: a hot entry is not
-    /// written to at each hit.
-    let useResolution: Double
+    /// When the folder was last seen in its place: seconds of the monotonic clock.
+    private let lastCheck = Atomic<Int>(0)
 
     init(_ configuration: DiskCache.Configuration) {
-        var path = configuration.directory.absoluteURL.path(percentEncoded: false)
-        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
-        self.directory = path
+        self.configuration = configuration
+        self.directory = configuration.folderPath
         self.sizeLimit = max(0, configuration.sizeLimit)
         self.maximumAge = configuration.maximumAge.map(Self.seconds(of:)) ?? .infinity
-        self.useResolution = min(60, self.maximumAge / 100)
-        self.expiry = configuration.expiry
         self.clock = configuration.now
     }
 
-    // MARK: Names
+    // MARK: Folder
 
-    /// The folder of files that are being written; beside the entries, so that a rename can
-    /// move them into place.
-    var temporaryFolder: String { self.directory + "/tmp" }
+    /// The folder if it is open already; never blocks.
+    var openedFolder: CacheFolder? { self.folder.withLock { $0 } }
 
-    /// The folders of the entries.
-    var shardFolders: [String] { (UInt8.min...UInt8.max).map(self.shardFolder(_:)) }
-
-    func path(of digest: KeyDigest) -> String {
-        self.shardFolder(digest.shard) + "/" + digest.fileName
+    /// The folder, opened; `nil` when there is none.
+    func openFolder() throws(SystemCallError) -> CacheFolder? {
+        if let folder = self.openedFolder { return folder }
+        return try self.opening.withLock { _ throws(SystemCallError) -> CacheFolder? in
+            if let folder = self.openedFolder { return folder }
+            let folder = try CacheFolder.open(self.directory)
+            self.folder.withLock { $0 = folder }
+            if let folder, folder.region.flags.contains(.needsReading) { self.requestHousekeeping() }
+            return folder
+        }
     }
 
-    func shardFolder(_ shard: UInt8) -> String {
-        self.directory + (shard < 16 ? "/0" : "/") + String(shard, radix: 16)
+    /// The folder, opened, and made where there is none.
+    func openFolderForWriting() throws(SystemCallError) -> CacheFolder {
+        if let folder = try self.openFolder() {
+            guard case .readOnly = folder.mode else { return folder }
+            // It may have become writable.
+            self.forget(folder)
+        }
+        for _ in 0..<8 {
+            try Self.makeFolder(self.directory)
+            guard let folder = try self.openFolder() else { continue }
+            if case .readOnly(let reason) = folder.mode { throw reason }
+            return folder
+        }
+        // Something that is no folder is in its place.
+        throw SystemCallError(call: "open", number: ENOTDIR)
     }
 
-    /// A path in the temporary folder that no other writer uses, in any process.
-    func makeTemporaryPath() -> String {
+    /// Lets go of a folder that is no longer what is found at its path.
+    ///
+    /// - Returns: Whether it was.
+    @discardableResult
+    func forgetIfMoved(_ folder: CacheFolder) -> Bool {
+        guard !folder.isInPlace else { return false }
+        self.forget(folder)
+        return true
+    }
+
+    private func forget(_ folder: CacheFolder) {
+        let dropped = self.folder.withLock { current -> CacheFolder? in
+            guard current === folder else { return nil }
+            defer { current = nil }
+            return current
+        }
+        // Its descriptors are closed outside the lock.
+        _ = dropped
+    }
+
+    /// Lets go of the folder; nothing may be asked of it from then on.
+    func closeFolder() {
+        if let folder = self.openedFolder { self.forget(folder) }
+    }
+
+    /// Whether it is time to see if the folder is still in its place: once a second.
+    func isCheckDue() -> Bool {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+        let last = self.lastCheck.load(ordering: .relaxed)
+        guard time.tv_sec != last else { return false }
+        self.lastCheck.store(time.tv_sec, ordering: .relaxed)
+        return last != 0
+    }
+
+    /// A path in the folder of temporary files that no other writer uses, in any process.
+    func makeTemporaryPath(in folder: CacheFolder) -> String {
         let number = self.temporaryNumber.wrappingAdd(1, ordering: .relaxed).newValue
-        return "\(self.temporaryFolder)/\(self.temporaryPrefix)-\(number)"
+        return "\(CacheFolder.temporaryName)/\(folder.owner)-\(self.temporaryPrefix)-\(number)"
+    }
+
+    /// Makes a folder and those above it, for this user only.
+    static func makeFolder(_ path: String) throws(SystemCallError) {
+        if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
+            throw SystemCallError.last("mkdir")
+        }
+        try self.makeFolder(String(path[..<slash]))
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw SystemCallError.last("mkdir") }
     }
 
     // MARK: Age
 
-    /// The time in seconds since 1970, as the files have it.
+    /// The time in seconds since 1970.
     var now: Double { self.clock().timeIntervalSince1970 }
 
     /// Whether an entry's time is over.
     func isExpired(_ header: EntryHeader, usedAt: Double, now: Double) -> Bool {
         if header.expiresAt <= now { return true }
         let start =
-            switch self.expiry {
+            switch self.configuration.expiry {
             case .access: usedAt
             case .modification: header.storedAt
             case .creation: header.createdAt
@@ -79,22 +148,18 @@ final class EntryStore: Sendable {
         return now - start >= self.maximumAge
     }
 
-    /// The last use before which an entry is expired, or `nil` when its last use does not decide.
-    func oldestLivingUse(now: Double) -> Double? {
-        self.expiry == .access && self.maximumAge < .infinity ? now - self.maximumAge : nil
+    /// Whether it is time to look for entries whose age is over.
+    func isExpiryCheckDue(now: Double) -> Bool {
+        self.nextExpiryCheck.withLock { now >= $0 || now < $0 - 61 }
     }
 
-    /// Whether an overwrite must look up when the first body was stored.
-    var keepsCreationDate: Bool { self.expiry == .creation }
+    func noteNothingExpired(now: Double) {
+        self.nextExpiryCheck.withLock { $0 = now + min(60, self.maximumAge / 100) }
+    }
 
-    // MARK: Order
-
-    /// Runs `body` while no one else moves a file to, or away from, the path of `digest`.
-    func withStripe<Result, Failure: Error>(
-        of digest: KeyDigest,
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try self.stripes[Int(digest.shard) % self.stripes.count].withLock { _ throws(Failure) in try body() }
+    func requestHousekeeping() {
+        let request = self.housekeeping.withLock { $0 }
+        request?()
     }
 
     private static func seconds(of duration: Duration) -> Double {

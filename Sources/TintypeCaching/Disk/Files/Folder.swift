@@ -2,14 +2,16 @@ import Glibc
 
 /// Reads the names in a folder.
 enum Folder {
-    /// Calls `body` with each name in the folder at `path` and the descriptor of the folder.
+    /// Calls `body` with each name in the folder at `path`, which starts at the open folder `base`,
+    /// and with the descriptor of the folder.
     ///
     /// A folder that is not there has no names.
     static func forEachName(
-        in path: String,
+        at path: String,
+        in base: CInt = AT_FDCWD,
         _ body: (_ name: UnsafeBufferPointer<UInt8>, _ folder: CInt) -> Void
     ) throws(SystemCallError) {
-        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        let descriptor = openat(base, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno == ENOENT || errno == ENOTDIR { return }
             throw SystemCallError.last("open")
@@ -25,11 +27,20 @@ enum Folder {
             // The record ends after the name: only its pointer may be taken, not its declared size.
             withUnsafePointer(to: &entry.pointee.d_name) { name in
                 let name = UnsafeRawPointer(name).assumingMemoryBound(to: UInt8.self)
-                body(UnsafeBufferPointer(start: name, count: strlen(name)), descriptor)
+                let length = strlen(name)
+                let isSelf = name[0] == UInt8(ascii: ".") && (length == 1 || length == 2 && name[1] == name[0])
+                if !isSelf { body(UnsafeBufferPointer(start: name, count: length), descriptor) }
             }
             errno = 0
         }
         guard errno == 0 else { throw SystemCallError.last("readdir") }
+    }
+
+    /// The names in a folder, of those that are text.
+    static func names(at path: String, in base: CInt = AT_FDCWD) -> [String] {
+        var names: [String] = []
+        try? self.forEachName(at: path, in: base) { name, _ in names.append(String(decoding: name, as: UTF8.self)) }
+        return names
     }
 
     /// What is known about the file `name` in the folder, without following links.

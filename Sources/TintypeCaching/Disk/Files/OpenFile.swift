@@ -6,36 +6,41 @@ struct OpenFile: ~Copyable {
     struct Status {
         let byteCount: Int
         let isRegular: Bool
-        /// Whether the file still has a name.
-        let hasName: Bool
+        /// Which file it is, among those of its file system.
+        let number: UInt
         /// Seconds since 1970.
         let modifiedAt: Double
 
         init(_ status: stat) {
             self.byteCount = Int(status.st_size)
             self.isRegular = status.st_mode & S_IFMT == S_IFREG
-            self.hasName = status.st_nlink > 0
+            self.number = UInt(status.st_ino)
             self.modifiedAt = Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1e9
         }
     }
 
     private let descriptor: CInt
 
-    /// Opens `path` for reading.
+    /// Opens `path`, which starts at the open folder `base`, for reading.
     ///
     /// Follows no link and never waits for the writer of a pipe.
-    init(reading path: String) throws(SystemCallError) {
-        try self.init(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
+    init(reading path: UnsafePointer<CChar>, in base: CInt = AT_FDCWD) throws(SystemCallError) {
+        try self.init(path, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
     }
 
     /// Makes a file at `path`, where there is none, that only this user may read and write.
-    init(creating path: String) throws(SystemCallError) {
-        try self.init(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    init(creating path: UnsafePointer<CChar>, in base: CInt) throws(SystemCallError) {
+        try self.init(path, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
     }
 
-    private init(_ path: String, _ flags: CInt, _ mode: mode_t) throws(SystemCallError) {
+    private init(
+        _ path: UnsafePointer<CChar>,
+        _ base: CInt,
+        _ flags: CInt,
+        _ mode: mode_t
+    ) throws(SystemCallError) {
         var descriptor: CInt
-        repeat { descriptor = open(path, flags | O_CLOEXEC, mode) } while descriptor < 0 && errno == EINTR
+        repeat { descriptor = openat(base, path, flags | O_CLOEXEC, mode) } while descriptor < 0 && errno == EINTR
         guard descriptor >= 0 else { throw SystemCallError.last("open") }
         self.descriptor = descriptor
     }
@@ -44,18 +49,14 @@ struct OpenFile: ~Copyable {
         Glibc.close(self.descriptor)
     }
 
-    /// Closes the file; what was written must have been checked before.
-    consuming func close() {}
-
-    /// Says whether all that was written was taken, and keeps the file open.
+    /// Closes the file, and says whether all that was written was taken.
     ///
-    /// On some file systems a full disk shows only when a descriptor is closed: a copy is closed.
-    func checkWritten() throws(SystemCallError) {
-        let copy = fcntl(self.descriptor, F_DUPFD_CLOEXEC, 0)
-        // Without a descriptor to spare there is no early answer; the checksum finds what is missing.
-        guard copy >= 0 else { return }
+    /// On some file systems a full disk shows only here.
+    consuming func closeWritten() throws(SystemCallError) {
+        let descriptor = self.descriptor
+        discard self
         // After EINTR the descriptor is closed as well; a second call could close another's.
-        guard Glibc.close(copy) == 0 || errno == EINTR else { throw SystemCallError.last("close") }
+        guard Glibc.close(descriptor) == 0 || errno == EINTR else { throw SystemCallError.last("close") }
     }
 
     func status() throws(SystemCallError) -> Status {
@@ -90,26 +91,6 @@ struct OpenFile: ~Copyable {
             written += result
         }
     }
-
-    /// Sets the modification time to `seconds` since 1970, and leaves the access time to the system.
-    func setModificationTime(_ seconds: Double) throws(SystemCallError) {
-        let whole = seconds.rounded(.down)
-        let times = [
-            timespec(tv_sec: 0, tv_nsec: Self.omit),
-            timespec(tv_sec: Int(whole), tv_nsec: Int((seconds - whole) * 1e9)),
-        ]
-        guard futimens(self.descriptor, times) == 0 else { throw SystemCallError.last("futimens") }
-    }
-
-    /// Takes the advisory lock of the file, unless someone has it.
-    ///
-    /// It ends with the file's last descriptor, so also with its process.
-    func tryLock() -> Bool {
-        flock(self.descriptor, LOCK_EX | LOCK_NB) == 0
-    }
-
-    /// `UTIME_OMIT`, whose definition Swift does not import.
-    private static let omit = (1 << 30) - 2
 
     private static func rest(of bytes: UnsafeRawBufferPointer, after count: Int) -> iovec {
         let offset = min(max(0, count), bytes.count)

@@ -1,0 +1,39 @@
+#include "CShims.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+int cshims_open_cached(int folder, const char *path) {
+    struct open_how how = {
+        .flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+        .resolve = RESOLVE_CACHED,
+    };
+    return (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
+}
+
+long cshims_read_cached(int descriptor, void *buffer, unsigned long count) {
+    struct iovec part = {.iov_base = buffer, .iov_len = count};
+    return preadv2(descriptor, &part, 1, 0, RWF_NOWAIT);
+}
+
+int cshims_lock_byte(int descriptor, long offset, int kind) {
+    static const short types[] = {F_UNLCK, F_RDLCK, F_WRLCK, F_WRLCK};
+    struct flock lock = {.l_type = types[kind], .l_whence = SEEK_SET, .l_start = offset, .l_len = 1};
+    int command = kind == CSHIMS_LOCK_WAIT ? F_OFD_SETLKW : F_OFD_SETLK;
+    int result;
+    do {
+        result = fcntl(descriptor, command, &lock);
+    } while (result < 0 && errno == EINTR);
+    return result;
+}
+
+long cshims_file_system_type(int descriptor) {
+    struct statfs status;
+    return fstatfs(descriptor, &status) == 0 ? (long)status.f_type : -1;
+}

@@ -1,0 +1,146 @@
+import Glibc
+
+/// The catalogue of a folder while its lock is held.
+struct Catalogue {
+    var region: CatalogueRegion
+    let folder: CacheFolder
+
+    // MARK: Entries
+
+    func record(of name: EntryName) -> CatalogueRecord? {
+        self.region.slot(of: name)?.record
+    }
+
+    /// Adds or changes an entry, and makes the table larger where it must be.
+    mutating func put(_ record: CatalogueRecord) throws(SystemCallError) {
+        if !self.region.hasRoom, self.region.slot(of: record.name) == nil { try self.grow() }
+        self.region.put(record)
+    }
+
+    /// Makes the table half as large again.
+    mutating func grow() throws(SystemCallError) {
+        try self.replace(slotCount: CatalogueLayout.grown(self.region.slotCount), isKeeping: true)
+    }
+
+    /// The bytes that a larger table takes in the folder while the old one is there as well.
+    var growthByteCount: Int {
+        guard self.region.isShared else { return 0 }
+        return CatalogueLayout.byteCount(slotCount: CatalogueLayout.grown(self.region.slotCount))
+    }
+
+    @discardableResult
+    func remove(_ name: EntryName) -> CatalogueRecord? {
+        self.region.remove(name)
+    }
+
+    /// Reserves room, or gives it back.
+    func reserve(_ byteCount: Int) {
+        self.region.reserve(byteCount, for: self.folder.owner)
+    }
+
+    /// Forgets all entries.
+    mutating func removeAll() throws(SystemCallError) {
+        try self.replace(slotCount: CatalogueLayout.smallestSlotCount, isKeeping: false)
+    }
+
+    // MARK: Files
+
+    /// Moves a file to the place of an entry, which the catalogue must know before.
+    ///
+    /// If this process is ended in between, the next who has the lock looks what is there.
+    mutating func moveIntoPlace(_ source: String, _ record: CatalogueRecord) throws(SystemCallError) {
+        let old = self.record(of: record.name)
+        self.region[.intentLow] = UInt64(record.name.low)
+        self.region[.intentHigh] = record.name.high
+        defer { self.region[.intentHigh] = 0 }
+        do {
+            try self.put(record)
+            try self.rename(source, to: record.name)
+        } catch {
+            if let old { self.region.put(old) } else { self.region.remove(record.name) }
+            throw error
+        }
+    }
+
+    /// Removes the file of an entry, then the entry.
+    ///
+    /// - Returns: Whether there was a file.
+    @discardableResult
+    func unlink(_ name: EntryName) throws(SystemCallError) -> Bool {
+        let isRemoved = name.withPath { unlinkat(self.folder.descriptor, $0, 0) == 0 }
+        if !isRemoved, errno != ENOENT, errno != ENOTDIR { throw SystemCallError.last("unlink") }
+        self.region.remove(name)
+        return isRemoved
+    }
+
+    private func rename(_ source: String, to name: EntryName) throws(SystemCallError) {
+        let folder = self.folder.descriptor
+        if name.withPath({ renameat(folder, source, folder, $0) }) == 0 { return }
+        guard errno == ENOENT else { throw SystemCallError.last("rename") }
+        try self.folder.makeSubfolder(CacheFolder.entriesName)
+        try self.folder.makeSubfolder(String(name.path.dropLast(EntryName.digitCount - 1)))
+        guard name.withPath({ renameat(folder, source, folder, $0) }) == 0 else {
+            throw SystemCallError.last("rename")
+        }
+    }
+
+    // MARK: Repair
+
+    /// Makes the table anew, without the slots that are damaged.
+    mutating func dropDamaged() throws(SystemCallError) {
+        try self.replace(slotCount: self.region.slotCount, isKeeping: true)
+    }
+
+    /// Puts right what somebody left half done who was ended while having the lock.
+    mutating func repair() throws(SystemCallError) {
+        if self.region[.sequence].isMultiple(of: 2) {
+            self.region.recountTotals()
+        } else {
+            self.region.flags.insert(.needsReading)
+            try self.replace(slotCount: self.region.slotCount, isKeeping: true)
+        }
+    }
+
+    /// Looks what became of an entry that somebody was moving into place when it was ended.
+    mutating func settleIntent() {
+        let high = self.region[.intentHigh]
+        guard high != 0 else { return }
+        let name = EntryName(high: high, low: UInt32(truncatingIfNeeded: self.region[.intentLow]))
+        self.settle(name)
+        self.region[.intentHigh] = 0
+    }
+
+    /// Brings what is known of an entry in line with its file.
+    func settle(_ name: EntryName) {
+        guard var record = self.record(of: name) else { return }
+        var status = stat()
+        let isThere = name.withPath { fstatat(self.folder.descriptor, $0, &status, AT_SYMLINK_NOFOLLOW) == 0 }
+        if isThere {
+            guard record.byteCount != Int(status.st_size) else { return }
+            record.byteCount = Int(status.st_size)
+            self.region.put(record)
+        } else if errno == ENOENT || errno == ENOTDIR {
+            self.region.remove(name)
+        }
+    }
+
+    /// Puts a new catalogue in the place of this one.
+    private mutating func replace(slotCount: Int, isKeeping: Bool) throws(SystemCallError) {
+        guard slotCount <= CatalogueLayout.largestSlotCount else { throw SystemCallError(call: "mmap", number: ENOSPC) }
+        let old = self.region
+        let new = try self.folder.makeRegion(slotCount: slotCount, isShared: old.isShared)
+        if isKeeping { old.copyEntries(to: new) } else { old.copyHeader(to: new) }
+        new.sealTotals()
+        if old.isShared {
+            let folder = self.folder.descriptor
+            guard renameat(folder, CacheFolder.newCatalogueName, folder, CacheFolder.catalogueName) == 0 else {
+                let error = SystemCallError.last("rename")
+                unlinkat(folder, CacheFolder.newCatalogueName, 0)
+                throw error
+            }
+            // Last: who sees this opens the new one.
+            old.flags.insert(.isSuperseded)
+        }
+        self.region = new
+    }
+}

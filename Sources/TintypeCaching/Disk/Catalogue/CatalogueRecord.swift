@@ -1,0 +1,87 @@
+/// What the catalogue knows about one entry, and how that is packed into the four words of a slot.
+///
+///     word 0   bits 0..63 of the name; 0 means an empty slot
+///     word 1   bits 64..79 of the name, last use (48 bits, in 1/65536 s since 1970)
+///     word 2   bits 80..95 of the name, check (8 bits), bytes of the file (40 bits)
+///     word 3   when it was stored (32 bits, s), when its own life ends (32 bits, s; 0 for never)
+///
+/// The last use may be changed by anybody at any time and is not covered by the check.
+struct CatalogueRecord: Sendable, Hashable {
+    /// The largest file that a slot can hold: 1 TiB.
+    static let largestByteCount = 1 << 40 - 1
+    private static let useBits: UInt64 = 48
+    private static let useMask: UInt64 = 1 << 48 - 1
+    private static let sizeMask: UInt64 = 1 << 40 - 1
+
+    let name: EntryName
+    var byteCount: Int
+    /// In ticks; see ``ticks(_:)``.
+    var usedAt: UInt64
+    /// Seconds since 1970.
+    var storedAt: UInt32
+    /// Seconds since 1970, rounded up; 0 for never.
+    var deadline: UInt32
+
+    init(name: EntryName, byteCount: Int, usedAt: Double, storedAt: Double, expiresAt: Double) {
+        self.name = name
+        self.byteCount = min(max(0, byteCount), Self.largestByteCount)
+        self.usedAt = Self.ticks(usedAt)
+        self.storedAt = UInt32(clamping: Self.whole(storedAt))
+        self.deadline = expiresAt < Double(UInt32.max) ? UInt32(clamping: max(1, Self.whole(expiresAt) + 1)) : 0
+    }
+
+    /// Unpacks a slot; `nil` when it is empty or damaged.
+    init?(_ words: (UInt64, UInt64, UInt64, UInt64)) {
+        guard words.0 != 0 else { return nil }
+        let low = (words.1 >> Self.useBits) << 16 | words.2 >> 48
+        self.name = EntryName(high: words.0, low: UInt32(low))
+        self.usedAt = words.1 & Self.useMask
+        self.byteCount = Int(words.2 & Self.sizeMask)
+        self.storedAt = UInt32(words.3 >> 32)
+        self.deadline = UInt32(truncatingIfNeeded: words.3)
+        guard self.check == UInt8(truncatingIfNeeded: words.2 >> 40) else { return nil }
+    }
+
+    /// The four words of the slot.
+    var words: (UInt64, UInt64, UInt64, UInt64) {
+        (
+            self.name.high,
+            Self.firstLow(self.name) << Self.useBits | self.usedAt,
+            UInt64(self.name.low & 0xFFFF) << 48 | UInt64(self.check) << 40 | UInt64(self.byteCount),
+            UInt64(self.storedAt) << 32 | UInt64(self.deadline)
+        )
+    }
+
+    /// Whether the second and third words of a slot are those of `name`, given that the first is.
+    static func matches(_ name: EntryName, _ second: UInt64, _ third: UInt64) -> Bool {
+        second >> self.useBits == self.firstLow(name) && third >> 48 == UInt64(name.low & 0xFFFF)
+    }
+
+    /// The second word with another last use.
+    static func second(_ word: UInt64, usedAt ticks: UInt64) -> UInt64 {
+        word & ~self.useMask | ticks
+    }
+
+    /// A time since 1970 in the unit of last uses.
+    static func ticks(_ seconds: Double) -> UInt64 {
+        guard seconds > 0 else { return 0 }
+        return seconds < 4_294_967_295 ? UInt64(seconds * 65_536) : self.useMask
+    }
+
+    /// The last use in seconds since 1970.
+    var usedAtSeconds: Double { Double(self.usedAt) / 65_536 }
+
+    private static func firstLow(_ name: EntryName) -> UInt64 { UInt64(name.low >> 16) }
+
+    private static func whole(_ seconds: Double) -> Int {
+        seconds.isFinite && abs(seconds) < 1e15 ? Int(seconds.rounded(.down)) : 0
+    }
+
+    /// A hash of what does not change while the entry stays: finds 255 of 256 damages.
+    private var check: UInt8 {
+        var rest = CatalogueChecksum.mix(self.name.high, UInt64(self.name.low))
+        rest = CatalogueChecksum.mix(rest, UInt64(self.byteCount))
+        rest = CatalogueChecksum.mix(rest, UInt64(self.storedAt) << 32 | UInt64(self.deadline))
+        return UInt8(truncatingIfNeeded: rest >> 56)
+    }
+}

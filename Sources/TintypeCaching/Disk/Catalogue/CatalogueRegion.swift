@@ -1,0 +1,222 @@
+import CShims
+import Glibc
+import Synchronization
+
+/// The words of a catalogue in memory: mapped from its file and shared with every process that uses
+/// the folder, or this cache's own where that is not possible.
+///
+/// Sendable although unchecked: the memory is reached through atomic words only, and stays until
+/// the last reference goes away.
+final class CatalogueRegion: @unchecked Sendable {
+    /// Which file was mapped.
+    struct Identity: Sendable, Hashable {
+        let device: UInt
+        let number: UInt
+
+        init(_ status: stat) {
+            self.device = UInt(status.st_dev)
+            self.number = UInt(status.st_ino)
+        }
+    }
+
+    let slotCount: Int
+    /// The file that was mapped; `nil` for memory of this cache's own.
+    let identity: Identity?
+    /// Whether other processes see what is written here, and their writes are seen.
+    let isShared: Bool
+
+    private let base: UnsafeMutableRawPointer
+    private let words: UnsafeMutablePointer<Atomic<UInt64>>
+
+    var byteCount: Int { CatalogueLayout.byteCount(slotCount: self.slotCount) }
+
+    private init(_ base: UnsafeMutableRawPointer, slotCount: Int, identity: Identity?, isShared: Bool) {
+        self.base = base
+        // Mapped memory is bound to no type; a word has the layout of its atomic.
+        let byteCount = CatalogueLayout.byteCount(slotCount: slotCount)
+        self.words = base.bindMemory(to: Atomic<UInt64>.self, capacity: byteCount / 8)
+        self.slotCount = slotCount
+        self.identity = identity
+        self.isShared = isShared
+    }
+
+    deinit {
+        munmap(self.base, self.byteCount)
+    }
+
+    // MARK: Making
+
+    /// Makes an empty catalogue of this cache's own.
+    static func makePrivate(slotCount: Int) throws(SystemCallError) -> CatalogueRegion {
+        let byteCount = CatalogueLayout.byteCount(slotCount: slotCount)
+        let base = try self.map(byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1)
+        let region = CatalogueRegion(base, slotCount: slotCount, identity: nil, isShared: false)
+        region.initialize()
+        return region
+    }
+
+    /// Makes an empty catalogue in the new, empty file `descriptor`.
+    ///
+    /// Its blocks are taken at once: a write to mapped memory could not say that the disk is full.
+    static func make(in descriptor: CInt, slotCount: Int) throws(SystemCallError) -> CatalogueRegion {
+        let byteCount = CatalogueLayout.byteCount(slotCount: slotCount)
+        let result = posix_fallocate(descriptor, 0, byteCount)
+        guard result == 0 else { throw SystemCallError(call: "posix_fallocate", number: result) }
+        let base = try self.map(byteCount, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor)
+        let identity = try self.status(of: descriptor)
+        let region = CatalogueRegion(base, slotCount: slotCount, identity: Identity(identity), isShared: true)
+        region.initialize()
+        return region
+    }
+
+    /// Maps the catalogue file `descriptor`; `nil` when it is none of this version and machine.
+    ///
+    /// Where it is not shared, what is written to the memory does not go to the file.
+    static func open(_ descriptor: CInt, isShared: Bool) throws(SystemCallError) -> CatalogueRegion? {
+        let status = try self.status(of: descriptor)
+        let byteCount = Int(status.st_size)
+        let slotBytes = byteCount - CatalogueLayout.headerByteCount
+        guard status.st_mode & S_IFMT == S_IFREG, slotBytes > 0, slotBytes % CatalogueLayout.slotByteCount == 0,
+            slotBytes / CatalogueLayout.slotByteCount <= CatalogueLayout.largestSlotCount,
+            // A hole in the file could not be filled on a full disk: `SIGBUS`.
+            !isShared || Int(status.st_blocks) * 512 >= byteCount
+        else { return nil }
+        let sharing = isShared ? MAP_SHARED : MAP_PRIVATE
+        let base = try self.map(byteCount, PROT_READ | PROT_WRITE, sharing, descriptor)
+        let region = CatalogueRegion(
+            base,
+            slotCount: slotBytes / CatalogueLayout.slotByteCount,
+            identity: Identity(status),
+            isShared: isShared
+        )
+        return region.hasValidHeader ? region : nil
+    }
+
+    private static func map(
+        _ byteCount: Int,
+        _ protection: CInt,
+        _ flags: CInt,
+        _ descriptor: CInt
+    ) throws(SystemCallError) -> UnsafeMutableRawPointer {
+        guard let base = mmap(nil, byteCount, protection, flags, descriptor, 0), base != MAP_FAILED else {
+            throw SystemCallError.last("mmap")
+        }
+        return base
+    }
+
+    private static func status(of descriptor: CInt) throws(SystemCallError) -> stat {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw SystemCallError.last("fstat") }
+        return status
+    }
+
+    // MARK: Header
+
+    private func initialize() {
+        let boot = BootIdentity.current
+        self[.magic] = CatalogueLayout.magic
+        self[.version] = CatalogueLayout.version
+        self[.slotCount] = UInt64(self.slotCount)
+        self.setBoot(boot)
+        self.sealTotals()
+    }
+
+    private var hasValidHeader: Bool {
+        self[.magic] == CatalogueLayout.magic && self[.version] == CatalogueLayout.version
+            && self[.slotCount] == UInt64(self.slotCount) && self[.fixedChecksum] == self.fixedChecksum
+    }
+
+    /// The system that last used the catalogue.
+    var boot: BootIdentity { BootIdentity(high: self[.bootHigh], low: self[.bootLow]) }
+
+    func setBoot(_ boot: BootIdentity) {
+        self[.bootHigh] = boot.high
+        self[.bootLow] = boot.low
+        self[.fixedChecksum] = self.fixedChecksum
+    }
+
+    private var fixedChecksum: UInt64 {
+        CatalogueChecksum.of(self[.magic], self[.version], self[.slotCount], self[.bootHigh], self[.bootLow])
+    }
+
+    /// Whether nobody was ended, or interfered, while the totals were changed.
+    var hasValidTotals: Bool {
+        self[.sequence].isMultiple(of: 2) && self[.totalsChecksum] == self.totalsChecksum
+    }
+
+    func sealTotals() {
+        self[.totalsChecksum] = self.totalsChecksum
+    }
+
+    private var totalsChecksum: UInt64 {
+        CatalogueChecksum.of(
+            self[.sequence],
+            self[.entryCount],
+            self[.byteCount],
+            self[.reservedByteCount],
+            self[.discardedByteCount],
+            self[.flags]
+        )
+    }
+
+    var flags: CatalogueLayout.Flags {
+        get { CatalogueLayout.Flags(rawValue: self[.flags]) }
+        set { self[.flags] = newValue.rawValue }
+    }
+
+    // MARK: Words
+
+    subscript(word: CatalogueLayout.Word) -> UInt64 {
+        get { self.words[word.rawValue].load(ordering: .acquiring) }
+        set { self.words[word.rawValue].store(newValue, ordering: .releasing) }
+    }
+
+    /// The bytes that an owner has reserved.
+    subscript(owner owner: Int) -> UInt64 {
+        get { self.words[CatalogueLayout.firstOwnerWord + owner].load(ordering: .acquiring) }
+        set { self.words[CatalogueLayout.firstOwnerWord + owner].store(newValue, ordering: .releasing) }
+    }
+
+    // MARK: Slots
+
+    /// The slot where the search for a name begins: rises with the name, so that the names of a shard
+    /// lie together.
+    func home(of name: EntryName) -> Int {
+        Int(name.high.multipliedFullWidth(by: UInt64(self.slotCount)).high)
+    }
+
+    func loadSlot(_ slot: Int, word: Int) -> UInt64 {
+        self.words[self.position(slot, word)].load(ordering: .acquiring)
+    }
+
+    func storeSlot(_ slot: Int, word: Int, _ value: UInt64) {
+        self.words[self.position(slot, word)].store(value, ordering: .releasing)
+    }
+
+    func loadSlot(_ slot: Int) -> (UInt64, UInt64, UInt64, UInt64) {
+        (
+            self.loadSlot(slot, word: 0), self.loadSlot(slot, word: 1), self.loadSlot(slot, word: 2),
+            self.loadSlot(slot, word: 3)
+        )
+    }
+
+    /// Fills an empty slot, or changes one; the name comes last, so that a look-up finds all or nothing.
+    func storeSlot(_ slot: Int, _ record: CatalogueRecord) {
+        let words = record.words
+        self.storeSlot(slot, word: 3, words.3)
+        self.storeSlot(slot, word: 2, words.2)
+        self.storeSlot(slot, word: 1, words.1)
+        self.storeSlot(slot, word: 0, words.0)
+    }
+
+    /// Records a use, unless the slot has changed meanwhile.
+    func touch(_ slot: Int, from word: UInt64, usedAt ticks: UInt64) {
+        let wanted = CatalogueRecord.second(word, usedAt: ticks)
+        guard wanted != word else { return }
+        _ = self.words[self.position(slot, 1)].compareExchange(expected: word, desired: wanted, ordering: .relaxed)
+    }
+
+    private func position(_ slot: Int, _ word: Int) -> Int {
+        CatalogueLayout.headerWordCount + slot * CatalogueLayout.wordsPerSlot + word
+    }
+}

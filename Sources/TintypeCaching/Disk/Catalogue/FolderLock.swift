@@ -1,0 +1,56 @@
+import CShims
+import Glibc
+
+/// The file whose bytes are locks between all who use a folder, in any process.
+///
+/// A lock ends with its process, however that ends. Byte 0 guards the catalogue; byte `n` is held
+/// as long as the owner of the number `n` lives.
+final class FolderLock: Sendable {
+    static let fileName = "lock"
+
+    /// The bytes of the file.
+    static var byteCount: Int { self.text.count }
+
+    /// For whoever wonders what the file is.
+    private static let text = Array("This file keeps the processes that use the cache apart.\n".utf8)
+
+    private let descriptor: CInt
+
+    init(in folder: CInt) throws(SystemCallError) {
+        var descriptor: CInt
+        repeat {
+            descriptor = openat(folder, Self.fileName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        } while descriptor < 0 && errno == EINTR
+        guard descriptor >= 0 else { throw SystemCallError.last("open") }
+        self.descriptor = descriptor
+        var status = stat()
+        if fstat(descriptor, &status) == 0, status.st_size == 0 {
+            // On a full disk it stays empty.
+            _ = Self.text.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+        }
+    }
+
+    deinit {
+        close(self.descriptor)
+    }
+
+    /// Waits for the lock on the catalogue.
+    ///
+    /// Where a file system has no locks, processes are not kept apart; the checksums still are.
+    func lock() {
+        _ = cshims_lock_byte(self.descriptor, 0, CInt(CSHIMS_LOCK_WAIT))
+    }
+
+    func unlock() {
+        _ = cshims_lock_byte(self.descriptor, 0, CInt(CSHIMS_LOCK_NONE))
+    }
+
+    /// Takes the number of an owner, unless somebody who lives has it.
+    func tryOwner(_ number: Int) -> Bool {
+        cshims_lock_byte(self.descriptor, number, CInt(CSHIMS_LOCK_TRY)) == 0
+    }
+
+    func releaseOwner(_ number: Int) {
+        _ = cshims_lock_byte(self.descriptor, number, CInt(CSHIMS_LOCK_NONE))
+    }
+}

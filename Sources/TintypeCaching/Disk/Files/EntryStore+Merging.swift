@@ -1,0 +1,95 @@
+import Glibc
+import Synchronization
+
+extension EntryStore {
+    /// Moves the entries of another cache folder, of this layout or the first, into this one, and
+    /// removes that folder.
+    ///
+    /// - Returns: The entries that were moved.
+    func merge(from directory: String) throws(CacheError) -> Int {
+        do {
+            guard directory != self.directory else { return 0 }
+            let folder = try self.openFolderForWriting()
+            var count = 0
+            for path in Self.entryPaths(in: directory) {
+                guard !self.isClosing.load(ordering: .relaxed) else { return count }
+                if try self.merge(path, in: folder) { count += 1 }
+            }
+            Self.removeEmptyCache(at: directory)
+            _ = self.evict(downTo: self.sizeLimit, in: folder)
+            return count
+        } catch {
+            throw .writing(error, in: self.directory)
+        }
+    }
+
+    /// Moves one file, or copies it from another file system; a damaged one is removed.
+    private func merge(_ path: String, in folder: CacheFolder) throws(SystemCallError) -> Bool {
+        guard let (name, byteCount) = Self.wholeEntry(at: path) else {
+            unlink(path)
+            return false
+        }
+        try self.reserve(byteCount, sparing: nil, in: folder, now: self.now)
+        defer { try? folder.withCatalogue { catalogue, _ in catalogue.reserve(-byteCount) } }
+        let temporary = self.makeTemporaryPath(in: folder)
+        try folder.makeSubfolder(CacheFolder.temporaryName)
+        if renameat(AT_FDCWD, path, folder.descriptor, temporary) != 0 {
+            guard errno == EXDEV else { throw SystemCallError.last("rename") }
+            try Self.copy(path, to: temporary, in: folder)
+            unlink(path)
+        }
+        let isAdopted = self.adopt(temporary, as: name, in: folder) != nil
+        if !isAdopted { unlinkat(folder.descriptor, temporary, 0) }
+        return isAdopted
+    }
+
+    /// The files that may be entries, of either layout.
+    private static func entryPaths(in directory: String) -> [String] {
+        let shards = Folder.names(at: directory).filter { $0.utf8.count == 2 }.map { "\(directory)/\($0)" }
+        let entries = "\(directory)/\(CacheFolder.entriesName)"
+        return (shards + Folder.names(at: entries).map { "\(entries)/\($0)" }).flatMap { folder in
+            Folder.names(at: folder).map { "\(folder)/\($0)" }
+        }
+    }
+
+    /// The name that an entry file has here, if all of it is as it was stored.
+    private static func wholeEntry(at path: String) -> (EntryName, byteCount: Int)? {
+        guard let file = try? OpenFile(reading: path), let status = try? file.status(), status.isRegular,
+            status.byteCount >= EntryHeader.byteCount, let buffer = try? EntryBuffer(byteCount: status.byteCount),
+            (try? file.read(into: buffer.bytes)) == status.byteCount
+        else { return nil }
+        let bytes = UnsafeRawBufferPointer(buffer.bytes)
+        guard let header = EntryHeader(bytes, fileByteCount: bytes.count), header.matches(bytes) else { return nil }
+        let key = bytes[EntryHeader.byteCount..<EntryHeader.byteCount + header.keyByteCount]
+        return String(validating: key, as: UTF8.self).map { (EntryName(CacheKey($0)), status.byteCount) }
+    }
+
+    private static func copy(_ path: String, to temporary: String, in folder: CacheFolder) throws(SystemCallError) {
+        let source = try OpenFile(reading: path)
+        let buffer = try EntryBuffer(byteCount: try source.status().byteCount)
+        let count = try source.read(into: buffer.bytes)
+        let target = try OpenFile(creating: temporary, in: folder.descriptor)
+        let whole = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer.bytes)[..<count])
+        try target.write(whole, UnsafeRawBufferPointer(start: nil, count: 0))
+        try target.closeWritten()
+    }
+
+    /// Removes a cache folder in which no entry is left; what is not a cache's own stays.
+    private static func removeEmptyCache(at directory: String) {
+        let own = [
+            CacheFolder.entriesName, CacheFolder.temporaryName, CacheFolder.discardedName, LegacyLayout.temporaryName,
+        ]
+        for name in own where name != CacheFolder.entriesName {
+            for file in Folder.names(at: "\(directory)/\(name)") { unlink("\(directory)/\(name)/\(file)") }
+        }
+        for name in Folder.names(at: "\(directory)/\(CacheFolder.entriesName)") {
+            rmdir("\(directory)/\(CacheFolder.entriesName)/\(name)")
+        }
+        for name in own { rmdir("\(directory)/\(name)") }
+        for name in Folder.names(at: directory) where name.utf8.count == 2 { rmdir("\(directory)/\(name)") }
+        for name in [CacheFolder.catalogueName, CacheFolder.newCatalogueName, FolderLock.fileName] {
+            unlink("\(directory)/\(name)")
+        }
+        rmdir(directory)
+    }
+}

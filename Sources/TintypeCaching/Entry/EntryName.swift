@@ -1,0 +1,68 @@
+/// The first 96 bits of a key's SHA-256: what a file is called, and what the catalogue is keyed by.
+///
+/// The entry has its whole key, so two keys of one name are no danger: the later takes the place.
+struct EntryName: Sendable, Hashable {
+    /// The hexadecimal digits of a name.
+    static let digitCount = 24
+
+    /// The first 64 bits; never 0, which means an empty slot.
+    let high: UInt64
+    /// The next 32 bits.
+    let low: UInt32
+
+    init(high: UInt64, low: UInt32) {
+        self.high = max(1, high)
+        self.low = low
+    }
+
+    init(_ key: CacheKey) {
+        self.init(KeyDigest(key))
+    }
+
+    init(_ digest: KeyDigest) {
+        self.init(high: digest.high, low: UInt32(truncatingIfNeeded: digest.low >> 32))
+    }
+
+    /// Reads the name of a file in the folder of `shard`; `nil` when it is none.
+    init?(shard: UInt8, fileName: UnsafeBufferPointer<UInt8>) {
+        guard fileName.count == Self.digitCount - 2 else { return nil }
+        var (high, low) = (UInt64(shard), UInt64(0))
+        for position in 0..<fileName.count {
+            guard let value = KeyDigest.value(of: fileName[position]) else { return nil }
+            if position < 14 { high = high << 4 | UInt64(value) } else { low = low << 4 | UInt64(value) }
+        }
+        guard high != 0 else { return nil }
+        self.init(high: high, low: UInt32(truncatingIfNeeded: low))
+    }
+
+    /// The first byte, which chooses the shard folder.
+    var shard: UInt8 { UInt8(truncatingIfNeeded: self.high >> 56) }
+
+    /// The path of the entry's file, from the folder of the cache.
+    var path: String { self.withPath { String(cString: $0) } }
+
+    /// Calls `body` with the path of the entry's file, from the folder of the cache.
+    func withPath<Result: ~Copyable, Failure: Error>(
+        _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var text = InlineArray<34, CChar>(repeating: 0)
+        for (position, character) in Self.prefix.enumerated() { text[position] = character }
+        text[8] = self.digit(0)
+        text[9] = self.digit(1)
+        text[10] = CChar(UInt8(ascii: "/"))
+        for position in 2..<Self.digitCount { text[9 + position] = self.digit(position) }
+        return try text.span.withUnsafeBufferPointer { text throws(Failure) -> Result in
+            // The array is not empty, so it has an address.
+            try body(text.baseAddress.unsafelyUnwrapped)
+        }
+    }
+
+    private static let prefix: [CChar] = Array("entries/".utf8CString.dropLast())
+
+    private func digit(_ position: Int) -> CChar {
+        let value =
+            position < 16
+            ? self.high >> UInt64(60 - 4 * position) : UInt64(self.low) >> UInt64(28 - 4 * (position - 16))
+        return CChar(KeyDigest.digit(of: UInt8(value & 15)))
+    }
+}

@@ -1,0 +1,37 @@
+import CCurl
+import Glibc
+
+/// What became of the addresses that libcurl wanted to connect to for one request.
+struct ConnectionRecord {
+    /// Whether connections lead to a proxy that the program chose, so that their address says nothing about the host.
+    private let leadsToProxy: Bool
+    private var firstDenial: AddressDenial?
+    private var hasAllowedAddress = false
+
+    init(leadsToProxy: Bool = false) {
+        self.leadsToProxy = leadsToProxy
+    }
+
+    /// Why no connection was made, where the policy alone is the reason.
+    ///
+    /// A host may have several addresses: one that is denied matters only where there is no other.
+    var denial: AddressDenial? { self.hasAllowedAddress ? nil : self.firstDenial }
+
+    /// Whether `policy` lets a socket be connected to the address.
+    ///
+    /// The path of a Unix-domain socket never comes from a URL: it is as allowed as the code that gives it.
+    mutating func admits(_ address: UnsafePointer<curl_sockaddr>, policy: NetworkPolicy) -> Bool {
+        guard policy.restrictsAddresses, !self.leadsToProxy, address.pointee.family != AF_UNIX else { return true }
+        // libcurl keeps more bytes there than the type of the field has: read them in place.
+        guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return false }
+        let socketAddress = UnsafeRawPointer(address).advanced(by: offset).assumingMemoryBound(to: sockaddr.self)
+        // A family that is not known can't be judged.
+        guard let ip = IPAddress(socketAddress, length: Int(address.pointee.addrlen)) else { return false }
+        guard let denial = policy.denial(of: ip) else {
+            self.hasAllowedAddress = true
+            return true
+        }
+        self.firstDenial = self.firstDenial ?? denial
+        return false
+    }
+}

@@ -1,0 +1,69 @@
+// What a policy refuses: which rule it was, then what to change if it is meant to be allowed.
+
+extension DownloadError {
+    static func schemeNotAllowed(_ scheme: NetworkPolicy.Scheme, at address: ResourceAddress) -> DownloadError {
+        DownloadError(
+            code: .schemeNotAllowed,
+            message: "The network policy does not allow \(scheme.rawValue) URLs such as \(shown(address)); "
+                + "add the scheme to allowedSchemes if it is meant.",
+            url: url(address)
+        )
+    }
+
+    static func malformedHost(at address: ResourceAddress) -> DownloadError {
+        DownloadError(
+            code: .malformedHost,
+            message: "The host of \(shown(address)) is neither a name nor an address that every reader reads alike; "
+                + "write names in ASCII (xn--...) and addresses as 192.0.2.1 or [2001:db8::1].",
+            url: url(address)
+        )
+    }
+
+    static func userInformationInURL(at address: ResourceAddress) -> DownloadError {
+        DownloadError(
+            code: .userInformationInURL,
+            message: "The URL of \(shown(address)) holds a user or a password, which the network policy does not "
+                + "allow; take them out, and send credentials in the request.",
+            url: url(address)
+        )
+    }
+
+    static func portNotAllowed(_ port: Int, allowed: Set<Int>, at address: ResourceAddress) -> DownloadError {
+        let ports = allowed.sorted().prefix(8).map(String.init).joined(separator: ", ")
+        return DownloadError(
+            code: .portNotAllowed,
+            message: "The network policy does not allow port \(port) of \(shown(address)), only \(ports); "
+                + "add it to allowedPorts if it is meant.",
+            url: url(address)
+        )
+    }
+
+    static func hostDenied(_ host: String, by rule: HostRule, at address: ResourceAddress) -> DownloadError {
+        DownloadError(
+            code: .hostNotAllowed,
+            message: "The network policy denies the host \(host) of \(shown(address)) by its rule on \(rule); "
+                + "take the rule out of deniedHosts if the host is meant.",
+            url: url(address)
+        )
+    }
+
+    static func hostNotAllowed(_ host: String, at address: ResourceAddress) -> DownloadError {
+        DownloadError(
+            code: .hostNotAllowed,
+            message: "The network policy does not allow the host \(host) of \(shown(address)); "
+                + "add it to allowedHosts if it is meant.",
+            url: url(address)
+        )
+    }
+
+    static func addressNotAllowed(_ denial: AddressDenial, at address: ResourceAddress) -> DownloadError {
+        let destination = denial.destination.map { " leads to \($0), which" } ?? ""
+        return DownloadError(
+            code: .addressNotAllowed,
+            message: "The network policy denies \(shown(address)): the address \(denial.address)\(destination) "
+                + "is in the \(denial.rule.name) range \(denial.rule.range); "
+                + "add it to allowedAddresses if it is meant.",
+            url: url(address)
+        )
+    }
+}

@@ -1,0 +1,43 @@
+/// A host, or a domain with all that is in it.
+///
+/// Names are compared without regard to case and to a dot at their end. Names with other letters than
+/// ASCII are written as they are looked up, in Punycode: `xn--bcher-kva.example`.
+public struct HostRule: Sendable, Hashable, CustomStringConvertible {
+    /// The name in lower case, without a dot at its end; an IPv6 address without brackets.
+    let name: String
+    let includesSubdomains: Bool
+
+    /// The host of exactly this name, or this IP address, or `nil` where `name` is neither.
+    public init?(exactly name: String) {
+        self.init(name, includesSubdomains: false)
+    }
+
+    /// The host `name` and every host whose name ends with a dot and `name`, or `nil` where it is no name.
+    ///
+    /// `example.org` has `example.org` and `a.b.example.org` in it, and not `badexample.org`.
+    public init?(domain name: String) {
+        guard IPAddress(name) == nil else { return nil }
+        self.init(name, includesSubdomains: true)
+    }
+
+    private init?(_ name: String, includesSubdomains: Bool) {
+        guard let host = HostName.canonical(name) else { return nil }
+        self.name = host
+        self.includesSubdomains = includesSubdomains
+    }
+
+    /// Names of our own, which are known to be well written.
+    init(known name: String, includesSubdomains: Bool) {
+        self.name = name
+        self.includesSubdomains = includesSubdomains
+    }
+
+    public var description: String { self.includesSubdomains ? "\(self.name) and its subdomains" : self.name }
+
+    /// Whether a host is meant; `host` is in the one spelling of ``HostName``.
+    func matches(_ host: String) -> Bool {
+        guard self.includesSubdomains else { return host == self.name }
+        guard host.utf8.count > self.name.utf8.count else { return host == self.name }
+        return host.hasSuffix(self.name) && host.utf8.dropLast(self.name.utf8.count).last == UInt8(ascii: ".")
+    }
+}

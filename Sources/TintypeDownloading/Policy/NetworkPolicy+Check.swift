@@ -1,0 +1,73 @@
+extension NetworkPolicy {
+    /// Checks all that a URL tells before a connection is made.
+    ///
+    /// - Throws: ``DownloadError`` with one of the codes of policies.
+    func check(_ address: ResourceAddress) throws(DownloadError) {
+        let scheme = Self.scheme(of: address)
+        guard self.allowedSchemes.contains(scheme) else { throw .schemeNotAllowed(scheme, at: address) }
+        guard scheme == .http || scheme == .https, self.restrictsTargets else { return }
+        guard let target = RequestTarget(address.text) else { throw .malformedHost(at: address) }
+        guard self.allowsUserInformation || !target.hasUserInformation else {
+            throw .userInformationInURL(at: address)
+        }
+        try self.check(target, of: address)
+    }
+
+    private func check(_ target: RequestTarget, of address: ResourceAddress) throws(DownloadError) {
+        if let allowedPorts, !allowedPorts.contains(target.port) {
+            throw .portNotAllowed(target.port, allowed: allowedPorts, at: address)
+        }
+        if let rule = self.deniedHosts.first(where: { $0.matches(target.host) }) {
+            throw .hostDenied(target.host, by: rule, at: address)
+        }
+        if let allowedHosts, !allowedHosts.contains(where: { $0.matches(target.host) }) {
+            throw .hostNotAllowed(target.host, at: address)
+        }
+        if let literal = target.address, let denial = self.denial(of: literal) {
+            throw .addressNotAllowed(denial, at: address)
+        }
+    }
+
+    /// Why an address is denied, or `nil` where it is allowed.
+    func denial(of address: IPAddress) -> AddressDenial? {
+        guard self.restrictsAddresses else { return nil }
+        guard !self.isExplicitlyAllowed(address) else { return nil }
+        if let rule = self.rule(denying: address) {
+            return AddressDenial(address: address, destination: nil, rule: rule)
+        }
+        for destination in address.destinations(translationPrefixes: self.translationPrefixes) {
+            guard !self.isExplicitlyAllowed(destination), let rule = self.rule(denying: destination) else { continue }
+            return AddressDenial(address: address, destination: destination, rule: rule)
+        }
+        return nil
+    }
+
+    /// Whether addresses have to be looked at.
+    var restrictsAddresses: Bool { !self.deniedAddresses.isEmpty }
+
+    /// Whether more than the scheme has to be looked at.
+    private var restrictsTargets: Bool {
+        self.restrictsAddresses || !self.deniedHosts.isEmpty || self.allowedHosts != nil || self.allowedPorts != nil
+            || !self.allowsUserInformation
+    }
+
+    private func isExplicitlyAllowed(_ address: IPAddress) -> Bool {
+        self.allowedAddresses.contains { $0.contains(address) }
+    }
+
+    private func rule(denying address: IPAddress) -> AddressDenial.Rule? {
+        for set in self.deniedAddresses {
+            if let range = set.range(of: address) { return AddressDenial.Rule(name: set.name, range: range) }
+        }
+        return nil
+    }
+
+    private static func scheme(of address: ResourceAddress) -> Scheme {
+        switch address.scheme {
+        case .http: .http
+        case .https: .https
+        case .file: .file
+        case .data: .data
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import FoundationEssentials
+import Glibc
+import TestSupport
+import TintypeConcurrency
+import TintypeDownloading
+
+/// A web server on ports 80 and 443 of every address, which remembers at which ones it was connected to.
+///
+/// `/redirect` leads to ``location``; everything else is a picture. It does not speak TLS: whoever comes
+/// by `https` is remembered all the same. Its threads end with the process.
+final class EveryAddressOrigin: Sendable {
+    private struct State {
+        var addresses: [String] = []
+        var location = ""
+    }
+
+    private let state = Locked(State())
+    private let picture: [UInt8]
+
+    init() throws {
+        self.picture = Array(try Fixtures.data("flower.webp"))
+        for port in [80, 443] {
+            let listener = try Self.listen(port: UInt16(port))
+            POSIXThread(name: "accept-\(port)") { [self] in self.accept(listener) }.detach()
+        }
+    }
+
+    /// What `/redirect` sends as `Location`, as it is.
+    func setLocation(_ location: String) {
+        self.state.withLock { $0.location = location }
+    }
+
+    /// The addresses that were connected to since the last call.
+    func takeAddresses() -> [String] {
+        self.state.withLock { state in
+            defer { state.addresses = [] }
+            return state.addresses
+        }
+    }
+
+    private static func listen(port: UInt16) throws -> CInt {
+        let descriptor = socket(AF_INET6, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var off: CInt = 0
+        setsockopt(descriptor, CInt(IPPROTO_IPV6), IPV6_V6ONLY, &off, socklen_t(MemoryLayout<CInt>.size))
+        var address = sockaddr_in6()
+        address.sin6_family = sa_family_t(AF_INET6)
+        address.sin6_port = port.bigEndian
+        let isListening = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(descriptor, address, socklen_t(MemoryLayout<sockaddr_in6>.size)) == 0
+            }
+        }
+        guard isListening, Glibc.listen(descriptor, 511) == 0 else {
+            throw ProbeError("Port \(port) could not be opened: errno \(errno).")
+        }
+        return descriptor
+    }
+
+    private func accept(_ listener: CInt) {
+        while true {
+            let connection = Glibc.accept(listener, nil, nil)
+            guard connection >= 0 else { continue }
+            let address = Self.localAddress(of: connection)
+            self.state.withLock { $0.addresses.append(address) }
+            POSIXThread(name: "serve") { [self] in self.serve(connection) }.detach()
+        }
+    }
+
+    private func serve(_ connection: CInt) {
+        defer { close(connection) }
+        var request: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while request.suffix(4) != Array("\r\n\r\n".utf8)[...] {
+            let count = recv(connection, &buffer, buffer.count, 0)
+            // A client that speaks TLS waits for an answer in vain.
+            guard count > 0, (request + buffer[..<count]).first != 0x16 else { return }
+            request += buffer[..<count]
+        }
+        let isRedirect = String(decoding: request, as: UTF8.self).hasPrefix("GET /redirect ")
+        let location = self.state.withLock { $0.location }
+        let head =
+            isRedirect
+            ? "HTTP/1.1 302 Found\r\nLocation: \(location)\r\nContent-Length: 0\r\n"
+            : "HTTP/1.1 200 OK\r\nContent-Length: \(self.picture.count)\r\n"
+        let response = Array("\(head)Connection: close\r\n\r\n".utf8) + (isRedirect ? [] : self.picture)
+        _ = send(connection, response, response.count, CInt(MSG_NOSIGNAL))
+        shutdown(connection, CInt(SHUT_WR))
+        // Closed with bytes unread, the answer could be lost.
+        while recv(connection, &buffer, buffer.count, 0) > 0 {}
+    }
+
+    private static func localAddress(of connection: CInt) -> String {
+        var address = sockaddr_in6()
+        var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        _ = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(connection, $0, &length) }
+        }
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        inet_ntop(AF_INET6, &address.sin6_addr, &text, socklen_t(text.count))
+        let name = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        // IPv4 arrives as an IPv4-mapped address.
+        return name.hasPrefix("::ffff:") ? String(name.dropFirst(7)) : name
+    }
+}

@@ -1,0 +1,106 @@
+import Glibc
+import TintypeConcurrency
+
+/// A DNS server that answers what it is told, and differently each time where it is told so (RFC 1035).
+///
+/// Its thread ends with the process.
+final class NameServer: Sendable {
+    private struct State {
+        var answers: [String: [[String]]] = [:]
+        var names: [String] = []
+    }
+
+    /// The address of every name that has no answer of its own.
+    static let publicAddress = "93.184.216.34"
+
+    private let state = Locked(State())
+
+    init(address: String) throws {
+        let descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var local = sockaddr_in()
+        local.sin_family = sa_family_t(AF_INET)
+        local.sin_port = UInt16(53).bigEndian
+        local.sin_addr.s_addr = inet_addr(address)
+        let isBound = withUnsafePointer(to: &local) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+        guard isBound else { throw ProbeError("The name server could not be started: errno \(errno).") }
+        POSIXThread(name: "name-server") { [self] in self.serve(descriptor) }.detach()
+    }
+
+    /// Sets the addresses of a name: the first for the first look-up, and the last for all after the last.
+    func setAnswers(_ answers: [[String]], for name: String) {
+        self.state.withLock { $0.answers[name] = answers }
+    }
+
+    /// The names that were looked up since the last call.
+    func takeNames() -> Set<String> {
+        self.state.withLock { state in
+            defer { state.names = [] }
+            return Set(state.names)
+        }
+    }
+
+    private func serve(_ descriptor: CInt) {
+        var query = [UInt8](repeating: 0, count: 1500)
+        while true {
+            var client = sockaddr_in()
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            withUnsafeMutablePointer(to: &client) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                    let count = recvfrom(descriptor, &query, query.count, 0, address, &length)
+                    guard count > 12 else { return }
+                    let answer = self.answer(to: Array(query[..<count]))
+                    _ = sendto(descriptor, answer, answer.count, 0, address, length)
+                }
+            }
+        }
+    }
+
+    private func answer(to query: [UInt8]) -> [UInt8] {
+        var labels: [String] = []
+        var index = 12
+        while index < query.count, query[index] != 0, index + 1 + Int(query[index]) < query.count {
+            let label = query[(index + 1)...(index + Int(query[index]))]
+            labels.append(String(decoding: label, as: UTF8.self))
+            index += 1 + Int(query[index])
+        }
+        let end = index + 5
+        guard end <= query.count else { return query }
+        let family = query[index + 2] == 28 ? AF_INET6 : AF_INET
+        let records = self.addresses(of: labels.joined(separator: ".").lowercased(), isLast: family == AF_INET)
+            .compactMap { Self.record(of: $0, family: family) }
+        let counts: [UInt8] = [0, 1, 0, UInt8(records.count), 0, 0, 0, 0]
+        return Array(query[..<2]) + [0x81, 0x80] + counts + Array(query[12..<end]) + records.flatMap(\.self)
+    }
+
+    /// The addresses of this look-up; asking for IPv4, which is asked for each time, makes it the last of it.
+    private func addresses(of name: String, isLast: Bool) -> [String] {
+        self.state.withLock { state in
+            state.names.append(name)
+            guard var answers = state.answers[name] else { return [Self.builtIn(name)] }
+            guard let first = answers.first else { return [] }
+            if isLast, answers.count > 1 {
+                answers.removeFirst()
+                state.answers[name] = answers
+            }
+            return first
+        }
+    }
+
+    /// `10.0.0.1.nip.io` has the address in its name, as at the service of that name.
+    private static func builtIn(_ name: String) -> String {
+        if name.hasSuffix(".nip.io") { return String(name.dropLast(".nip.io".count)) }
+        return name == "localhost" || name.hasPrefix("ip6-") ? "127.0.0.1" : self.publicAddress
+    }
+
+    private static func record(of address: String, family: CInt) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: family == AF_INET6 ? 16 : 4)
+        guard inet_pton(family, address, &bytes) == 1 else { return nil }
+        let type: UInt8 = family == AF_INET6 ? 28 : 1
+        // The name is that of the question; it may be kept for no time.
+        return [0xC0, 0x0C, 0, type, 0, 1, 0, 0, 0, 0, 0, UInt8(bytes.count)] + bytes
+    }
+}

@@ -1,0 +1,26 @@
+import FoundationEssentials
+import Glibc
+
+/// Tries to get past a network policy on a network where every address really answers.
+///
+/// With the folder of a corpus of URLs, it tries those, and else its own. It runs in a network and a mount namespace of its own, which `NetworkNamespaceTests` start it in. Each
+/// line that it prints is a case: the group, the name, what must happen and what did.
+@main
+struct NetworkPolicyProbe {
+    static func main() async throws {
+        // Only in such a locale does libcurl convert names that are not ASCII, as in programs that set one.
+        guard setlocale(LC_ALL, "C.UTF-8") != nil else { throw ProbeError("There is no locale C.UTF-8.") }
+        let network = try IsolatedNetwork()
+        let origin = try EveryAddressOrigin()
+        let nameServer = try NameServer(address: IsolatedNetwork.nameServerAddress)
+        defer { _ = network }
+        let corpus = CommandLine.arguments.dropFirst().first.map { URL(filePath: $0) }
+        let attacks = Attacks(origin: origin, nameServer: nameServer)
+        if let corpus {
+            try await CorpusAttacks(attacks: attacks, folder: corpus).run()
+        } else {
+            await attacks.run()
+        }
+        print("end\tprobe\tcomplete\tcomplete")
+    }
+}

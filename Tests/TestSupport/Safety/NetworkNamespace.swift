@@ -1,0 +1,45 @@
+import FoundationEssentials
+import Glibc
+import TintypeConcurrency
+
+/// Runs a program of this package in a network and a mount namespace of its own.
+public enum NetworkNamespace {
+    private static let unshare = "/usr/bin/unshare"
+    private static let options = ["--net", "--mount", "--"]
+
+    /// Whether this process may make namespaces; tried once, because containers differ.
+    public static let isPossible: Bool = {
+        guard access(Self.unshare, X_OK) == 0, let folder = try? TemporaryDirectory() else { return false }
+        // Mounting is what is forbidden most often.
+        let command = [Self.unshare] + Self.options + ["/bin/sh", "-c", "mount --bind /etc/hosts /etc/hosts"]
+        return (try? ChildProcess.run(command, log: folder.path(of: "log"))) != nil
+    }()
+
+    /// What a built program prints, once it has ended; throws unless it exits with 0.
+    public static func run(_ program: String, _ arguments: [String]) async throws -> String {
+        let folder = try TemporaryDirectory(prefix: "tintype-namespace")
+        let log = folder.path(of: "log")
+        let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        // Programs are built into the folder of the tests.
+        let path = URL(filePath: tests).deletingLastPathComponent().appending(path: program).path
+        let command = [Self.unshare] + Self.options + [path] + arguments
+        return try await withCheckedThrowingContinuation { continuation in
+            POSIXThread(name: "namespace") {
+                let result = Result {
+                    defer { _ = folder }
+                    do {
+                        try ChildProcess.run(command, log: log)
+                    } catch {
+                        throw TestSupportError("\(error) It printed: \(Self.text(of: log).suffix(2000))")
+                    }
+                    return Self.text(of: log)
+                }
+                continuation.resume(with: result)
+            }.detach()
+        }
+    }
+
+    private static func text(of path: String) -> String {
+        String(decoding: (try? Data(contentsOf: URL(filePath: path))) ?? Data(), as: UTF8.self)
+    }
+}

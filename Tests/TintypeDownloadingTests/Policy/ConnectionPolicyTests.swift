@@ -1,0 +1,93 @@
+import CCurl
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+@testable import TintypeDownloading
+
+/// The policy where it meets sockets, on addresses that every machine has.
+@Suite(.timeLimit(.minutes(1)))
+struct ConnectionPolicyTests {
+    @Test func `a name is refused at the address it turns out to have`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([1])])
+        var policy = NetworkPolicy()
+        policy.deniedAddresses = [.loopback]
+        // The name is not denied: only the look-up tells what it is.
+        let error = try await Self.downloader(policy).error(at: url("http://localhost:\(origin.port)/a"))
+        #expect(error.code == .addressNotAllowed)
+        #expect(error.message.contains("in the loopback range"))
+        #expect(origin.connectionCount == 0)
+        #expect(try await DownloadActor().body(at: origin.url("/a")) == Data([1]))
+    }
+
+    @Test func `an address that is denied does not stand in the way of one that is allowed`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([1])])
+        var policy = NetworkPolicy()
+        // The hosts file of most systems has both under this name; where it has only one, that one answers.
+        policy.deniedAddresses = [AddressSet(name: "first", ranges: [try #require(AddressRange("::1"))])]
+        #expect(try await Self.downloader(policy).body(at: url("http://localhost:\(origin.port)/a")) == Data([1]))
+    }
+
+    @Test func `a host that does not answer is no matter of the policy`() async throws {
+        let silent = try url("http://127.0.0.1:1/")
+        let error = try await Self.downloader(.unrestricted).error(at: silent)
+        #expect(error.code == .cannotConnect)
+        var policy = NetworkPolicy.publicInternet
+        policy.allowedPorts = nil
+        policy.allowedAddresses = [try #require(AddressRange("127.0.0.1"))]
+        #expect(try await Self.downloader(policy).error(at: silent).code == .cannotConnect)
+    }
+
+    /// 127.0.0.1 stands for the public server, and every other address of the machine for what it must not reach.
+    @Test(arguments: [
+        ("http://127.0.0.2:PORT/b", "addressNotAllowed"), ("http://[::1]:PORT/b", "addressNotAllowed"),
+        ("http://0:PORT/b", "addressNotAllowed"), ("//2130706434:PORT/b", "addressNotAllowed"),
+        ("http://localhost:PORT/b", "hostNotAllowed"), ("http://user@127.0.0.1:PORT/b", "userInformationInURL"),
+        ("http://127.0.0.1:1/b", "portNotAllowed"), ("http://a..b:PORT/b", "malformedHost"),
+        ("file:///etc/passwd", "unsafeRedirect"),
+    ])
+    func `each redirect is checked`(location: String, code: String) async throws {
+        let origin = try FaultyOrigin(["/b": .body([1])])
+        origin.script("/a", .redirect(to: location.replacing("PORT", with: "\(origin.port)")))
+        origin.script("/first", .redirect(to: "/a"))
+        var policy = NetworkPolicy.publicInternet
+        policy.allowedPorts = [origin.port]
+        policy.allowedAddresses = [try #require(AddressRange("127.0.0.1"))]
+        let error = try await Self.downloader(policy).error(at: origin.url("/first"))
+        #expect(error.code.description == code)
+        #expect(origin.requestCount(for: "/a") == 1)
+        #expect(origin.requestCount(for: "/b") == 0)
+        #expect(origin.connectionCount == 1)
+    }
+
+    @Test func `files and data can be refused`() async throws {
+        let downloader = Self.downloader(.publicInternet)
+        #expect(try await downloader.error(at: Fixtures.url("flower.jpg")).code == .schemeNotAllowed)
+        #expect(try await downloader.error(at: url("data:,x")).code == .schemeNotAllowed)
+    }
+
+    @Test func `an address of no known family is refused, and a proxy is the program's choice`() {
+        var address = curl_sockaddr()
+        address.family = AF_INET
+        address.addr.sa_family = sa_family_t(AF_INET)
+        address.addrlen = UInt32(MemoryLayout<sockaddr_in>.size)
+        var record = ConnectionRecord()
+        // All bytes are zero: 0.0.0.0.
+        #expect(!record.admits(&address, policy: .publicInternet))
+        #expect(record.denial?.rule.name == "unspecified")
+        #expect(record.admits(&address, policy: .unrestricted))
+        var proxied = ConnectionRecord(leadsToProxy: true)
+        #expect(proxied.admits(&address, policy: .publicInternet))
+        address.addr.sa_family = sa_family_t(AF_PACKET)
+        #expect(!record.admits(&address, policy: .publicInternet))
+        address.family = AF_UNIX
+        #expect(record.admits(&address, policy: .publicInternet))
+    }
+
+    private static func downloader(_ policy: NetworkPolicy) -> DownloadActor {
+        var configuration = DownloadActor.Configuration()
+        configuration.networkPolicy = policy
+        return DownloadActor(configuration: configuration)
+    }
+}

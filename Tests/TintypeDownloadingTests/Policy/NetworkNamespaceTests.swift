@@ -1,0 +1,61 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// The policy on a network where private and link-local addresses really answer.
+///
+/// The cases are in the program `NetworkPolicyProbe`, which runs where each address of IPv4 and IPv6 is one
+/// of this machine, and a web server listens on all of them.
+@Suite(
+    .timeLimit(.minutes(2)),
+    .enabled(if: NetworkNamespace.isPossible, "This process may not make network namespaces; root may.")
+)
+struct NetworkNamespaceTests {
+    private struct Case {
+        let group: String
+        let name: String
+        let expected: String
+        let actual: String
+
+        init?(_ line: Substring) {
+            let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+            guard fields.count == 4 else { return nil }
+            (self.group, self.name, self.expected, self.actual) = (fields[0], fields[1], fields[2], fields[3])
+        }
+    }
+
+    @Test func `nothing gets past the policy`() async throws {
+        let counts = try await Self.counts(arguments: [])
+        #expect(counts["control", default: 0] >= 30)
+        #expect(counts["public", default: 0] >= 5)
+        #expect(counts["literal", default: 0] >= 28)
+        #expect(counts["direct", default: 0] + counts["redirect", default: 0] >= 300)
+        #expect(counts["name", default: 0] >= 27)
+        #expect(counts["name by redirect", default: 0] >= 27)
+        #expect(counts["rebinding", default: 0] + counts["rebinding by redirect", default: 0] >= 12)
+        #expect(counts["several addresses", default: 0] >= 6)
+        #expect(counts["denied host", default: 0] >= 150)
+        #expect(counts["reached"] == 1)
+    }
+
+    @Test(.enabled(if: Fixtures.corpus != nil, "There is no corpus beside this package."))
+    func `no string of the corpora gets past the policy`() async throws {
+        let corpus = try #require(Fixtures.corpus)
+        let counts = try await Self.counts(arguments: [corpus.appending(path: "urls").path])
+        #expect(counts["forgery", default: 0] >= 150)
+        #expect(counts["denied host", default: 0] >= 80)
+        #expect(counts["allowed host", default: 0] >= 80)
+        #expect(counts["reached"] == 1)
+    }
+
+    /// Runs the probe and checks every case; returns how many there were in each group.
+    private static func counts(arguments: [String]) async throws -> [String: Int] {
+        let output = try await NetworkNamespace.run("NetworkPolicyProbe", arguments)
+        let lines = output.split(separator: "\n")
+        let cases = lines.compactMap(Case.init)
+        #expect(cases.count == lines.count, "\(output.suffix(2000))")
+        #expect(cases.last?.group == "end")
+        for one in cases { #expect(one.actual == one.expected, "\(one.group): \(one.name)") }
+        return Dictionary(cases.map { ($0.group, 1) }, uniquingKeysWith: +)
+    }
+}
