@@ -134,7 +134,14 @@ import TintypeConcurrency
             #expect(ledger.admits(source, madeOf: UInt64(index), source: source, read: nil))
             ledger.end(ticket)
         }
-        #expect(ledger.count <= 21)
+        #expect(ledger.count <= 10)
+        // One source alone keeps to the limit as well.
+        let source = CacheKey("source 999")
+        for index in 0..<100 {
+            let key = CacheKey("\(source.text) at \(index)")
+            #expect(ledger.admits(key, madeOf: 999, source: source, read: nil))
+        }
+        #expect(ledger.count <= 10)
         let idle = SourceLedger()
         idle.end(idle.begin(CacheKey("a")))
         #expect(idle.count == 0)

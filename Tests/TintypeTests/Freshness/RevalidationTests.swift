@@ -85,6 +85,95 @@ import TintypeConcurrency
         #expect(new.width == 10)
     }
 
+    @Test(arguments: [true, false]) func aPictureInMemoryAloneIsValidatedToo(hasDisk: Bool) async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=60")])
+        let loader = self.makeLoader { if !hasDisk { $0.disk = nil } }
+        let request = ImageRequest(url: origin.url, options: [.skipDisk])
+        let first = try await loader.image(for: request)
+        self.clock.advance(by: 61)
+        let validated = try await loader.response(for: request)
+        #expect((validated.source, validated.revalidation) == (.memory, .notModified))
+        #expect(validated.image.pixels === first.pixels)
+        #expect(try await loader.response(for: request).revalidation == nil)
+        #expect(origin.requests.count == 2)
+        origin.revise()
+        self.clock.advance(by: 61)
+        #expect(try await loader.image(for: request).width == 11)
+        #expect(origin.requests.count == 3)
+        // What the disk never had can't be given out as bytes.
+        #expect(try await loader.data(for: request).isEmpty == false)
+    }
+
+    @Test func aVariantOnDiskIsValidatedWithoutItsOriginalAndNotEncodedAgain() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=60")])
+        let encodings = DecodeCounter()
+        func makeLoader() -> LoaderActor {
+            self.makeLoader { configuration in
+                configuration.variantEncoder = { image, _ in
+                    encodings.increment()
+                    return try PNGCoder().encode(image, as: .png, options: EncodeOptions())
+                }
+            }
+        }
+        let request = ImageRequest(
+            url: origin.url,
+            thumbnail: .fit(width: 5, height: 5),
+            options: [.waitForStore],
+            originalCaching: CacheUse(store: .none),
+            variantCaching: CacheUse()
+        )
+        _ = try await makeLoader().image(for: request)
+        for _ in 0..<2 {
+            self.clock.advance(by: 61)
+            let loader = makeLoader()
+            let response = try await loader.response(for: request)
+            #expect((response.source, response.revalidation) == (.disk, .notModified))
+            await loader.cache.waitForPendingStores()
+            #expect(try await makeLoader().response(for: request).revalidation == nil)
+        }
+        #expect(encodings.count == 1)
+        #expect(origin.requests.map { $0["If-None-Match"] } == [nil, "\"0\"", "\"0\""])
+        // A changed picture is no variant of the old one.
+        for _ in 0..<10 { origin.revise() }
+        self.clock.advance(by: 61)
+        #expect(try await makeLoader().response(for: request).revalidation == .modified)
+        #expect(encodings.count == 2)
+    }
+
+    @Test func aThumbnailIsMadeOfAnOriginalInMemoryThatIsStillCurrent() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=60")])
+        let loader = self.makeLoader { $0.disk = nil }
+        _ = try await loader.image(for: ImageRequest(url: origin.url))
+        self.clock.advance(by: 61)
+        let thumbnail = ImageRequest(url: origin.url, thumbnail: .fit(width: 5, height: 5))
+        let response = try await loader.response(for: thumbnail)
+        #expect((response.source, response.revalidation) == (.memory, .notModified))
+        #expect(self.fixture.decodes.count == 1)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func whatTheDefaultStoredAgainstTheOriginsWishIsNotReused() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "no-store, max-age=60")])
+        let loader = self.makeLoader(.neverRevalidate)
+        _ = try await loader.image(for: ImageRequest(url: origin.url, options: [.waitForStore]))
+        let request = ImageRequest(url: origin.url, cachePolicy: .honorFreshness)
+        #expect(try await loader.response(for: request).image.width == 10)
+        #expect(origin.requests.count == 2)
+        #expect(try await self.makeLoader().response(for: request).source == .network)
+    }
+
+    @Test func theSameBytesAgainAreNoModification() async throws {
+        let origin = try RevisingOrigin()
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url)
+        let first = try await loader.image(for: request)
+        origin.fail(with: .body(try makePNG(width: 10)))
+        let second = try await loader.response(for: request)
+        #expect(second.revalidation == .notModified)
+        #expect(second.image.pixels === first.pixels)
+        #expect(self.fixture.decodes.count == 1)
+    }
+
     @Test func theDefaultNeverAsksAgain() async throws {
         let origin = try RevisingOrigin([("Cache-Control", "no-store, max-age=0")])
         let loader = self.makeLoader(.neverRevalidate)
