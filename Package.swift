@@ -95,7 +95,7 @@ let package = Package(
             name: "TintypeCaching",
             dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CShims", "CXXHash"]
         ),
-        .target(name: "TintypeDownloading", dependencies: ["TintypeConcurrency", "CCurl"]),
+        .target(name: "TintypeDownloading", dependencies: ["TintypeConcurrency", "CCurl", "CCrypto", "CShims"]),
 
         // Floor 3
         .target(
@@ -115,7 +115,8 @@ let package = Package(
         .executableTarget(
             name: "TintypeBenchmarks",
             dependencies: [
-                "Tintype", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading", "TintypeImage",
+                "Tintype", "TintypeCaching", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading",
+                "TintypeImage",
                 "CAllocationCounter", "CCodecLoops",
             ],
             path: "Benchmarks/TintypeBenchmarks"
@@ -183,7 +184,7 @@ let package = Package(
         ),
         .testTarget(
             name: "TintypeCachingTests",
-            dependencies: ["TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport"]
+            dependencies: ["TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport", "CShims"]
         ),
         // Runs in a network namespace, whose threads must all be in it: so it is a program of its own.
         .executableTarget(

@@ -14,7 +14,8 @@ extension LoaderActor {
 
         /// The cache to use, such as a ``CacheGroup``; `nil` makes one of the two tiers below.
         public var cache: (any ImageCache)?
-        /// The memory tier; default 15 % of the memory that the process may use, at most 768 MB.
+        /// The memory tier; default 15 % of the memory that the process may use, at most 768 MB, and less while
+        /// memory is short.
         public var memory: MemoryCache.Configuration
         /// The disk tier, or `nil` for none; default 1 GiB under the XDG cache directory, 7 days.
         public var disk: DiskCache.Configuration?
@@ -63,7 +64,7 @@ extension LoaderActor {
             self.isSharedCache = false
             self.isStorable = nil
             self.now = { Date() }
-            self.memory = MemoryCache.Configuration()
+            self.memory = MemoryCache.Configuration(respondsToMemoryPressure: true)
             self.disk = DiskCache.Configuration()
             self.downloads = DownloadActor.Configuration()
             self.limits = DecodingLimits()

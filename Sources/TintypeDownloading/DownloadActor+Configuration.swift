@@ -5,18 +5,44 @@ extension DownloadActor {
         ///
         /// HTTP/2 sends many transfers over each of them.
         public var maximumConnectionsPerHost = 6
-        /// The transfers in progress at once; more of them wait, first come, first served.
+        /// The transfers in progress at once; more of them wait for their turn.
         public var maximumTransfers = 64
+        /// Which of several equally urgent transfers starts first.
+        public var order = DownloadOrder.firstInFirstOut
+        /// How many requests one host is sent, or `nil` for no limit.
+        public var rateLimit: RateLimit?
         /// The longest time without a byte received.
         public var timeout: Duration = .seconds(15)
         /// The longest time for finding a host and connecting to it, TLS included.
         public var connectTimeout: Duration = .seconds(10)
+        /// The longest time from sending a request to the head of its response, or `nil` for ``timeout`` alone.
+        public var firstByteTimeout: Duration?
+        /// The longest time for a download, redirects and retries included, or `nil` for no limit.
+        ///
+        /// The time in which it waits for its first turn does not count.
+        public var totalTimeout: Duration?
+        /// A body that arrives more slowly is given up, or `nil` for no limit.
+        public var minimumSpeed: MinimumSpeed?
         /// The bytes that a body may have, counted while they arrive and after decompression.
         public var maximumBodySize = 64 << 20
+        /// The bytes that the heads of a response may have, informational ones included.
+        public var maximumHeaderSize = 256 << 10
         /// The redirects that are followed for one request.
         public var maximumRedirects = 5
         /// The status codes that give a response; any other is an error.
         public var acceptableStatusCodes = StatusCodes.success
+        /// The media types that give a response, such as `image/*`, or `nil` for all.
+        public var acceptableContentTypes: [String]?
+        /// What is tried again after a failure; default nothing.
+        public var retryPolicy = RetryPolicy.never
+        /// Where the first bytes of bodies are kept whose transfers broke off, or `nil` for nowhere.
+        public var partialBodies: PartialBodies?
+        /// Whom to trust over TLS.
+        public var tls = TLSPolicy()
+        /// Through whom requests go; default nobody, whatever the environment says.
+        public var proxy = ProxyPolicy.none
+        /// Where cookies come from and go to, or `nil` for none.
+        public var cookieJar: CookieJar?
         /// Sent as `User-Agent`.
         public var userAgent = "tintype"
         /// Sent as `Accept`.
@@ -43,8 +69,29 @@ extension DownloadActor {
             copy.maximumConnectionsPerHost = max(1, self.maximumConnectionsPerHost)
             copy.maximumTransfers = max(1, self.maximumTransfers)
             copy.maximumBodySize = max(0, self.maximumBodySize)
+            copy.maximumHeaderSize = max(0, self.maximumHeaderSize)
             copy.maximumRedirects = max(0, self.maximumRedirects)
             return copy
+        }
+    }
+
+    /// Where the first bytes of bodies are kept, so that a later transfer asks for the rest only.
+    ///
+    /// They survive the process. Only those are kept whose server offers ranges and told the version apart for
+    /// sure (a strong `ETag`, or a `Last-Modified` long before), and that it does not forbid to store.
+    public struct PartialBodies: Sendable, Hashable {
+        /// The folder, which is created with its last component where it is missing; others need not read it.
+        public var directory: String
+        /// The bytes that all files may have together; the oldest go first.
+        public var maximumBytes: Int
+        /// How long a file is kept.
+        public var maximumAge: Duration
+
+        /// Creates a description of the store.
+        public init(directory: String, maximumBytes: Int = 256 << 20, maximumAge: Duration = .seconds(86_400)) {
+            self.directory = directory
+            self.maximumBytes = maximumBytes
+            self.maximumAge = maximumAge
         }
     }
 }

@@ -8,22 +8,32 @@ import TintypeConcurrency
 /// the actor goes away. Transfers keep the actor alive until they end.
 public actor DownloadActor {
     nonisolated let loop: CurlLoop
+    nonisolated let configuration: Configuration
     private nonisolated let files = FileReader()
     private nonisolated let fileFlights = Coalescer<DownloadRequest, DownloadResponse, TransferProgress>()
-    private nonisolated let configuration: Configuration
     private var lastID: UInt64 = 0
 
     /// The loop that every method of the actor runs on.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { self.loop.asUnownedSerialExecutor() }
 
     /// Creates a downloader, which opens no connection and starts no thread yet.
-    public init(configuration: Configuration = Configuration()) {
-        self.init(configuration: configuration, loopDidEnd: nil)
+    ///
+    /// - Parameters:
+    ///   - configuration: Limits and habits.
+    ///   - hooks: What is done with requests and responses on their way.
+    public init(configuration: Configuration = Configuration(), hooks: DownloadHooks = DownloadHooks()) {
+        self.init(configuration: configuration, hooks: hooks, loopDidEnd: nil)
     }
 
-    init(configuration: Configuration, loopDidEnd: (@Sendable () -> Void)?) {
+    init(
+        configuration: Configuration,
+        hooks: DownloadHooks = DownloadHooks(),
+        environment: EngineEnvironment = EngineEnvironment(),
+        loopDidEnd: (@Sendable () -> Void)?
+    ) {
         self.configuration = configuration.sanitized
-        self.loop = CurlLoop(engine: TransferEngine(configuration: self.configuration), didEnd: loopDidEnd)
+        let engine = TransferEngine(configuration: self.configuration, hooks: hooks, environment: environment)
+        self.loop = CurlLoop(engine: engine, didEnd: loopDidEnd)
     }
 
     deinit {
@@ -38,17 +48,20 @@ public actor DownloadActor {
     ///
     /// - Parameters:
     ///   - request: What to download. What it leaves out is as the configuration says.
+    ///   - priority: How urgent it is to this caller; the most urgent one decides.
     ///   - observer: Is shown how much has been received, once for each chunk that arrives,
     ///     on the thread of the event loop: it must be quick and must not block. A caller
     ///     that joins a transfer is first shown its newest progress.
     ///   - bytesObserver: Is shown the bytes of the body as they arrive, copied, on the thread of the
     ///     event loop: it must be quick and must not block. A caller that joins a transfer is
-    ///     first shown all that came before. Of `file:` and `data:` URLs it sees nothing.
+    ///     first shown all that came before. Of `file:` and `data:` URLs it sees nothing, and nothing more
+    ///     once a retry has brought another version of the body.
     /// - Returns: The response, whose body is complete and not empty.
     /// - Throws: ``DownloadError`` when the download fails, and `CancellationError` as soon as
-    ///   the caller's task is cancelled. A status outside of 200 to 299 is an error.
+    ///   the caller's task is cancelled. A status that the request does not accept is an error.
     public nonisolated func response(
         for request: DownloadRequest,
+        priority: DownloadPriority = .normal,
         observer: (@Sendable (TransferProgress) -> Void)? = nil,
         bytesObserver: (@Sendable (Data) -> Void)? = nil
     ) async throws -> DownloadResponse {
@@ -57,7 +70,13 @@ public actor DownloadActor {
         switch address.scheme {
         case .http, .https:
             try request.headers.checkSendable()
-            return try await self.transfer(request, from: address, observer: observer, bytesObserver: bytesObserver)
+            return try await self.transfer(
+                request,
+                from: address,
+                priority: priority,
+                observer: observer,
+                bytesObserver: bytesObserver
+            )
         case .file:
             let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
             return try await self.fileFlights.value(for: request, observer: observer) { [files] report in
@@ -87,16 +106,22 @@ public actor DownloadActor {
         return counters
     }
 
+    /// A number that no other caller of this downloader has.
+    func makeID() -> UInt64 {
+        self.lastID += 1
+        return self.lastID
+    }
+
     // Transfers are shared here rather than by a coalescer of tasks: the loop's thread sees all
     // callers anyway, and a task for each transfer halved the requests per second.
     private func transfer(
         _ request: DownloadRequest,
         from address: ResourceAddress,
+        priority: DownloadPriority,
         observer: (@Sendable (TransferProgress) -> Void)?,
         bytesObserver: (@Sendable (Data) -> Void)?
     ) async throws -> DownloadResponse {
-        self.lastID += 1
-        let id = self.lastID
+        let id = self.makeID()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 // The handler may already have run: look again before starting.
@@ -106,10 +131,12 @@ public actor DownloadActor {
                 }
                 let waiter = TransferWaiter(
                     continuation: continuation,
+                    priority: priority,
                     observer: observer,
-                    bytesObserver: bytesObserver
+                    // What arrives is not the body.
+                    bytesObserver: self.loop.engine.hooks.decrypt == nil ? bytesObserver : nil
                 )
-                self.loop.engine.join(request, from: address, id: id, waiter: waiter)
+                self.loop.engine.join(request, from: address, id: id, waiter: waiter, owner: self)
             }
         } onCancel: {
             // The wait ends, and with it this task, as soon as the loop has heard of it.

@@ -10,6 +10,10 @@ public struct DownloadCounters: Sendable, Hashable {
     public internal(set) var failed = 0
     /// The transfers that ended because nobody waited any more.
     public internal(set) var cancelled = 0
+    /// The tries after the first ones.
+    public internal(set) var retried = 0
+    /// The transfers that went on where an earlier try or process had broken off.
+    public internal(set) var resumed = 0
     /// The transfers that are in progress now.
     public internal(set) var active = 0
     /// The transfers that wait for their turn now.

@@ -154,8 +154,8 @@ struct Attacks {
         guard let url = URL(string: text) else { return "no URL" }
         var configuration = DownloadActor.Configuration()
         configuration.networkPolicy = policy
-        configuration.connectTimeout = .seconds(2)
-        configuration.timeout = .seconds(2)
+        configuration.connectTimeout = .seconds(30)
+        configuration.timeout = .seconds(30)
         let downloader = DownloadActor(configuration: configuration)
         do {
             return "\(try await downloader.response(for: DownloadRequest(url: url)).status ?? 0)"

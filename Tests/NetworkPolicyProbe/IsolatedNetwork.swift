@@ -9,17 +9,11 @@ struct IsolatedNetwork {
     /// Holds the files that stand in for those of the system until the process ends.
     private let folder: TemporaryDirectory
 
-    /// Sets up the namespaces that the process was started in.
+    /// Leaves the network and the mounts of this machine for ones of its own, and sets those up.
     ///
-    /// - Throws: ``ProbeError``, also when they are those of the process that started it: it would cut this machine off.
+    /// The process must have one thread: those that there are stay where they are.
     init() throws {
-        for name in ["net", "mnt"] {
-            let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/\(name)")
-            let outer = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(getppid())/ns/\(name)")
-            guard own != outer else {
-                throw ProbeError("Start the probe by: unshare --net --mount NetworkPolicyProbe")
-            }
-        }
+        try Self.leaveNamespaces()
         self.folder = try TemporaryDirectory(prefix: "tintype-probe")
         try self.replace("/etc/resolv.conf", by: "nameserver \(Self.nameServerAddress)\noptions timeout:1 attempts:1\n")
         try self.replace("/etc/nsswitch.conf", by: "hosts: files dns\n")
@@ -29,6 +23,36 @@ struct IsolatedNetwork {
         // All of the address space is local (ip route add local default dev lo).
         try socket.addLocalDefaultRoute(family: AF_INET)
         try socket.addLocalDefaultRoute(family: AF_INET6)
+    }
+
+    /// Nothing may be changed before this has returned: it would be changed for the whole machine.
+    private static func leaveNamespaces() throws {
+        // A sanitizer has a thread of its own, which starts no others.
+        guard ThisProcess.threadNames.count == 1 || ThisProcess.isSanitized else {
+            throw ProbeError("Threads that have started already would stay outside.")
+        }
+        let outside = try Self.namespaces()
+        // The header declares it for GNU sources only.
+        typealias Unshare = @convention(c) (CInt) -> CInt
+        guard let symbol = dlsym(nil, "unshare") else { throw ProbeError("This system has no namespaces.") }
+        let (newNetwork, newMounts): (CInt, CInt) = (0x4000_0000, 0x0002_0000)
+        guard unsafeBitCast(symbol, to: Unshare.self)(newNetwork | newMounts) == 0 else {
+            throw ProbeError("No namespaces could be made: errno \(errno). Run the probe as root.")
+        }
+        // What is mounted here must not show up outside.
+        guard mount("none", "/", nil, UInt(MS_REC | MS_PRIVATE), nil) == 0 else {
+            throw ProbeError("The mounts could not be made private: errno \(errno).")
+        }
+        guard Set(try Self.namespaces()).isDisjoint(with: outside) else {
+            throw ProbeError("The process is still in the namespaces of this machine.")
+        }
+    }
+
+    /// The kernel's names of the network and the mounts that the calling thread has.
+    private static func namespaces() throws -> [String] {
+        try ["net", "mnt"].map { name in
+            try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self/ns/\(name)")
+        }
     }
 
     private func replace(_ path: String, by content: String) throws {

@@ -36,6 +36,11 @@ struct FaultyConnection {
             let response = self.server.record.update { state in
                 state.counts[path, default: .init()].requests += 1
                 if isFirst { state.counts[path, default: .init()].connections += 1 }
+                state.heads[path, default: []].append(String(decoding: request, as: UTF8.self))
+                if let first = state.sequences[path]?.first {
+                    state.sequences[path]?.removeFirst()
+                    return first
+                }
                 return state.responses[path] ?? .body(Array("no script".utf8), status: 404)
             }
             switch self.perform(response, request: request) {
@@ -66,6 +71,9 @@ struct FaultyConnection {
         case .send(let bytes): return self.send(bytes)
         case .pause(let milliseconds): return self.wait(for: nil, milliseconds: milliseconds)
         case .wait(let latch): return self.wait(for: latch, milliseconds: -1)
+        case .signal(let latch):
+            latch.open()
+            return .next
         case .stall: return self.wait(for: nil, milliseconds: -1)
         case .echo: return self.perform(.body(request), request: request)
         case .answer(let answer): return self.perform(answer(request), request: request)

@@ -41,6 +41,16 @@ public final class FaultyOrigin: Sendable {
         self.server.record.script(path, response)
     }
 
+    /// Sets what the next requests for a path get, one each; those after them get what the path always gets.
+    public func script(_ path: String, sequence: [FaultyResponse]) {
+        self.server.record.script(path, sequence: sequence)
+    }
+
+    /// The heads of all requests for a path, in order, as they were received.
+    public func requestHeads(for path: String) -> [String] {
+        self.server.record.heads(for: path)
+    }
+
     /// The number of requests for a path.
     public func requestCount(for path: String) -> Int {
         self.server.record.counts(for: path).requests

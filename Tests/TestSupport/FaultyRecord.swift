@@ -10,6 +10,10 @@ final class FaultyRecord: Sendable {
 
     struct State {
         var responses: [String: FaultyResponse]
+        /// What the first requests for a path get, one each, before what it always gets.
+        var sequences: [String: [FaultyResponse]] = [:]
+        /// The heads of all requests, by path.
+        var heads: [String: [String]] = [:]
         var counts: [String: Counts] = [:]
         var connections = 0
         fileprivate var observers: [Observer] = []
@@ -34,6 +38,14 @@ final class FaultyRecord: Sendable {
 
     func script(_ path: String, _ response: FaultyResponse) {
         self.state.withLock { $0.responses[path] = response }
+    }
+
+    func script(_ path: String, sequence: [FaultyResponse]) {
+        self.state.withLock { $0.sequences[path] = sequence }
+    }
+
+    func heads(for path: String) -> [String] {
+        self.state.withLock { $0.heads[path, default: []] }
     }
 
     /// Changes the state, then resumes those who waited for what it has become.

@@ -11,6 +11,8 @@ public struct FaultyResponse: Sendable {
         case pause(milliseconds: Int)
         /// Waits until the door opens or the client leaves.
         case wait(Latch)
+        /// Opens a door, to tell the test that all before is done.
+        case signal(Latch)
         /// Waits until the client leaves.
         case stall
         /// Sends the request's own head as the body of a complete response.

@@ -18,6 +18,12 @@ public final class Latch: Sendable {
         close(self.descriptor)
     }
 
+    /// Whether the door is open.
+    public var isOpen: Bool {
+        var source = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&source, 1, 0) == 1
+    }
+
     /// Opens the door for those who wait and those who come later.
     public func open() {
         var one: UInt64 = 1

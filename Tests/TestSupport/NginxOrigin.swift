@@ -29,8 +29,9 @@ public final class NginxOrigin: Sendable {
     /// - Parameters:
     ///   - files: What it serves, by path without the first slash.
     ///   - servesTLS: Whether there is a TLS port beside the plain one.
+    ///   - socketPath: A Unix-domain socket to listen on as well.
     /// - Throws: An error that says what to install when nginx (or openssl, for TLS) is missing.
-    public init(files: [String: Data] = [:], servesTLS: Bool = false) throws {
+    public init(files: [String: Data] = [:], servesTLS: Bool = false, socketPath: String? = nil) throws {
         let program = try Program.path(of: "nginx", package: "nginx-light")
         let folder = try TemporaryDirectory(prefix: "tintype-nginx")
         // We open the ports and hand them over open, as nginx itself does when it is replaced without a pause: no other
@@ -40,7 +41,12 @@ public final class NginxOrigin: Sendable {
         let tls = try servesTLS ? LoopbackSocket.listen() : nil
         defer { if let tls { close(tls.descriptor) } }
         if servesTLS { try Self.makeCertificate(in: folder) }
-        let configuration = Self.configuration(folder: folder.path, port: plain.port, tlsPort: tls?.port)
+        let configuration = Self.configuration(
+            folder: folder.path,
+            port: plain.port,
+            tlsPort: tls?.port,
+            socketPath: socketPath
+        )
         try folder.write(configuration.utf8, to: "nginx.conf")
         for name in ["www", "temporary"] {
             try FileManager.default.createDirectory(
@@ -140,7 +146,13 @@ public final class NginxOrigin: Sendable {
         )
     }
 
-    private static func configuration(folder: String, port: Int, tlsPort: Int?) -> String {
+    private static func configuration(
+        folder: String,
+        port: Int,
+        tlsPort: Int?,
+        socketPath: String?
+    ) -> String {
+        let socket = socketPath.map { "listen unix:\($0);" } ?? ""
         let tls =
             tlsPort.map {
                 """
@@ -175,6 +187,7 @@ public final class NginxOrigin: Sendable {
                 server {
                     listen 127.0.0.1:\(port);
                     \(tls)
+                    \(socket)
                     root \(folder)/www;
                 }
             }

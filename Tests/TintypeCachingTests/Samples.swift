@@ -11,7 +11,7 @@ func makeImage(width: Int = 16) throws -> Image {
 
 /// What one picture of ``makeImage(width:)`` with 64 bytes of pixels costs.
 func unitCost() throws -> Int {
-    MemoryEntry.cost(of: try makeImage())
+    try MemoryEntry(image: makeImage()).cost
 }
 
 /// Bytes that differ from seed to seed.

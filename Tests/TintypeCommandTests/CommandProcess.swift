@@ -46,9 +46,15 @@ final class CommandProcess: Sendable {
         var noSignals = sigset_t()
         sigemptyset(&noSignals)
         posix_spawnattr_setsigmask(&attributes, &noSignals)
+        // Nor may it inherit what only the tests ignore.
+        var broken = sigset_t()
+        sigemptyset(&broken)
+        sigaddset(&broken, SIGPIPE)
+        posix_spawnattr_setsigdefault(&attributes, &broken)
         // POSIX_SPAWN_SETSID: the terminal that a new session opens becomes its own.
         let newSession: CInt = 0x80
-        posix_spawnattr_setflags(&attributes, Int16(CInt(POSIX_SPAWN_SETSIGMASK) | (isTerminal ? newSession : 0)))
+        let flags = CInt(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | (isTerminal ? newSession : 0)
+        posix_spawnattr_setflags(&attributes, Int16(flags))
         let environment = [
             "HOME=\(folder.path)", "XDG_CACHE_HOME=\(folder.path)/cache", "PATH=/usr/bin:/bin", "TERM=xterm",
         ]

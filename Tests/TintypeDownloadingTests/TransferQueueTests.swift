@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import TintypeDownloading
@@ -7,8 +8,13 @@ import Testing
 
     private static func drain(_ queue: inout TransferQueue) -> [UInt64] {
         var ids: [UInt64] = []
-        while let id = queue.next(isWanted: { _ in true }) { ids.append(id) }
+        while let id = queue.next(now: .now) { ids.append(id) }
         return ids
+    }
+
+    /// The one that starts at `now`, if any.
+    private static func next(_ queue: inout TransferQueue, _ now: ContinuousClock.Instant = .now) -> UInt64? {
+        queue.next(now: now)
     }
 
     @Test func `first come, first served, within the limits`() {
@@ -18,17 +24,21 @@ import Testing
         queue.submit(9, origin: "c")
         #expect(Self.drain(&queue) == [1, 2, 5, 6])
         queue.finish(origin: "a")
-        #expect(Self.drain(&queue) == [9])
-        queue.finish(origin: "c")
         #expect(Self.drain(&queue) == [3])
+        queue.finish(origin: "a")
+        #expect(Self.drain(&queue) == [4])
+        queue.finish(origin: "b")
+        #expect(Self.drain(&queue) == [7])
+        queue.finish(origin: "a")
+        #expect(Self.drain(&queue) == [9])
     }
 
-    @Test func `those not wanted any more give their place away`() {
+    @Test func `those that left give their place away`() {
         var queue = self.queue
         for id in 1...4 { queue.submit(UInt64(id), origin: "a") }
-        #expect(queue.next(isWanted: { $0 != 1 && $0 != 3 }) == 2)
-        #expect(queue.next(isWanted: { $0 != 1 && $0 != 3 }) == 4)
-        #expect(queue.next(isWanted: { _ in true }) == nil)
+        queue.remove(1)
+        queue.remove(3)
+        #expect(Self.drain(&queue) == [2, 4])
     }
 
     @Test func `an origin that multiplexes is limited only by the total`() {
@@ -41,21 +51,74 @@ import Testing
         #expect(Self.drain(&queue) == [5, 6])
     }
 
-    @Test func `a queue gives back its elements in order`() {
-        var fifo = FIFO<Int>()
-        var next = 0
-        for number in 0..<1_000 {
-            fifo.append(number)
-            if number % 3 != 0 {
-                #expect(fifo.popFirst() == next)
-                next += 1
+    @Test func `cancelled ones take no token`() {
+        let limit = RateLimit(requestsPerSecond: 1, burst: 1)
+        var queue = TransferQueue(maximumActive: 8, maximumPerOrigin: 8, rateLimit: limit)
+        let start = ContinuousClock.now
+        for id in 1...4 { queue.submit(UInt64(id), origin: "a") }
+        #expect(Self.next(&queue, start) == 1)
+        #expect(Self.next(&queue, start) == nil)
+        #expect(queue.nextTokenTime == start + .seconds(1))
+        queue.remove(2)
+        queue.remove(3)
+        #expect(Self.next(&queue, start + .milliseconds(999)) == nil)
+        #expect(Self.next(&queue, start + .milliseconds(1_001)) == 4)
+        #expect(queue.waitingCount == 0)
+    }
+
+    @Test func `one origin without tokens holds up no other`() {
+        let limit = RateLimit(requestsPerSecond: 1, burst: 1)
+        var queue = TransferQueue(maximumActive: 8, maximumPerOrigin: 8, rateLimit: limit)
+        let start = ContinuousClock.now
+        for (id, origin) in [(1, "a"), (2, "a"), (3, "b"), (4, "a"), (5, "b")] {
+            queue.submit(UInt64(id), origin: origin)
+        }
+        var ids: [UInt64] = []
+        while let id = queue.next(now: start) { ids.append(id) }
+        #expect(ids == [1, 3])
+        // Leaving and coming back fills no bucket.
+        for origin in ["a", "b"] { queue.finish(origin: origin) }
+        #expect(Self.next(&queue, start + .milliseconds(500)) == nil)
+        #expect(Self.next(&queue, start + .milliseconds(1_001)) == 2)
+    }
+
+    @Test func `those that leave behind an origin that hangs do not pile up`() {
+        var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1)
+        queue.submit(1, origin: "a")
+        #expect(Self.next(&queue, .now) == 1)
+        for id in UInt64(2)...20_000 {
+            queue.submit(id, origin: id % 2 == 0 ? "a" : "b\(id)", priority: id % 3 == 0 ? .high : .normal)
+            queue.remove(id)
+        }
+        queue.submit(30_000, origin: "a")
+        queue.submit(30_001, origin: "c")
+        queue.finish(origin: "a")
+        #expect(Self.next(&queue, .now) == 30_000)
+        queue.finish(origin: "a")
+        #expect(Self.next(&queue, .now) == 30_001)
+        #expect(queue.ticketCount <= 256)
+        #expect(queue.originCount <= 2)
+    }
+
+    @Test(arguments: [DownloadOrder.firstInFirstOut, .lastInFirstOut])
+    func `any mix of orders is as a sort has it`(order: DownloadOrder) {
+        var generator = SeededGenerator(seed: 7)
+        var queue = TransferQueue(maximumActive: 1_000, maximumPerOrigin: 1_000, order: order)
+        var expected: [(id: UInt64, priority: DownloadPriority)] = []
+        for id in UInt64(1)...500 {
+            let priority = DownloadPriority.allCases.randomElement(using: &generator) ?? .normal
+            queue.submit(id, origin: "\(id % 7)", priority: priority)
+            expected.append((id, priority))
+            if id % 3 == 0, let index = expected.indices.randomElement(using: &generator) {
+                expected[index].priority = .veryHigh
+                queue.setPriority(.veryHigh, of: expected[index].id)
             }
+            if id % 5 == 0 { queue.remove(expected.remove(at: expected.count / 2).id) }
         }
-        while let element = fifo.popFirst() {
-            #expect(element == next)
-            next += 1
+        expected.sort {
+            if $0.priority != $1.priority { return $0.priority > $1.priority }
+            return order == .firstInFirstOut ? $0.id < $1.id : $0.id > $1.id
         }
-        #expect(next == 1_000)
-        #expect(fifo.isEmpty)
+        #expect(Self.drain(&queue) == expected.map(\.id))
     }
 }

@@ -17,6 +17,14 @@ struct Photographs: Sendable {
     /// Where the pictures come from, for the report.
     var origin: String { self.corpus?.path ?? "generated: there is no corpus" }
 
+    /// The folder of recorded cache requests, if there is one.
+    var traces: URL? {
+        guard let folder = self.corpus?.appendingPathComponent("traces"),
+            FileManager.default.fileExists(atPath: folder.appendingPathComponent("index.tsv").path)
+        else { return nil }
+        return folder
+    }
+
     /// The corpus' file `name`, or a generated stand-in of the same format and size.
     func path(_ name: String, width: Int, height: Int, _ session: Session) async throws -> String {
         if let corpus {

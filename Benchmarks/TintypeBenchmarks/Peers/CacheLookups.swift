@@ -34,6 +34,17 @@ enum CacheLookups {
             for _ in 0..<count { widths &+= self.cache.object(forKey: key)?.width ?? 0 }
             return widths
         }
+
+        /// Looks up every `stride`th key from `start` on, round and round.
+        func hit(_ count: Int, of start: Int, _ stride: Int) -> Int {
+            let keys = Swift.stride(from: start, to: self.keys.count, by: stride).map { self.keys[$0] }
+            var (widths, next) = (0, 0)
+            for _ in 0..<count {
+                widths &+= self.cache.object(forKey: keys[next])?.width ?? 0
+                next = next + 1 < keys.count ? next + 1 : 0
+            }
+            return widths
+        }
     }
 
     /// Keys are `NSURL`s: the nearest to what an image loader's key is.
@@ -48,6 +59,24 @@ enum CacheLookups {
     static func byString(entryCount: Int, equalKeys: Bool) -> Contestant {
         let keys = self.strings(entryCount)
         return self.contestant(Filled(keys, lookUpKeys: equalKeys ? self.strings(entryCount) : keys))
+    }
+
+    /// So many tasks at once, each over keys of its own, `NSString`s.
+    static func inTasks(entryCount: Int, taskCount: Int) -> Contestant {
+        let keys = self.strings(entryCount)
+        let filled = Filled(keys, lookUpKeys: keys)
+        return Contestant(counts: (taskCount * 1000)...100_000_000) { count in
+            let share = count / taskCount
+            var widths = 0
+            let measurement = await Measurement.of(operations: share * taskCount) {
+                widths = await withTaskGroup(of: Int.self) { group in
+                    for task in 0..<taskCount { group.addTask { filled.hit(share, of: task, taskCount) } }
+                    return await group.reduce(0) { $0 + $1 }
+                }
+            }
+            try Check.equal("the number of hits", widths, 32 * share * taskCount)
+            return measurement
+        }
     }
 
     /// The heap allocations of `hits` look-ups.

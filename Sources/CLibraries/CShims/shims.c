@@ -1,8 +1,12 @@
 #include "CShims.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <errno.h>
+#include <sys/epoll.h>
+#include <stddef.h>
 
 int cshims_eventfd(void) {
     return eventfd(0, EFD_CLOEXEC);
@@ -12,4 +16,37 @@ void cshims_set_thread_name(const char *name) {
     char truncated[16] = {0};
     strncpy(truncated, name, sizeof(truncated) - 1);
     pthread_setname_np(pthread_self(), truncated);
+}
+
+int cshims_epoll_create(void) {
+    return epoll_create1(EPOLL_CLOEXEC);
+}
+
+int cshims_epoll_set(int epoll, int descriptor, int events) {
+    if (events == 0) return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, NULL);
+    struct epoll_event event = {0};
+    event.events = (events & CSHIMS_READABLE ? EPOLLIN : 0) | (events & CSHIMS_WRITABLE ? EPOLLOUT : 0);
+    event.data.fd = descriptor;
+    if (epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0) return 0;
+    return errno == ENOENT ? epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) : -1;
+}
+
+int cshims_epoll_wait(int epoll, cshims_event *events, int capacity, int milliseconds) {
+    struct epoll_event ready[256];
+    int count = epoll_wait(epoll, ready, capacity < 256 ? capacity : 256, milliseconds);
+    if (count < 0) return errno == EINTR ? 0 : -1;
+    for (int i = 0; i < count; i++) {
+        events[i].descriptor = ready[i].data.fd;
+        events[i].events = (ready[i].events & EPOLLIN ? CSHIMS_READABLE : 0)
+            | (ready[i].events & EPOLLOUT ? CSHIMS_WRITABLE : 0)
+            | (ready[i].events & (EPOLLERR | EPOLLHUP) ? CSHIMS_BROKEN : 0);
+    }
+    return count;
+}
+
+unsigned cshims_thread_number(void) {
+    static _Atomic unsigned last;
+    static _Thread_local unsigned number;
+    if (number == 0) number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    return number;
 }

@@ -59,6 +59,9 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     /// The hash of the text, computed when the key was made; differs from process to process.
     var hash: UInt64 { self.storage.hash }
 
+    /// Where the key lies: copies of one key have the same, other keys have others while both live.
+    var identity: UInt { UInt(bitPattern: ObjectIdentifier(self.storage)) }
+
     public static func == (left: CacheKey, right: CacheKey) -> Bool {
         if left.storage === right.storage { return true }
         return left.storage.hash == right.storage.hash && left.storage.hasSameText(as: right.storage)

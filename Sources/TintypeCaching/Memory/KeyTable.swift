@@ -1,8 +1,8 @@
 /// Finds the slot of a key: a hash table with open addressing over the hashes that keys carry.
 ///
 /// `Dictionary` hashes the hash again, which is half of the time of a look-up.
-struct KeyTable: Sendable {
-    private struct Bucket {
+struct KeyTable: ~Copyable, Sendable {
+    struct Bucket: Sendable {
         /// The upper half of the key's hash: a key is only looked at when this is equal.
         var tag: UInt32
         /// Negative where the bucket is empty.
@@ -11,13 +11,20 @@ struct KeyTable: Sendable {
         static let empty = Bucket(tag: 0, slot: -1)
     }
 
+    /// A key, and where it lies: comparing that takes no reference.
+    struct Key: Sendable {
+        let identity: UInt
+        let key: CacheKey
+    }
+
     /// A power of two of them, at least a quarter empty.
-    private var buckets = [Bucket](repeating: .empty, count: 16)
+    private var buckets = SlotMemory<Bucket>(count: 16, of: .empty)
     /// The key in each slot.
-    private var keys: [CacheKey?] = []
+    private var keys = SlotMemory<Key?>()
     private(set) var count = 0
 
     /// The slot of `key`, or `nil` when it has none.
+    @inline(__always)
     func slot(of key: CacheKey) -> Int? {
         let position = self.position(of: key)
         return position < 0 ? nil : Int(self.buckets[position].slot)
@@ -27,20 +34,20 @@ struct KeyTable: Sendable {
     mutating func insert(_ key: CacheKey, slot: Int) {
         if (self.count + 1) * 4 > self.buckets.count * 3 { self.grow() }
         while self.keys.count <= slot { self.keys.append(nil) }
-        self.keys[slot] = key
+        self.keys[slot] = Key(identity: key.identity, key: key)
         self.count += 1
         self.place(Bucket(tag: Self.tag(of: key.hash), slot: Int32(slot)), hash: key.hash)
     }
 
     /// Frees `slot`.
     mutating func remove(_ slot: Int) {
-        guard let key = self.keys[slot] else { return }
+        guard let key = self.keys[slot]?.key else { return }
         var hole = self.position(of: key)
         let mask = self.buckets.count - 1
         // Whatever could only be found by passing the hole moves into it.
         var next = (hole + 1) & mask
         while self.buckets[next].slot >= 0 {
-            let home = self.home(of: self.keys[Int(self.buckets[next].slot)]?.hash ?? 0)
+            let home = self.home(of: self.hash(in: Int(self.buckets[next].slot)))
             if (next &- home) & mask >= (next &- hole) & mask {
                 self.buckets[hole] = self.buckets[next]
                 hole = next
@@ -53,14 +60,19 @@ struct KeyTable: Sendable {
     }
 
     /// The bucket of `key`, or -1.
+    @inline(__always)
     private func position(of key: CacheKey) -> Int {
         let tag = Self.tag(of: key.hash)
+        let identity = key.identity
         let mask = self.buckets.count - 1
         var position = self.home(of: key.hash)
         while true {
             let bucket = self.buckets[position]
             if bucket.slot < 0 { return -1 }
-            if bucket.tag == tag, self.keys[Int(bucket.slot)] == key { return position }
+            if bucket.tag == tag {
+                let held = self.keys.address(of: Int(bucket.slot))
+                if held.pointee?.identity == identity || held.pointee?.key == key { return position }
+            }
             position = (position + 1) & mask
         }
     }
@@ -73,11 +85,15 @@ struct KeyTable: Sendable {
     }
 
     private mutating func grow() {
-        let old = self.buckets
-        self.buckets = [Bucket](repeating: .empty, count: old.count * 2)
-        for bucket in old where bucket.slot >= 0 {
-            self.place(bucket, hash: self.keys[Int(bucket.slot)]?.hash ?? 0)
+        var old = SlotMemory<Bucket>(count: self.buckets.count * 2, of: .empty)
+        swap(&old, &self.buckets)
+        for index in 0..<old.count where old[index].slot >= 0 {
+            self.place(old[index], hash: self.hash(in: Int(old[index].slot)))
         }
+    }
+
+    private func hash(in slot: Int) -> UInt64 {
+        self.keys[slot]?.key.hash ?? 0
     }
 
     private func home(of hash: UInt64) -> Int {

@@ -1,20 +1,39 @@
+import CShims
 import FoundationEssentials
+import Synchronization
 import TintypeConcurrency
 public import TintypeImage
 
 /// The memory tier: decoded pictures, within a limit of bytes, found without suspending.
 ///
-/// Every function may be called from any thread and takes a lock for well under a
-/// microsecond. When the limit is passed the least recently used pictures go, at once.
+/// Every function may be called from any thread. A look-up takes a lock that it hardly ever shares with
+/// another one, for tens of nanoseconds, and allocates nothing. When the limit is passed, pictures go at
+/// once: those that the best of several policies would not keep, which is at first the least recently used.
+///
+/// A picture that left the cache and is still held by somebody is found again, and comes back.
 public final class MemoryCache: Sendable {
-    private let table: Locked<MemoryTable>
-    private let now: @Sendable () -> Date
+    private let table: StripedLock<MemoryTable, AccessBuffer>
+    private let ledger: Locked<MemoryLedger>
+    private let configuration: Configuration
+    /// Keeps threads whose buffers are full from waiting for each other.
+    private let isTelling = Atomic(false)
+    private let pressure = Locked<MemoryPressureMonitor.Subscription?>(nil)
 
     /// Creates an empty cache.
     public init(_ configuration: Configuration = Configuration()) {
-        self.table = Locked(MemoryTable(costLimit: configuration.costLimit, countLimit: configuration.countLimit))
-        self.now = configuration.now
+        let limits = MemoryLimits(cost: configuration.costLimit, count: configuration.countLimit)
+        self.table = StripedLock(MemoryTable(), count: Self.stripeCount, note: AccessBuffer())
+        self.ledger = Locked(MemoryLedger(limits: limits, keepsWeakly: configuration.keepsWeakly))
+        self.configuration = configuration
+        if configuration.respondsToMemoryPressure { self.respond(to: .shared()) }
     }
+
+    /// Twice the cores, so that two threads seldom meet; a writer takes all of them.
+    private static let stripeCount: Int = {
+        var count = 4
+        while count < 2 * ProcessInfo.processInfo.activeProcessorCount, count < 32 { count *= 2 }
+        return count
+    }()
 
     // MARK: Reading
 
@@ -22,93 +41,200 @@ public final class MemoryCache: Sendable {
     ///
     /// Takes about as long as a look-up in a dictionary, and allocates nothing.
     public func image(for key: CacheKey) -> Image? {
-        guard let item = self.table.withLock({ $0.useItem(key) }) else { return nil }
-        // The clock is asked only for the few entries that have an expiry of their own.
-        guard item.expiresAt < .infinity, self.isOver(item.expiresAt, for: key) else { return item.image }
-        return nil
+        let ticks = cshims_ticks()
+        let found = self.table.read { table, buffer in
+            table.lookUp(key, ticks: ticks, noting: &buffer) { $0.image(in: $1) }
+        }
+        return found.isSettled ? found.value : self.settle(found, key) { $0.image }
     }
 
-    /// The picture under `key` with its metadata, which counts as its use.
+    /// The picture under `key` with all that was stored with it, which counts as its use.
     public func entry(for key: CacheKey) -> MemoryEntry? {
-        guard let entry = self.table.withLock({ $0.useEntry(key) }) else { return nil }
-        guard entry.item.expiresAt < .infinity, self.isOver(entry.item.expiresAt, for: key) else {
-            return MemoryEntry(image: entry.item.image, metadata: entry.metadata)
+        let ticks = cshims_ticks()
+        let found = self.table.read { table, buffer in
+            table.lookUp(key, ticks: ticks, noting: &buffer) { $0.entry(in: $1) }
         }
-        return nil
+        return found.isSettled ? found.value : self.settle(found, key) { $0 }
     }
 
     /// Whether there is a picture under `key`.
     ///
-    /// Is no use of it, and counts as no look-up.
+    /// Is no use of it, counts as no look-up, and does not extend its lifetime.
     public func contains(_ key: CacheKey) -> Bool {
-        let expiresAt = self.table.withLock { $0.expiry(of: key) }
-        guard let expiresAt else { return false }
-        return expiresAt == .infinity || expiresAt > self.now().timeIntervalSinceReferenceDate
+        let life = self.table.read { table, _ in
+            table.slot(of: key).map { table.life(in: $0) } ?? table.weak.life(of: key)
+        }
+        guard let life else { return false }
+        return life.isEndless || !life.isOver(at: self.time)
     }
 
     // MARK: Writing
 
     /// Keeps `image` under `key`, in place of an older one.
     ///
-    /// Drops the least recently used pictures until the limits hold again. A picture that
-    /// alone is over the limit is refused, and an older one under the same key is dropped.
+    /// Drops other pictures until the limits hold again. A picture that alone is over the limit is refused,
+    /// and an older one under the same key is dropped.
+    ///
+    /// - Parameters:
+    ///   - image: The picture.
+    ///   - metadata: What is known about it; its expiry ends the entry in any case.
+    ///   - lifetime: How long it is kept, instead of the configuration's lifetime.
+    ///   - key: What it is found by.
+    /// - Returns: Whether it is in the cache, or why not.
     @discardableResult
-    public func insert(_ image: Image, metadata: EntryMetadata? = nil, for key: CacheKey) -> InsertOutcome {
-        let item = MemoryTable.Item(
-            image: image,
-            cost: MemoryEntry.cost(of: image),
-            expiresAt: metadata?.expiry?.timeIntervalSinceReferenceDate ?? .infinity
-        )
-        let entry = MemoryTable.Entry(item: item, metadata: metadata)
-        // What left the table is released here, after the lock.
-        let (outcome, _) = self.table.withLock { $0.insert(entry, for: key) }
+    public func insert(
+        _ image: Image,
+        metadata: EntryMetadata? = nil,
+        lifetime: Duration? = nil,
+        for key: CacheKey
+    ) -> InsertOutcome {
+        self.insert(MemoryEntry(image: image, metadata: metadata), lifetime: lifetime, for: key)
+    }
+
+    /// Keeps a picture with its frames and data under `key`, in place of an older one.
+    ///
+    /// - Parameters:
+    ///   - entry: The picture; the expiry of its metadata ends the entry in any case.
+    ///   - lifetime: How long it is kept, instead of the configuration's lifetime.
+    ///   - key: What it is found by.
+    /// - Returns: Whether it is in the cache, or why not.
+    @discardableResult
+    public func insert(_ entry: MemoryEntry, lifetime: Duration? = nil, for key: CacheKey) -> InsertOutcome {
+        let life = self.makeLife(lifetime, expiry: entry.metadata?.expiry)
+        // What left the cache is released here, after the locks.
+        let (outcome, _) = self.change { $0.insert(entry, life: life, for: key, in: &$1) }
         return outcome
     }
 
-    /// Forgets the picture under `key`, and says whether there was one.
+    /// Forgets the picture under `key`, also as one that is alive elsewhere; says whether there was one.
     @discardableResult
     public func remove(_ key: CacheKey) -> Bool {
-        let removed = self.table.withLock { $0.remove(key) }
+        let removed = self.change { $0.remove(key, in: &$1) }
         return removed != nil
     }
 
-    /// Forgets all pictures.
+    /// Forgets all pictures, also those that are alive elsewhere.
     public func removeAll() {
-        _ = self.table.withLock { $0.removeAll() }
+        _ = self.change { $0.removeAll(in: &$1) }
     }
 
     /// Drops the least recently used pictures until the rest costs at most `cost` bytes.
     ///
-    /// The limits stay as they are.
+    /// The limits stay as they are. What is alive elsewhere is found again.
     public func trim(toCost cost: Int) {
-        _ = self.table.withLock { $0.trim(toCost: cost) }
+        _ = self.change { $0.trim(toCost: cost, in: &$1) }
+    }
+
+    /// Drops the least recently used pictures until the rest costs at most this fraction of what all cost.
+    ///
+    /// 0 empties the cache; what is alive elsewhere is found again.
+    public func trim(toFraction fraction: Double) {
+        let fraction = fraction > 0 ? min(fraction, 1) : 0
+        _ = self.change { $0.trim(toCost: Int(Double($0.statistics.cost) * fraction), in: &$1) }
+    }
+
+    /// Gives memory back when `monitor` says that it is short: half at "some", all at "full".
+    ///
+    /// What is alive elsewhere is found again. Another monitor takes the place of the one before.
+    package func respond(to monitor: MemoryPressureMonitor) {
+        let subscription = monitor.subscribe { [weak self] pressure in
+            self?.trim(toFraction: pressure == .full ? 0 : 0.5)
+        }
+        // The one before ends after the lock.
+        _ = self.pressure.withLock { current in
+            defer { current = subscription }
+            return current
+        }
     }
 
     // MARK: Limits and figures
 
-    /// The bytes of pixels that the cache may hold; setting it drops at once what is over it.
+    /// The bytes that the cache may hold; setting it drops at once what is over it.
     public var costLimit: Int {
-        get { self.table.withLock { $0.costLimit } }
-        set { _ = self.table.withLock { $0.setLimits(cost: newValue, count: $0.countLimit) } }
+        get { self.ledger.withLock { $0.limits.cost } }
+        set { self.setLimits { MemoryLimits(cost: newValue, count: $0.count) } }
     }
 
     /// The entries that the cache may hold, or `nil` for any number; setting it drops at once
     /// what is over it.
     public var countLimit: Int? {
-        get { self.table.withLock { $0.countLimit } }
-        set { _ = self.table.withLock { $0.setLimits(cost: $0.costLimit, count: newValue) } }
+        get { self.ledger.withLock { $0.limits.count } }
+        set { self.setLimits { MemoryLimits(cost: $0.cost, count: newValue) } }
     }
 
     /// What the cache holds and how it was used.
     public var statistics: MemoryStatistics {
-        self.table.withLock { $0.statistics }
+        self.ledger.withLock { ledger in
+            var statistics = ledger.statistics
+            self.table.forEachNote {
+                statistics.hits += $0.hits
+                statistics.misses += $0.misses
+            }
+            statistics.weakCount = self.table.read { table, _ in table.weak.count }
+            return statistics
+        }
     }
 
-    /// Whether an entry that was just found is over; then it is removed.
-    private func isOver(_ expiresAt: Double, for key: CacheKey) -> Bool {
-        let date = self.now().timeIntervalSinceReferenceDate
-        guard expiresAt <= date else { return false }
-        _ = self.table.withLock { $0.removeExpired(key, by: date) }
-        return true
+    // MARK: Parts
+
+    private var time: Double { self.configuration.now().timeIntervalSinceReferenceDate }
+
+    private func makeLife(_ lifetime: Duration?, expiry: Date?) -> EntryLife {
+        // An expiry of its own overrides the default.
+        let lifetime = lifetime ?? (expiry == nil ? self.configuration.lifetime : nil)
+        guard lifetime != nil || expiry != nil else { return .endless }
+        return EntryLife(
+            start: self.time,
+            lifetime: lifetime.map { Double($0.components.seconds) + Double($0.components.attoseconds) / 1e18 },
+            expiry: expiry?.timeIntervalSinceReferenceDate,
+            isExtendedOnRead: self.configuration.extendsLifetimeOnRead
+        )
+    }
+
+    /// Changes ledger and table together, after telling the policy of all look-ups so far.
+    private func change<Result: Sendable>(
+        _ body: (inout MemoryLedger, inout MemoryTable) -> Result
+    ) -> Result {
+        self.ledger.withLock { ledger in
+            self.tell(&ledger)
+            return self.table.write { body(&ledger, &$0) }
+        }
+    }
+
+    private func setLimits(_ limits: (MemoryLimits) -> MemoryLimits) {
+        _ = self.change { $0.setLimits(limits($0.limits), in: &$1) }
+    }
+
+    private func tell(_ ledger: inout MemoryLedger) {
+        ledger.note { accesses in self.table.forEachNote { $0.drain(into: &accesses) } }
+    }
+
+    /// Tells the policy of the look-ups so far, unless another thread is doing so.
+    private func tellUnlessTold() {
+        guard !self.isTelling.exchange(true, ordering: .relaxed) else { return }
+        self.ledger.withLock { self.tell(&$0) }
+        self.isTelling.store(false, ordering: .relaxed)
+    }
+
+    /// Does what is left to do after a look-up.
+    private func settle<Value>(
+        _ found: MemoryLookUp<Value>,
+        _ key: CacheKey,
+        _ pick: (MemoryEntry) -> Value
+    ) -> Value? {
+        if found.isBufferDue { self.tellUnlessTold() }
+        if found.mayBeAlive {
+            let time = self.time
+            let (revived, _) = self.change { $0.revive(key, at: time, in: &$1) }
+            return revived.map(pick)
+        }
+        guard !found.life.isEndless else { return found.value }
+        let time = self.time
+        if found.life.isOver(at: time) {
+            _ = self.change { $0.removeExpired(key, at: time, in: &$1) }
+            return nil
+        }
+        if found.life.isExtendedOnRead { self.change { $0.extendLife(of: key, at: time, in: &$1) } }
+        return found.value
     }
 }

@@ -1,23 +1,40 @@
+public import FoundationEssentials
 public import TintypeImage
 
 /// What the memory tier holds under a key.
 public struct MemoryEntry: Sendable {
-    /// The decoded picture.
+    /// The decoded picture; of an animation the one that stands for it.
     public let image: Image
     /// What is known about it, if it was stored with metadata.
     public let metadata: EntryMetadata?
+    /// The frames of an animation, if they are kept decoded; a frame may occur more than once.
+    public let frames: [Image]
+    /// Bytes that ride along, such as the encoded picture.
+    public let data: Data?
 
     /// Creates an entry.
-    public init(image: Image, metadata: EntryMetadata?) {
+    public init(image: Image, metadata: EntryMetadata? = nil, frames: [Image] = [], data: Data? = nil) {
         self.image = image
         self.metadata = metadata
+        self.frames = frames
+        self.data = data
     }
 
-    /// The bytes that the entry is counted with: its pixels, its profile and a fixed overhead.
+    /// The bytes that the entry is counted with: the pixel planes and profiles of its distinct pictures,
+    /// and the data that rides along.
+    ///
+    /// Pictures that share their pixels are counted once.
+    public var cost: Int {
+        let single = Self.cost(of: self.image) + (self.data?.count ?? 0)
+        guard !self.frames.isEmpty else { return single }
+        var seen: Set = [ObjectIdentifier(self.image.pixels)]
+        return self.frames.reduce(single) { sum, frame in
+            seen.insert(ObjectIdentifier(frame.pixels)).inserted ? sum + Self.cost(of: frame) : sum
+        }
+    }
+
+    /// The bytes of the pixels of one picture and of its profile.
     static func cost(of image: Image) -> Int {
-        image.pixels.byteCount + (image.colorProfile?.data.count ?? 0) + self.overhead
+        image.pixels.byteCount + (image.colorProfile?.data.count ?? 0)
     }
-
-    /// About what the key, the metadata and the tables take for one entry.
-    private static let overhead = 512
 }

@@ -122,12 +122,20 @@ extension DownloadError {
         )
     }
 
-    static func stalled(after timeout: Duration, received: Int, at address: ResourceAddress) -> DownloadError {
+    static func stalled(
+        after timeout: Duration,
+        received: Int,
+        status: Int?,
+        headers: HTTPHeaders,
+        at address: ResourceAddress
+    ) -> DownloadError {
         DownloadError(
             code: .timedOut,
             message: "\(address.host) sent nothing for \(timeout) after \(received) bytes of \(shown(address)); "
                 + "ask again later, or raise the timeout.",
-            url: url(address)
+            url: url(address),
+            status: status,
+            headers: headers
         )
     }
 
@@ -168,7 +176,7 @@ extension DownloadError {
     }
 
     /// Servers choose some of what messages quote, and may make it long.
-    private static func shortened(_ text: String) -> String {
+    static func shortened(_ text: String) -> String {
         text.utf8.count <= 300 ? text : "\(text.prefix(300))..."
     }
 }

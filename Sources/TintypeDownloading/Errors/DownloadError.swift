@@ -10,7 +10,8 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
             case invalidURL, invalidHeader, unsupportedScheme
             case hostNotFound, cannotConnect, tlsFailed, timedOut, connectionLost
             case badStatus, tooManyRedirects, unsafeRedirect, invalidResponse
-            case bodyTooLarge, bodyCutShort, emptyBody
+            case bodyTooLarge, bodyCutShort, emptyBody, tooSlow, unacceptableContentType
+            case refused, decryptionFailed
             case fileNotFound, fileUnreadable
             case schemeNotAllowed, userInformationInURL, malformedHost, portNotAllowed, hostNotAllowed,
                 addressNotAllowed
@@ -52,6 +53,14 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
         public static let bodyCutShort = Code(value: .bodyCutShort)
         /// The body has no bytes.
         public static let emptyBody = Code(value: .emptyBody)
+        /// The body arrives more slowly than the configuration allows.
+        public static let tooSlow = Code(value: .tooSlow)
+        /// The `Content-Type` is none that the request accepts.
+        public static let unacceptableContentType = Code(value: .unacceptableContentType)
+        /// A hook of the downloader refused the request or the response; the underlying error says why.
+        public static let refused = Code(value: .refused)
+        /// A hook of the downloader could not decrypt the body; the underlying error says why.
+        public static let decryptionFailed = Code(value: .decryptionFailed)
         /// There is no such file.
         public static let fileNotFound = Code(value: .fileNotFound)
         /// The file can't be read, or is no ordinary file.

@@ -10,6 +10,7 @@ public struct DownloadRequest: Sendable, Hashable {
     public struct Method: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
             case get = "GET"
+            case head = "HEAD"
         }
 
         private let value: Value
@@ -19,6 +20,8 @@ public struct DownloadRequest: Sendable, Hashable {
 
         /// Transfer the resource.
         public static let get = Method(value: .get)
+        /// Only tell about the resource: the response has no body.
+        public static let head = Method(value: .head)
     }
 
     /// The resource: an `http`, `https`, `file` or `data` URL.
@@ -37,6 +40,24 @@ public struct DownloadRequest: Sendable, Hashable {
     ///
     /// With 304 among them, the answer to a conditional request is a response with an empty body.
     public var acceptableStatusCodes: StatusCodes?
+    /// The media types that give a response, such as `image/png` or `image/*`, or `nil` for those of the configuration.
+    ///
+    /// Any other, and a response that names none, is an error before its body comes.
+    public var acceptableContentTypes: [String]?
+    /// The longest time from sending the request to the head of the response, or `nil` for that of the configuration.
+    public var firstByteTimeout: Duration?
+    /// The longest time for everything, redirects and retries included, or `nil` for that of the configuration.
+    public var totalTimeout: Duration?
+    /// What proves who asks, or `nil` for nothing; the header `Authorization` would replace it.
+    public var credentials: Credentials?
+    /// Whom to trust over TLS, or `nil` for the policy of the configuration.
+    public var tls: TLSPolicy?
+    /// Through whom the request goes, or `nil` for the policy of the configuration.
+    public var proxy: ProxyPolicy?
+    /// Where cookies come from and go to, or `nil` for the jar of the configuration.
+    public var cookieJar: CookieJar?
+    /// A Unix-domain socket to connect to instead of the host that the URL names, or `nil` for none.
+    public var unixSocketPath: String?
     /// Whether a certificate that can't be verified is accepted: anyone on the way can then read and change the body.
     public var allowsInvalidCertificates: Bool
 
@@ -49,6 +70,8 @@ public struct DownloadRequest: Sendable, Hashable {
         connectTimeout: Duration? = nil,
         maximumBodySize: Int? = nil,
         acceptableStatusCodes: StatusCodes? = nil,
+        credentials: Credentials? = nil,
+        tls: TLSPolicy? = nil,
         allowsInvalidCertificates: Bool = false
     ) {
         self.url = url
@@ -58,6 +81,18 @@ public struct DownloadRequest: Sendable, Hashable {
         self.connectTimeout = connectTimeout
         self.maximumBodySize = maximumBodySize
         self.acceptableStatusCodes = acceptableStatusCodes
+        self.credentials = credentials
+        self.tls = tls
         self.allowsInvalidCertificates = allowsInvalidCertificates
+    }
+}
+
+// MARK: - Hashable
+
+extension DownloadRequest {
+    /// Requests that differ in anything else seldom have the same URL.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.url)
+        hasher.combine(self.headers)
     }
 }

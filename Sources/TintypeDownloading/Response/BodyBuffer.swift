@@ -51,6 +51,15 @@ struct BodyBuffer: ~Copyable {
         return written
     }
 
+    /// Drops the bytes and keeps the memory.
+    mutating func removeAll() {
+        self.count = 0
+    }
+
+    borrowing func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
+        body(UnsafeRawBufferPointer(start: self.base, count: self.count))
+    }
+
     /// A copy of the bytes so far.
     borrowing func copy() -> Data {
         guard let base else { return Data() }

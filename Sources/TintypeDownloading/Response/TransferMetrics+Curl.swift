@@ -12,6 +12,11 @@ extension TransferMetrics {
         self.total += .microseconds(measured.total)
         self.bytes += Int64(measured.received)
         self.connectionReused = measured.new_connections == 0
+        if let address = measured.remote_address, address.pointee != 0 {
+            let text = String(cString: address)
+            let host = text.utf8.contains(UInt8(ascii: ":")) ? "[\(text)]" : text
+            self.remoteAddress = "\(host):\(measured.remote_port)"
+        }
         self.httpVersion = HTTPVersion(curlVersion: measured.http_version)
     }
 }

@@ -1,6 +1,6 @@
 /// What a transfer took.
 ///
-/// Redirects count in: each duration is the sum over the requests that were made. The time
+/// Redirects and retries count in: each duration is the sum over the requests that were made. The time
 /// in which a transfer waited for its turn does not.
 public struct TransferMetrics: Sendable, Hashable {
     /// Finding the address of the host; zero on a connection that was open already.
@@ -21,6 +21,13 @@ public struct TransferMetrics: Sendable, Hashable {
     public internal(set) var httpVersion: HTTPVersion?
     /// The number of redirects that were followed.
     public internal(set) var redirectCount = 0
+
+    /// The tries after the first one.
+    public internal(set) var retryCount = 0
+    /// The bytes of the body that an earlier try or process had received, and that were not asked for again.
+    public internal(set) var resumedBytes: Int64 = 0
+    /// The address and port that the last request went to, such as `192.0.2.7:443`; a proxy's where one was used.
+    public internal(set) var remoteAddress: String?
 
     init() {}
 }

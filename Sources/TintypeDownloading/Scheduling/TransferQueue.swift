@@ -1,84 +1,234 @@
 /// Who may start next.
 ///
-/// Transfers start first come, first served, as long as fewer than `maximumActive` run and
-/// their origin has room. One whose origin has none waits aside and holds up nobody else.
+/// The most urgent starts first, and of equally urgent ones the first or the last that came, as long as fewer
+/// than `maximumActive` run and the origin has room and a token. One whose origin has none waits aside and
+/// holds up nobody else. A transfer that comes back, after a redirect or for another try, keeps its place.
 ///
-/// libcurl can count connections per host itself, but keeps all that wait in one list, where
-/// one host that hangs holds up the others (seen in 7.88), and a transfer that waits there is
-/// hard to tell from one that stalls.
+/// libcurl can count connections per host itself, but keeps all that wait in one list, where one host that
+/// hangs holds up the others (seen in 7.88), and a transfer that waits there is hard to tell from one that
+/// stalls.
 struct TransferQueue {
     private struct Origin {
         var limit: Int
-        /// Those that run or are next to run.
-        var admitted = 0
-        var waiting = FIFO<UInt64>()
+        var active = 0
+        /// Those that wait, and tickets that are no longer valid.
+        var tickets = Heap<TransferTicket>()
+        var bucket: TokenBucket?
+        /// No token before then.
+        var throttledUntil: ContinuousClock.Instant?
+        var waitingCount = 0
+
+        var hasRoom: Bool { self.active < self.limit && self.throttledUntil == nil }
+    }
+
+    /// The best ticket that an origin with room had when it was put here.
+    private struct Candidate: Comparable {
+        let ticket: TransferTicket
+        let origin: String
+
+        static func < (left: Candidate, right: Candidate) -> Bool { left.ticket < right.ticket }
+        static func == (left: Candidate, right: Candidate) -> Bool { left.ticket == right.ticket }
+    }
+
+    private struct Throttled: Comparable {
+        let end: ContinuousClock.Instant
+        let origin: String
+
+        static func < (left: Throttled, right: Throttled) -> Bool { left.end < right.end }
     }
 
     private let maximumActive: Int
     private let maximumPerOrigin: Int
+    private let order: DownloadOrder
+    private let rateLimit: RateLimit?
     private var activeCount = 0
     private var origins: [String: Origin] = [:]
-    /// Those whose origin has room.
-    private var admitted = FIFO<(id: UInt64, origin: String)>()
+    private var waiting: [UInt64: (ticket: TransferTicket, origin: String)] = [:]
+    private var candidates = Heap<Candidate>()
+    private var throttled = Heap<Throttled>()
+    private var sweepThreshold = 1_024
+    /// Nothing starts while this is set.
+    var isSuspended = false
 
-    init(maximumActive: Int, maximumPerOrigin: Int) {
+    init(
+        maximumActive: Int,
+        maximumPerOrigin: Int,
+        order: DownloadOrder = .firstInFirstOut,
+        rateLimit: RateLimit? = nil
+    ) {
         self.maximumActive = maximumActive
         self.maximumPerOrigin = maximumPerOrigin
+        self.order = order
+        self.rateLimit = rateLimit
     }
 
-    /// Adds a transfer behind all others.
-    mutating func submit(_ id: UInt64, origin name: String) {
-        var origin = self.origins[name] ?? Origin(limit: self.maximumPerOrigin)
-        if origin.admitted < origin.limit, origin.waiting.isEmpty {
-            origin.admitted += 1
-            self.admitted.append((id, name))
-        } else {
-            origin.waiting.append(id)
-        }
-        self.origins[name] = origin
+    /// The number of transfers that wait.
+    var waitingCount: Int { self.waiting.count }
+
+    /// What is kept, for tests.
+    var originCount: Int { self.origins.count }
+    var ticketCount: Int { self.origins.values.reduce(self.candidates.count) { $0 + $1.tickets.count } }
+
+    /// Before this, no origin that ran out of tokens has one.
+    var nextTokenTime: ContinuousClock.Instant? { self.isSuspended ? nil : self.throttled.first?.end }
+
+    // MARK: Those that wait
+
+    /// Adds a transfer; ids grow in the order in which transfers were asked for.
+    mutating func submit(_ id: UInt64, origin name: String, priority: DownloadPriority = .normal) {
+        let order = Int64(truncatingIfNeeded: id)
+        let ticket = TransferTicket(
+            priority: priority,
+            order: self.order == .firstInFirstOut ? order : -order,
+            id: id
+        )
+        self.sweepOrigins()
+        self.waiting[id] = (ticket, name)
+        self.origins[name, default: Origin(limit: self.maximumPerOrigin)].waitingCount += 1
+        self.insert(ticket, name)
     }
+
+    /// Takes out one that nobody wants any more; does nothing for one that runs.
+    mutating func remove(_ id: UInt64) {
+        guard let (_, name) = self.waiting.removeValue(forKey: id) else { return }
+        self.origins[name]?.waitingCount -= 1
+        self.compact(name)
+        self.forgetIfIdle(name, now: nil)
+    }
+
+    /// Makes one that waits more or less urgent; does nothing for one that runs.
+    mutating func setPriority(_ priority: DownloadPriority, of id: UInt64) {
+        guard let (old, name) = self.waiting[id], old.priority != priority else { return }
+        let ticket = TransferTicket(priority: priority, order: old.order, id: id)
+        self.waiting[id] = (ticket, name)
+        self.insert(ticket, name)
+        self.compact(name)
+    }
+
+    // MARK: Those that run
 
     /// The transfer to start now, or `nil`.
-    ///
-    /// Those that are not wanted any more are skipped.
-    mutating func next(isWanted: (UInt64) -> Bool) -> UInt64? {
-        while self.activeCount < self.maximumActive, let (id, origin) = self.admitted.popFirst() {
-            if isWanted(id) {
-                self.activeCount += 1
-                return id
+    mutating func next(now: ContinuousClock.Instant) -> UInt64? {
+        guard !self.isSuspended else { return nil }
+        self.endThrottling(now)
+        while self.activeCount < self.maximumActive, let candidate = self.candidates.popFirst() {
+            let name = candidate.origin
+            guard var origin = self.origins[name], origin.hasRoom else { continue }
+            guard candidate.ticket == self.best(of: &origin) else {
+                self.origins[name] = origin
+                self.offer(name)
+                continue
             }
-            self.release(origin)
+            if let end = self.takeToken(&origin, now) {
+                origin.throttledUntil = end
+                self.origins[name] = origin
+                self.throttled.insert(Throttled(end: end, origin: name))
+                continue
+            }
+            origin.tickets.popFirst()
+            origin.active += 1
+            origin.waitingCount -= 1
+            self.origins[name] = origin
+            self.activeCount += 1
+            self.waiting[candidate.ticket.id] = nil
+            self.offer(name)
+            return candidate.ticket.id
         }
         return nil
     }
 
     /// Gives back the place of a transfer that `next` returned.
-    mutating func finish(origin: String) {
+    mutating func finish(origin name: String) {
         self.activeCount -= 1
-        self.release(origin)
+        self.origins[name]?.active -= 1
+        self.offer(name)
+        self.forgetIfIdle(name, now: nil)
     }
 
     /// Remembers that connections to an origin carry many transfers at once.
     mutating func setMultiplexes(origin name: String) {
-        guard var origin = self.origins[name], origin.limit < self.maximumActive else { return }
-        origin.limit = self.maximumActive
-        self.admitWaiting(&origin, name)
+        guard let limit = self.origins[name]?.limit, limit < self.maximumActive else { return }
+        self.origins[name]?.limit = self.maximumActive
+        self.offer(name)
+    }
+
+    // MARK: Origins
+
+    private mutating func insert(_ ticket: TransferTicket, _ name: String) {
+        self.origins[name]?.tickets.insert(ticket)
+        if self.origins[name]?.tickets.first == ticket { self.offer(name) }
+    }
+
+    /// Lets the best of an origin take part, if the origin has room.
+    private mutating func offer(_ name: String) {
+        guard var origin = self.origins[name], origin.hasRoom else { return }
+        let best = self.best(of: &origin)
         self.origins[name] = origin
+        if let best { self.candidates.insert(Candidate(ticket: best, origin: name)) }
     }
 
-    private mutating func release(_ name: String) {
-        guard var origin = self.origins[name] else { return }
-        origin.admitted -= 1
-        self.admitWaiting(&origin, name)
-        // A crawler sees many hosts: only what can't be known anew is kept of an idle one.
+    private func best(of origin: inout Origin) -> TransferTicket? {
+        while let ticket = origin.tickets.first {
+            if self.waiting[ticket.id]?.ticket == ticket { return ticket }
+            origin.tickets.popFirst()
+        }
+        return nil
+    }
+
+    private func takeToken(_ origin: inout Origin, _ now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+        guard let rateLimit else { return nil }
+        var bucket = origin.bucket.take() ?? TokenBucket(rateLimit, now: now)
+        defer { origin.bucket = bucket }
+        return bucket.take(now: now)
+    }
+
+    private mutating func endThrottling(_ now: ContinuousClock.Instant) {
+        while let first = self.throttled.first, first.end <= now {
+            self.throttled.popFirst()
+            self.origins[first.origin]?.throttledUntil = nil
+            self.offer(first.origin)
+            self.forgetIfIdle(first.origin, now: now)
+        }
+    }
+
+    /// Tickets of those that left would otherwise pile up behind an origin that hangs.
+    private mutating func compact(_ name: String) {
+        if let origin = self.origins[name], origin.tickets.count > origin.waitingCount * 2 + 64 {
+            let waiting = self.waiting
+            self.origins[name]?.tickets.filter { waiting[$0.id]?.ticket == $0 }
+        }
+        if self.candidates.count > self.origins.count * 2 + 1_024 {
+            let waiting = self.waiting
+            self.candidates.filter { waiting[$0.ticket.id]?.ticket == $0.ticket }
+            // What was taken out may have been all that an origin had put in.
+            for name in Array(self.origins.keys) { self.offer(name) }
+        }
+    }
+
+    /// Forgets the idle ones whose tokens have come back meanwhile.
+    private mutating func sweepOrigins() {
+        guard self.origins.count >= self.sweepThreshold else { return }
+        for name in Array(self.origins.keys) { self.forgetIfIdle(name, now: nil) }
+        self.sweepThreshold = max(1_024, self.origins.count * 2)
+    }
+
+    /// A crawler sees many hosts: only what can't be known anew is kept of an idle one.
+    private mutating func forgetIfIdle(_ name: String, now: ContinuousClock.Instant?) {
+        guard var origin = self.origins[name], origin.active == 0, origin.waitingCount == 0,
+            origin.throttledUntil == nil
+        else { return }
         let isForgettable = origin.limit == self.maximumPerOrigin || self.origins.count > 1_024
-        self.origins[name] = origin.admitted == 0 && isForgettable ? nil : origin
-    }
-
-    private mutating func admitWaiting(_ origin: inout Origin, _ name: String) {
-        while origin.admitted < origin.limit, let id = origin.waiting.popFirst() {
-            origin.admitted += 1
-            self.admitted.append((id, name))
+        guard var bucket = origin.bucket.take() else {
+            if isForgettable { self.origins[name] = nil }
+            return
+        }
+        // Its tokens must be waited for, or leaving and coming back would fill the bucket.
+        let now = now ?? .now
+        if bucket.isFull(now: now) {
+            if isForgettable { self.origins[name] = nil }
+        } else {
+            origin.bucket = bucket
+            self.origins[name] = origin
         }
     }
 }

@@ -7,23 +7,44 @@ import CCurl
 ///
 /// Not sendable: only the loop's thread touches it.
 final class EasyHandle {
+    /// The bytes that libcurl reads at once.
+    ///
+    /// It allocates them for each transfer, and touches what arrives.
     private static let receiveBufferSize = 64 << 10
 
     let easy: UnsafeMutableRawPointer
     /// The transfer that the callbacks report to.
     var transfer: Transfer?
+    /// Whether it may serve another transfer: one with settings of its own may not.
+    let isReusable: Bool
     private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var connectTimeout = Duration.zero
     private var verifiesCertificates = true
     private var decodesContent = true
+    private var waitsForMultiplexing = false
 
     /// Creates a handle, or returns `nil` when there is no memory.
-    init?(usesProxies: Bool) {
+    ///
+    /// - Parameters:
+    ///   - options: How the one transfer that it will serve differs from the ordinary, or `nil`.
+    ///   - configuration: What holds for all.
+    ///   - multi: Where it will be added.
+    init?(options: TransportOptions?, configuration: DownloadActor.Configuration, multi: CurlMulti) {
         guard let easy = curl_easy_init() else { return nil }
         self.easy = easy
+        self.isReusable = options == nil
         self.errorBuffer.pointee = 0
-        self.setFixedOptions(usesProxies: usesProxies)
+        multi.watchSockets(of: easy)
+        self.setFixedOptions()
         self.setCallbacks()
+        if let jar = options?.cookieJar ?? configuration.cookieJar {
+            self.use(jar)
+        } else if let share = multi.share {
+            ccurl_setopt_share(easy, share)
+        }
+        self.set(options?.tls ?? configuration.tls)
+        self.set(options?.proxy ?? configuration.proxy)
+        if let options { self.set(options) }
     }
 
     deinit {
@@ -36,25 +57,42 @@ final class EasyHandle {
         Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
     }
 
+    /// The handle around `easy`.
+    static func of(easy: UnsafeMutableRawPointer) -> EasyHandle? {
+        var context: UnsafeMutableRawPointer?
+        ccurl_getinfo_pointer(easy, CURLINFO_PRIVATE, &context)
+        return context.map { Self.of($0) }
+    }
+
     /// Makes the handle ready to be added to the multi handle for `transfer`.
     ///
     /// libcurl does not copy `headers`: they must live until the transfer is over.
     func prepare(for transfer: Transfer, headers: HeaderList) {
         self.transfer = transfer
-        transfer.connections = ConnectionRecord()
+        transfer.connections = ConnectionRecord(leadsToProxy: transfer.leadsToProxy)
         self.errorBuffer.pointee = 0
         ccurl_setopt_string(self.easy, CURLOPT_URL, transfer.address.text)
         ccurl_setopt_pointer(self.easy, CURLOPT_HTTPHEADER, headers.list)
         self.setDecodesContent(true)
-        if transfer.connectTimeout != self.connectTimeout {
-            self.connectTimeout = transfer.connectTimeout
+        if transfer.limits.connectTimeout != self.connectTimeout {
+            self.connectTimeout = transfer.limits.connectTimeout
             ccurl_setopt_long(self.easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, self.connectTimeout.wholeMilliseconds))
         }
-        if transfer.allowsInvalidCertificates == self.verifiesCertificates {
+        if transfer.request.allowsInvalidCertificates == self.verifiesCertificates {
             self.verifiesCertificates.toggle()
             ccurl_setopt_long(self.easy, CURLOPT_SSL_VERIFYPEER, self.verifiesCertificates ? 1 : 0)
             ccurl_setopt_long(self.easy, CURLOPT_SSL_VERIFYHOST, self.verifiesCertificates ? 2 : 0)
         }
+        // Where HTTP/2 may be spoken, wait for the first connection rather than open a second.
+        if (transfer.address.scheme == .https) != self.waitsForMultiplexing {
+            self.waitsForMultiplexing.toggle()
+            ccurl_setopt_long(self.easy, CURLOPT_PIPEWAIT, self.waitsForMultiplexing ? 1 : 0)
+        }
+    }
+
+    /// Lets a transfer go on that was paused.
+    func unpause() {
+        curl_easy_pause(self.easy, CURLPAUSE_CONT)
     }
 
     /// What libcurl wrote about the last failure; empty where it wrote nothing.
@@ -72,7 +110,7 @@ final class EasyHandle {
         ccurl_setopt_long(self.easy, CURLOPT_HTTP_CONTENT_DECODING, decodesContent ? 1 : 0)
     }
 
-    private func setFixedOptions(usesProxies: Bool) {
+    private func setFixedOptions() {
         ccurl_setopt_pointer(self.easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque())
         ccurl_setopt_pointer(self.easy, CURLOPT_ERRORBUFFER, self.errorBuffer)
         self.guardConnections()
@@ -89,8 +127,6 @@ final class EasyHandle {
         ccurl_setopt_long(self.easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         // A cancelled transfer must not wait for its name look-up: the loop would stand still.
         ccurl_setopt_long(self.easy, CURLOPT_QUICK_EXIT, 1)
-        // Without this libcurl reads eight environment variables for each transfer.
-        if !usesProxies { ccurl_setopt_string(self.easy, CURLOPT_PROXY, "") }
     }
 
     private func setCallbacks() {
@@ -112,8 +148,12 @@ final class EasyHandle {
             { bytes, size, count, context in
                 guard let context, let transfer = EasyHandle.of(context).transfer else { return 0 }
                 let chunk = UnsafeRawBufferPointer(start: bytes, count: size * count)
+                switch transfer.receive(body: chunk) {
+                case .proceed: return chunk.count
+                case .pause: return Int(CURL_WRITEFUNC_PAUSE)
                 // Any other count than the one given makes libcurl end the transfer.
-                return transfer.receive(body: chunk) == .proceed ? chunk.count : 0
+                case .abort: return chunk.isEmpty ? 1 : 0
+                }
             },
             context
         )

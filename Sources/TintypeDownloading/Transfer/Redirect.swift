@@ -24,6 +24,17 @@ enum Redirect {
         return self.part(CURLUPART_URL, of: base)
     }
 
+    /// The fields that may go to another origin: those that say what is wanted, none that may say who asks.
+    static func safeHeaders(_ headers: HTTPHeaders) -> HTTPHeaders {
+        let safe: Set<String> = [
+            "accept", "accept-encoding", "accept-language", "cache-control", "dnt", "if-modified-since",
+            "if-none-match", "pragma", "range", "save-data", "sec-gpc", "user-agent",
+        ]
+        var kept = HTTPHeaders()
+        for (name, value) in headers where safe.contains(name.lowercased()) { kept.append(value, for: name) }
+        return kept
+    }
+
     private static func hasForeignScheme(_ location: String) -> Bool {
         guard let colon = location.utf8.firstIndex(of: UInt8(ascii: ":")) else { return false }
         let scheme = location[..<colon].lowercased()

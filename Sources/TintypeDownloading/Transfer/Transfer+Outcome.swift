@@ -7,7 +7,7 @@ extension Transfer {
     /// The address to go on with, or `nil` when the response is no redirect.
     func redirectTarget(limit: Int) throws(DownloadError) -> ResourceAddress? {
         guard self.failure == nil, self.hasHead, let status, [301, 302, 303, 307, 308].contains(status),
-            let location = self.responseHeaders["Location"], !location.isEmpty
+            !self.isSuccess, let location = self.responseHeaders["Location"], !location.isEmpty
         else { return nil }
         guard self.metrics.redirectCount < limit else { throw .tooManyRedirects(limit: limit, at: self.address) }
         guard let text = Redirect.resolve(location, from: self.address) else {
@@ -28,6 +28,10 @@ extension Transfer {
         }
         if code != CURLE_OK, let denial = self.connections.denial { throw .addressNotAllowed(denial, at: self.address) }
         guard code == CURLE_OK else {
+            // libcurl gives up on a header line of 100 kB with the words for missing memory.
+            guard self.hasHead || code != CURLE_OUT_OF_MEMORY else {
+                throw .invalidResponse("a line of its header is too long", at: self.address)
+            }
             throw .transferFailed(
                 code,
                 details: details,
@@ -40,8 +44,12 @@ extension Transfer {
             throw .invalidResponse("it sent no header", at: self.address)
         }
         // 304 and its like have none.
-        guard self.receivedBytes > 0 || !(200..<300 ~= status) else {
+        let mayBeEmpty = self.request.method == .head || !(200..<300 ~= status)
+        guard self.receivedBytes > 0 || mayBeEmpty else {
             throw .emptyBody(status: status, headers: self.responseHeaders, at: self.address)
+        }
+        if let resumption, self.receivedBytes != resumption.total {
+            throw .cutShort(received: self.receivedBytes, expected: resumption.total, of: self)
         }
         return DownloadResponse(
             body: self.takeBody(),
@@ -54,22 +62,10 @@ extension Transfer {
         )
     }
 
-    private var finalURL: URL {
+    /// Where the body comes from.
+    var finalURL: URL {
         guard self.metrics.redirectCount > 0 else { return self.request.url }
         // libcurl has written the target, and is stricter than `URL`.
         return URL(string: self.address.text) ?? self.request.url
-    }
-
-    /// When the transfer is overdue if nothing arrives until then.
-    ///
-    /// Connecting has a limit of its own, so the time in which it went on does not count.
-    func deadline(connectedAfter connectTime: Duration, now: ContinuousClock.Instant) -> ContinuousClock.Instant {
-        // Looked at again in one timeout, a connection made in between is not overdue yet.
-        guard connectTime > .zero else { return now + self.timeout }
-        return max(self.lastProgress, self.startTime + connectTime) + self.timeout
-    }
-
-    var stalledError: DownloadError {
-        .stalled(after: self.timeout, received: self.receivedBytes, at: self.address)
     }
 }

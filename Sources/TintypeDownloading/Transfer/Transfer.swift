@@ -8,26 +8,40 @@ final class Transfer {
     /// What libcurl should do after it handed something over.
     enum Verdict {
         case proceed
+        case pause
         case abort
     }
 
-    /// The bytes that are read and thrown away of a body that nobody wants, so that the
-    /// connection can be used again.
-    private static let discardLimit: Int64 = 32 << 10
-    private static let headerLimit = 256 << 10
-
     let id: UInt64
     /// What was asked for; equal requests join the transfer.
-    let request: DownloadRequest
-    let timeout: Duration
-    let connectTimeout: Duration
-    let allowsInvalidCertificates: Bool
-    let maximumBodySize: Int
-    let networkPolicy: NetworkPolicy
-    private let acceptableStatusCodes: StatusCodes
-    private var waiters: [UInt64: TransferWaiter] = [:]
-    private var latestProgress: TransferProgress?
+    let identity: DownloadRequest
+    /// What is sent: the same, unless a hook changed it.
+    private(set) var request: DownloadRequest
+    private(set) var limits: TransferLimits
+    /// How it differs from the ordinary, or `nil`.
+    private(set) var options: TransportOptions?
+    private let configuration: DownloadActor.Configuration
+    var networkPolicy: NetworkPolicy { self.configuration.networkPolicy }
+    /// Whether every connection is to a proxy that the program named; with exceptions, some may be to the host.
+    var leadsToProxy: Bool {
+        guard case .explicit(_, _, let exceptions) = (self.options?.proxy ?? self.configuration.proxy).value else {
+            return false
+        }
+        return exceptions.isEmpty
+    }
 
+    // Who waits: callers that share it, or the one reader of a stream.
+    private var waiters: [UInt64: TransferWaiter] = [:]
+    var channel: BodyChannel?
+    var latestProgress: TransferProgress?
+    var streamPriority = DownloadPriority.normal
+    /// A hook that runs, or a look for the first bytes of the body.
+    var task: Task<Void, Never>?
+    /// Whose hooks the response must pass, if any.
+    var owner: DownloadActor?
+
+    /// Where the first byte is asked for.
+    private var initialAddress: ResourceAddress
     /// Where the next byte comes from; redirects change it.
     private(set) var address: ResourceAddress
     /// The fields to send; redirects to another origin take the credentials out.
@@ -35,23 +49,40 @@ final class Transfer {
     var metrics = TransferMetrics()
     /// The addresses that the policy was asked about since the request was last sent.
     var connections = ConnectionRecord()
-    /// When the request was handed to libcurl, and when something last arrived.
-    private(set) var startTime = ContinuousClock.now
-    private(set) var lastProgress = ContinuousClock.now
-    /// The same two moments for the head of the response, in the time that people use.
-    private(set) var requestTime = Date()
-    private(set) var responseTime = Date()
+    /// The tries so far.
+    var attempts = 1
+    /// When the first request was handed to libcurl.
+    var firstStartTime: ContinuousClock.Instant?
+    /// When the last request was handed to libcurl, and when something last arrived.
+    var startTime = ContinuousClock.now
+    var lastProgress = ContinuousClock.now
+    /// The same moments for the head of the response, in the time that people use.
+    var requestTime = Date()
+    var responseTime = Date()
+    /// From when on the bytes for the minimum speed are counted.
+    var speedWindow: (start: ContinuousClock.Instant, bytes: Int64)?
+    var isPaused = false
 
     /// Why it was aborted from a callback.
-    private(set) var failure: DownloadError?
-    private(set) var status: Int?
-    private(set) var responseHeaders = HTTPHeaders()
+    var failure: DownloadError?
+    var status: Int?
+    var responseHeaders = HTTPHeaders()
     /// Whether the whole head of the final response (not of an informational one) is here.
-    private(set) var hasHead = false
-    private var headerBytes = 0
-    private var discardedBytes: Int64 = 0
-    private var expectedBytes: Int64?
-    private var body: BodyBuffer
+    var hasHead = false
+    var headerBytes = 0
+    var discardedBytes: Int64 = 0
+    /// Bytes that a reader was given and that are not in `body`.
+    var streamedBytes: Int64 = 0
+    var expectedBytes: Int64?
+    var body: BodyBuffer
+
+    /// The bytes that another try need not ask for again.
+    var resumption: Resumption?
+    /// Whether a resumption failed, so that the next try asks for everything.
+    var mustRestart = false
+    /// Whether the first bytes came from the store, and must be forgotten there.
+    var usedStoredPart = false
+    var onHead: ((Transfer) -> Void)?
 
     init(
         id: UInt64,
@@ -60,56 +91,93 @@ final class Transfer {
         configuration: DownloadActor.Configuration
     ) {
         self.id = id
+        self.identity = request
+        self.request = request
+        self.configuration = configuration
+        self.address = address
+        self.initialAddress = address
+        self.requestHeaders = request.headers
+        self.limits = TransferLimits(request, configuration)
+        self.body = BodyBuffer(limit: self.limits.maximumBodySize)
+        let options = TransportOptions(request)
+        self.options = options.isOrdinary ? nil : options
+    }
+
+    /// Sends `request`, which a hook has made of the one that was asked for.
+    func replace(_ request: DownloadRequest, address: ResourceAddress) {
         self.request = request
         self.address = address
+        self.initialAddress = address
         self.requestHeaders = request.headers
-        self.timeout = request.timeout ?? configuration.timeout
-        self.connectTimeout = request.connectTimeout ?? configuration.connectTimeout
-        self.networkPolicy = configuration.networkPolicy
-        self.allowsInvalidCertificates = request.allowsInvalidCertificates
-        self.maximumBodySize = request.maximumBodySize ?? configuration.maximumBodySize
-        self.acceptableStatusCodes = request.acceptableStatusCodes ?? configuration.acceptableStatusCodes
-        self.body = BodyBuffer(limit: self.maximumBodySize)
+        self.limits = TransferLimits(request, self.configuration)
+        self.body = BodyBuffer(limit: self.limits.maximumBodySize)
+        let options = TransportOptions(request)
+        self.options = options.isOrdinary ? nil : options
+    }
+
+    /// Whether the proxy may ask for a second request.
+    var usesDigestProxy: Bool {
+        guard case .explicit(_, let credentials, _) = (self.options?.proxy ?? self.configuration.proxy).value,
+            case .digest = credentials?.value
+        else { return false }
+        return true
     }
 
     /// Whether the request accepts the status of the final response.
-    var isSuccess: Bool { self.status.map(self.acceptableStatusCodes.contains) ?? false }
+    var isSuccess: Bool { self.status.map(self.limits.acceptableStatusCodes.contains) ?? false }
 
-    var receivedBytes: Int { self.body.count }
+    var receivedBytes: Int { self.body.count + Int(self.streamedBytes) }
 
     // MARK: Who waits
 
-    var hasWaiters: Bool { !self.waiters.isEmpty }
+    var hasWaiters: Bool { !self.waiters.isEmpty || self.channel != nil }
+
+    /// As urgent as the most urgent of those who wait.
+    var priority: DownloadPriority {
+        self.waiters.values.lazy.map(\.priority).max() ?? self.streamPriority
+    }
 
     func join(_ id: UInt64, _ waiter: TransferWaiter) {
         self.waiters[id] = waiter
         if let latestProgress { waiter.observer?(latestProgress) }
-        if let show = waiter.bytesObserver, self.body.count > 0 { show(self.body.copy()) }
+        if let show = waiter.bytesObserver, self.hasShownBytes { show(self.body.copy()) }
     }
 
-    /// Takes a waiter out, if it is still there.
+    /// Takes a waiter out, whom the caller must then resume.
     func leave(_ id: UInt64) -> TransferWaiter? {
         self.waiters.removeValue(forKey: id)
     }
 
-    /// Resumes whoever waits, once; a second call does nothing.
+    func setPriority(_ priority: DownloadPriority) {
+        self.streamPriority = priority
+        for id in self.waiters.keys { self.waiters[id]?.priority = priority }
+    }
+
+    /// Resumes all who wait; there are none afterwards.
     func finish(_ result: Result<DownloadResponse, any Error>) {
         let waiters = self.waiters
         self.waiters = [:]
         for waiter in waiters.values { waiter.continuation.resume(with: result) }
+        self.channel?.finish(result.map { _ in })
+        self.channel = nil
     }
 
-    private func report(_ progress: TransferProgress) {
+    func report(_ progress: TransferProgress) {
         self.latestProgress = progress
         for waiter in self.waiters.values { waiter.observer?(progress) }
     }
 
     /// Copies what arrived, once, for those who decode while it comes.
-    private func show(_ bytes: UnsafeRawBufferPointer) {
+    func show(_ bytes: UnsafeRawBufferPointer) {
         let observers = self.waiters.values.compactMap(\.bytesObserver)
         guard !observers.isEmpty else { return }
         let copy = Data(bytes)
         for show in observers { show(copy) }
+    }
+
+    /// Those who were shown bytes of another version must see no more: the two do not fit together.
+    func blindObservers() {
+        for id in self.waiters.keys { self.waiters[id]?.bytesObserver = nil }
     }
 
     // MARK: On the way
@@ -117,18 +185,35 @@ final class Transfer {
     func willStart() {
         self.startTime = .now
         self.lastProgress = self.startTime
+        self.firstStartTime = self.firstStartTime ?? self.startTime
         self.requestTime = Date()
     }
 
     /// Takes the target of a redirect; what the old response left behind is dropped.
     func redirect(to target: ResourceAddress) {
         if target.origin != self.address.origin {
-            for name in ["Authorization", "Cookie", "Proxy-Authorization"] { self.requestHeaders.set(nil, for: name) }
+            self.requestHeaders = Redirect.safeHeaders(self.requestHeaders)
+            self.options?.credentials = nil
+            self.options?.unixSocketPath = nil
+            self.options?.tls?.clientCertificate = nil
         }
         self.address = target
         self.metrics.redirectCount += 1
         self.resetResponse()
-        self.hasHead = false
+        self.headerBytes = 0
+    }
+
+    /// Goes back to the first address, for another try.
+    func restart() {
+        self.address = self.initialAddress
+        self.requestHeaders = self.request.headers
+        let options = TransportOptions(self.request)
+        self.options = options.isOrdinary ? nil : options
+        self.failure = nil
+        self.mustRestart = false
+        self.metrics.redirectCount = 0
+        self.headerBytes = 0
+        self.resetResponse()
     }
 
     /// Moves the body out; the transfer is over.
@@ -136,81 +221,12 @@ final class Transfer {
         self.body.takeData()
     }
 
-    // MARK: What arrives
-
-    /// Takes one line of a head: the status line, a field, or the empty line after the last.
-    func receive(headerLine bytes: UnsafeRawBufferPointer) -> Verdict {
-        self.lastProgress = .now
-        // After the head only trailers come; nobody asked for those.
-        guard !self.hasHead else { return .proceed }
-        self.headerBytes += bytes.count
-        guard self.headerBytes <= Self.headerLimit else {
-            return self.abort(
-                .invalidResponse("its header has more than \(Self.headerLimit) bytes", at: self.address)
-            )
-        }
-        switch HeaderLine(bytes) {
-        case .status(let status):
-            self.resetResponse()
-            self.status = status
-        case .field(let name, let value): self.responseHeaders.append(value, for: name)
-        case .continuation(let value): self.responseHeaders.fold(value)
-        case .end: return self.receiveEndOfHead()
-        case .malformed: break
-        }
-        return .proceed
-    }
-
-    func receive(body bytes: UnsafeRawBufferPointer) -> Verdict {
-        self.lastProgress = .now
-        guard self.isSuccess else {
-            self.discardedBytes += Int64(bytes.count)
-            return self.discardedBytes > Self.discardLimit ? .abort : .proceed
-        }
-        switch self.body.append(bytes) {
-        case .appended: break
-        case .overLimit: return self.abort(self.bodyTooLarge(declared: nil))
-        case .outOfMemory: return self.abort(.outOfMemory(at: self.address))
-        }
-        self.report(TransferProgress(receivedBytes: Int64(self.body.count), expectedBytes: self.expectedBytes))
-        self.show(bytes)
-        return .proceed
-    }
-
-    private func receiveEndOfHead() -> Verdict {
-        guard let status, status >= 200 else { return .proceed }
-        self.hasHead = true
-        self.responseTime = Date()
-        let declared = self.responseHeaders["Content-Length"].flatMap { Int64($0) }
-        guard self.isSuccess else { return declared ?? 0 > Self.discardLimit ? .abort : .proceed }
-        guard let declared else { return .proceed }
-        guard declared <= Int64(self.maximumBodySize) else { return self.abort(self.bodyTooLarge(declared: declared)) }
-        let encoding = self.responseHeaders["Content-Encoding"]?.lowercased() ?? "identity"
-        if encoding == "identity" { self.expectedBytes = declared }
-        self.body.reserve(declared: Int(declared))
-        return .proceed
-    }
-
-    private func resetResponse() {
+    func resetResponse() {
         self.status = nil
         self.responseHeaders.removeAll()
-        self.headerBytes = 0
+        self.hasHead = false
         self.discardedBytes = 0
         self.expectedBytes = nil
-    }
-
-    private func abort(_ failure: DownloadError) -> Verdict {
-        self.failure = failure
-        return .abort
-    }
-
-    private func bodyTooLarge(declared: Int64?) -> DownloadError {
-        .bodyTooLarge(
-            limit: self.maximumBodySize,
-            declared: declared,
-            status: self.status,
-            headers: self.responseHeaders,
-            at: self.address
-        )
+        self.speedWindow = nil
     }
 }

@@ -2,17 +2,18 @@ import FoundationEssentials
 import Glibc
 import TintypeConcurrency
 
-/// Runs a program of this package in a network and a mount namespace of its own.
+/// Runs a program of this package that makes a network namespace for itself.
 public enum NetworkNamespace {
     private static let unshare = "/usr/bin/unshare"
-    private static let options = ["--net", "--mount", "--"]
+    /// Who is not root may still be it in a user namespace of its own, where the system allows those.
+    private static let asRoot = geteuid() == 0 ? [] : [Self.unshare, "--user", "--map-root-user", "--"]
 
     /// Whether this process may make namespaces; tried once, because containers differ.
     public static let isPossible: Bool = {
         guard access(Self.unshare, X_OK) == 0, let folder = try? TemporaryDirectory() else { return false }
         // Mounting is what is forbidden most often.
-        let command = [Self.unshare] + Self.options + ["/bin/sh", "-c", "mount --bind /etc/hosts /etc/hosts"]
-        return (try? ChildProcess.run(command, log: folder.path(of: "log"))) != nil
+        let trial = [Self.unshare, "--net", "--mount", "--", "/bin/sh", "-c", "mount --bind /etc/hosts /etc/hosts"]
+        return (try? ChildProcess.run(Self.asRoot + trial, log: folder.path(of: "log"))) != nil
     }()
 
     /// What a built program prints, once it has ended; throws unless it exits with 0.
@@ -22,7 +23,7 @@ public enum NetworkNamespace {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         // Programs are built into the folder of the tests.
         let path = URL(filePath: tests).deletingLastPathComponent().appending(path: program).path
-        let command = [Self.unshare] + Self.options + [path] + arguments
+        let command = Self.asRoot + [path] + arguments
         return try await withCheckedThrowingContinuation { continuation in
             POSIXThread(name: "namespace") {
                 let result = Result {

@@ -37,6 +37,9 @@ struct ConnectionPolicyTests {
         policy.allowedPorts = nil
         policy.allowedAddresses = [try #require(AddressRange("127.0.0.1"))]
         #expect(try await Self.downloader(policy).error(at: silent).code == .cannotConnect)
+        // One address is denied, and one is allowed and does not answer: the network is the reason.
+        policy.deniedHosts = []
+        #expect(try await Self.downloader(policy).error(at: url("http://localhost:1/")).code == .cannotConnect)
     }
 
     /// 127.0.0.1 stands for the public server, and every other address of the machine for what it must not reach.

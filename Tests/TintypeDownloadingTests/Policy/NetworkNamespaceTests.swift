@@ -8,7 +8,7 @@ import Testing
 /// of this machine, and a web server listens on all of them.
 @Suite(
     .timeLimit(.minutes(2)),
-    .enabled(if: NetworkNamespace.isPossible, "This process may not make network namespaces; root may.")
+    .enabled(if: NetworkNamespace.isPossible, "This process may not make network namespaces, which root may.")
 )
 struct NetworkNamespaceTests {
     private struct Case {

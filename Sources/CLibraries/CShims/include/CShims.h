@@ -31,5 +31,52 @@ int cshims_lock_byte(int descriptor, long offset, int kind);
 
 /// The magic number of the file system of an open file, or -1.
 long cshims_file_system_type(int descriptor);
+/// What a descriptor is waited for, or ready for.
+enum {
+    CSHIMS_READABLE = 1,
+    CSHIMS_WRITABLE = 2,
+    /// Only reported, never waited for: the peer left, or the descriptor failed.
+    CSHIMS_BROKEN = 4,
+};
+
+/// A descriptor that is ready.
+typedef struct {
+    int descriptor;
+    int events;
+} cshims_event;
+
+/// Returns a close-on-exec epoll descriptor, or -1 with errno set.
+int cshims_epoll_create(void);
+
+/// Adds a descriptor to an epoll set, or changes what it is waited for; 0 takes it out.
+/// Returns 0, or -1 with errno set.
+int cshims_epoll_set(int epoll, int descriptor, int events);
+
+/// Waits at most so many milliseconds (-1: for ever) and returns how many descriptors are ready.
+/// Returns 0 when a signal came in between, and -1 with errno set on a failure.
+int cshims_epoll_wait(int epoll, cshims_event *_Nonnull events, int capacity, int milliseconds);
+/// The number of the calling thread: 1 for the first that asks, then 2, and so on.
+unsigned cshims_thread_number(void);
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#include <time.h>
+#endif
+
+/// Returns a number that grows with time, at an unknown rate, the same for all processors.
+///
+/// The processor's own counter, without a call: some nanoseconds where a clock takes tens.
+static inline unsigned long long cshims_ticks(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    unsigned long long ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (unsigned long long)time.tv_sec * 1000000000ULL + (unsigned long long)time.tv_nsec;
+#endif
+}
 
 #endif

@@ -1,0 +1,202 @@
+/// Decides which entry of the memory tier goes first, by following the best of four policies.
+///
+/// LRU, S3-FIFO, W-TinyLFU and LIRS are simulated beside the cache, on hashes and weights only. The cache
+/// drops what the leading one would not hold. Each is the best on some kind of load, and ``PolicyContest``
+/// sees to it that the cache is about as good as the best and never worse than LRU.
+///
+/// Source: Subramanian, Smaragdakis and Loh, "Adaptive caches: effective shaping of cache behavior to
+/// workloads", MICRO 2006: a cache that drops what the better of two policies does not hold has at most
+/// twice its misses, on any load.
+///
+/// An entry is known by the slot that ``insert(hash:weight:)`` gives it. All operations take constant time,
+/// amortised; a use allocates nothing.
+package struct EvictionPolicy: Sendable {
+    private struct Node {
+        var weight = 0
+        /// Whether the entry is in the cache itself.
+        var isResident = false
+    }
+
+    private var directory = SlotDirectory()
+    private var nodes = SlotTable(Node())
+    private var lru: LRUPolicy
+    private var fifo: S3FIFOPolicy
+    private var lfu: WTinyLFUPolicy
+    private var lirs: LIRSPolicy
+    /// For each policy the entries of the cache that it would not hold, first dropped first.
+    private var outsiders = [SlotRings](repeating: SlotRings(count: 1), count: 4)
+    private var contest = PolicyContest(policyCount: 4)
+    private var count = 0
+    private var lastUsed = -1
+    private var lost: [Int32] = []
+
+    /// Makes a policy for a cache whose entries may weigh `capacity` together.
+    package init(capacity: Int) {
+        self.lru = LRUPolicy(capacity: capacity)
+        self.fifo = S3FIFOPolicy(capacity: capacity)
+        self.lfu = WTinyLFUPolicy(capacity: capacity)
+        self.lirs = LIRSPolicy(capacity: capacity)
+    }
+
+    // MARK: What happens to the cache
+
+    /// An entry was put into the cache.
+    ///
+    /// - Returns: Its slot, which is its own until ``remove(_:)`` or ``evict(_:)``.
+    package mutating func insert(hash: UInt64, weight: Int) -> Int {
+        let slot = self.directory.slot(of: hash) ?? self.directory.insert(hash)
+        if self.nodes[slot].weight != weight { self.forget(slot) }
+        self.nodes[slot].weight = weight
+        self.request(slot)
+        if !self.nodes[slot].isResident {
+            self.nodes[slot].isResident = true
+            self.count += 1
+        }
+        for policy in 0..<4 where !self.holds(slot, policy) && !self.outsiders[policy].contains(slot) {
+            self.outsiders[policy].append(slot)
+        }
+        self.lastUsed = slot
+        return slot
+    }
+
+    /// The entry in `slot` was read.
+    ///
+    /// Uses of one entry without another between them count once.
+    package mutating func use(_ slot: Int) {
+        guard slot != self.lastUsed else { return }
+        self.lastUsed = slot
+        self.request(slot)
+    }
+
+    /// Whether `slot` belongs to an entry of the cache with this hash.
+    package func isResident(_ slot: Int, hash: UInt64) -> Bool {
+        self.nodes[slot].isResident && self.directory.hash(of: slot) == hash
+    }
+
+    /// The entry in `slot` was dropped to make room, or its time was over.
+    package mutating func evict(_ slot: Int) {
+        self.leave(slot)
+        self.release(slot)
+    }
+
+    /// The entry in `slot` was removed, and nothing is to be remembered of it.
+    package mutating func remove(_ slot: Int) {
+        self.leave(slot)
+        self.forget(slot)
+        self.release(slot)
+    }
+
+    // MARK: What goes next
+
+    /// The slot of the entry that goes next, which is not `spared`; or `nil` when there is no other.
+    package func victim(sparing spared: Int) -> Int? {
+        if let slot = self.outsider(of: self.contest.leader, sparing: spared) { return slot }
+        // The leader holds all but the new one: it would not have taken that one in.
+        if let slot = self.outsider(of: 0, sparing: spared) { return slot }
+        var next = self.lru.oldest
+        while let slot = next {
+            if slot != spared, self.nodes[slot].isResident { return slot }
+            next = self.lru.newer(than: slot)
+        }
+        return nil
+    }
+
+    /// The slots of all entries of the cache, the one that was used longest ago first.
+    package func residentsByAge() -> [Int] {
+        var slots: [Int] = []
+        // What LRU would have dropped was used before everything that it holds.
+        var next = self.outsiders[0].oldest()
+        while let slot = next {
+            slots.append(slot)
+            next = self.outsiders[0].newer(than: slot)
+        }
+        next = self.lru.oldest
+        while let slot = next {
+            if self.nodes[slot].isResident { slots.append(slot) }
+            next = self.lru.newer(than: slot)
+        }
+        return slots
+    }
+
+    private func outsider(of policy: Int, sparing spared: Int) -> Int? {
+        guard let oldest = self.outsiders[policy].oldest() else { return nil }
+        return oldest == spared ? self.outsiders[policy].newer(than: oldest) : oldest
+    }
+
+    // MARK: The simulated policies
+
+    private mutating func request(_ slot: Int) {
+        let hash = self.directory.hash(of: slot)
+        let node = self.nodes[slot]
+        var hits: UInt = 0
+        var lost = self.takeLost()
+        if self.lru.request(slot, hash: hash, weight: node.weight, lost: &lost) { hits |= 1 }
+        self.settle(&lost, policy: 0)
+        if self.fifo.request(slot, hash: hash, weight: node.weight, lost: &lost) { hits |= 2 }
+        self.settle(&lost, policy: 1)
+        if self.lfu.request(slot, hash: hash, weight: node.weight, lost: &lost) { hits |= 4 }
+        self.settle(&lost, policy: 2)
+        if self.lirs.request(slot, hash: hash, weight: node.weight, lost: &lost) { hits |= 8 }
+        self.settle(&lost, policy: 3)
+        self.lost = lost
+        self.contest.didRequest(hits: hits, wasHit: node.isResident, entryCount: self.count)
+        guard hits != 15 else { return }
+        for policy in 0..<4 where hits >> UInt(policy) & 1 == 0 && self.outsiders[policy].contains(slot) {
+            self.outsiders[policy].remove(slot)
+            if !self.holds(slot, policy) { self.outsiders[policy].append(slot) }
+        }
+    }
+
+    /// The array for lost slots, which keeps its memory from request to request.
+    private mutating func takeLost() -> [Int32] {
+        var lost: [Int32] = []
+        swap(&lost, &self.lost)
+        return lost
+    }
+
+    /// Notes what one policy has let go of.
+    private mutating func settle(_ lost: inout [Int32], policy: Int) {
+        guard !lost.isEmpty else { return }
+        for slot in lost.lazy.map({ Int($0) }) {
+            if !self.nodes[slot].isResident {
+                self.release(slot)
+            } else if !self.holds(slot, policy), !self.outsiders[policy].contains(slot) {
+                self.outsiders[policy].append(slot)
+            }
+        }
+        lost.removeAll(keepingCapacity: true)
+    }
+
+    private func holds(_ slot: Int, _ policy: Int) -> Bool {
+        switch policy {
+        case 0: self.lru.holds(slot)
+        case 1: self.fifo.holds(slot)
+        case 2: self.lfu.holds(slot)
+        default: self.lirs.holds(slot)
+        }
+    }
+
+    private mutating func forget(_ slot: Int) {
+        self.lru.forget(slot)
+        self.fifo.forget(slot)
+        self.lfu.forget(slot)
+        self.lirs.forget(slot)
+    }
+
+    private mutating func leave(_ slot: Int) {
+        guard self.nodes[slot].isResident else { return }
+        self.nodes[slot].isResident = false
+        self.count -= 1
+        if self.lastUsed == slot { self.lastUsed = -1 }
+        for policy in 0..<4 where self.outsiders[policy].contains(slot) { self.outsiders[policy].remove(slot) }
+    }
+
+    /// Frees the slot of an entry that has left the cache, when no policy remembers it.
+    private mutating func release(_ slot: Int) {
+        guard self.nodes[slot].weight > 0, !self.lru.remembers(slot), !self.fifo.remembers(slot),
+            !self.lfu.remembers(slot), !self.lirs.remembers(slot)
+        else { return }
+        self.nodes[slot].weight = 0
+        self.directory.remove(slot)
+    }
+}

@@ -1,0 +1,74 @@
+/// Finds the slot of a hash, and hands out slots: a hash table with open addressing.
+///
+/// Knows hashes only, no keys. Hashes are 64 bits from a secret seed: two keys with one hash are an
+/// accident that no one sees, and would share their statistics.
+struct SlotDirectory: Sendable {
+    private var buckets = [Int32](repeating: -1, count: 16)
+    private var hashes: [UInt64] = []
+    private var freeSlots: [Int32] = []
+    private var count = 0
+
+    /// The hash of a slot that is in use.
+    func hash(of slot: Int) -> UInt64 {
+        self.hashes[slot]
+    }
+
+    /// The slot of `hash`, or `nil` when it has none.
+    func slot(of hash: UInt64) -> Int? {
+        let slot = self.buckets[self.position(of: hash)]
+        return slot < 0 ? nil : Int(slot)
+    }
+
+    /// Gives a slot to `hash`, which has none.
+    mutating func insert(_ hash: UInt64) -> Int {
+        if (self.count + 1) * 4 > self.buckets.count * 3 { self.grow() }
+        self.count += 1
+        let slot: Int
+        if let free = self.freeSlots.popLast() {
+            slot = Int(free)
+            self.hashes[slot] = hash
+        } else {
+            slot = self.hashes.count
+            self.hashes.append(hash)
+        }
+        self.buckets[self.position(of: hash)] = Int32(slot)
+        return slot
+    }
+
+    /// Frees a slot that is in use.
+    mutating func remove(_ slot: Int) {
+        let mask = self.buckets.count - 1
+        var hole = self.position(of: self.hashes[slot])
+        // Whatever could only be found by passing the hole moves into it.
+        var next = (hole + 1) & mask
+        while self.buckets[next] >= 0 {
+            let home = Int(truncatingIfNeeded: self.hashes[Int(self.buckets[next])]) & mask
+            if (next &- home) & mask >= (next &- hole) & mask {
+                self.buckets[hole] = self.buckets[next]
+                hole = next
+            }
+            next = (next + 1) & mask
+        }
+        self.buckets[hole] = -1
+        self.count -= 1
+        self.freeSlots.append(Int32(slot))
+    }
+
+    /// The bucket of `hash`, or the empty one where it belongs.
+    private func position(of hash: UInt64) -> Int {
+        let mask = self.buckets.count - 1
+        var position = Int(truncatingIfNeeded: hash) & mask
+        while self.buckets[position] >= 0, self.hashes[Int(self.buckets[position])] != hash {
+            position = (position + 1) & mask
+        }
+        return position
+    }
+
+    private mutating func grow() {
+        let old = self.buckets
+        self.buckets = [Int32](repeating: -1, count: old.count * 2)
+        for slot in old where slot >= 0 {
+            self.buckets[self.position(of: self.hashes[Int(slot)])] = slot
+        }
+    }
+}

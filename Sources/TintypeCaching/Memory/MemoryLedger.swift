@@ -1,0 +1,217 @@
+import FoundationEssentials
+import TintypeImage
+
+/// Decides what a memory tier holds: limits, order, sums, and every change of its table.
+///
+/// Whoever changes the cache holds the ledger's lock throughout, so that sums are exact. What leaves the
+/// table is handed back, to be released after the lock: freeing a picture takes long.
+struct MemoryLedger: Sendable {
+    private(set) var limits: MemoryLimits
+    /// The counters; hits and misses of the stripes are not among them.
+    private(set) var statistics = MemoryStatistics()
+    private let keepsWeakly: Bool
+    private var policy: EvictionPolicy
+    /// The slot in the table for each slot of the policy, or -1.
+    private var tableSlots = SlotTable<Int32>(-1)
+    private var accesses: [AccessBuffer.Access] = []
+
+    init(limits: MemoryLimits, keepsWeakly: Bool) {
+        self.limits = limits
+        self.keepsWeakly = keepsWeakly
+        self.policy = EvictionPolicy(capacity: limits.capacity)
+    }
+
+    // MARK: Reading
+
+    /// Tells the policy of look-ups, in their order.
+    mutating func note(_ collect: (inout [AccessBuffer.Access]) -> Void) {
+        collect(&self.accesses)
+        // Those of one thread are in order; those of several are in pieces.
+        if !self.isSorted { self.accesses.sort { $0.ticks < $1.ticks } }
+        for access in self.accesses where self.policy.isResident(Int(access.slot), hash: access.hash) {
+            self.policy.use(Int(access.slot))
+        }
+        self.accesses.removeAll(keepingCapacity: true)
+    }
+
+    private var isSorted: Bool {
+        var last: UInt64 = 0
+        for access in self.accesses {
+            if access.ticks < last { return false }
+            last = access.ticks
+        }
+        return true
+    }
+
+    /// Begins the lifetime of an entry that was read at `time` anew.
+    func extendLife(of key: CacheKey, at time: Double, in table: inout MemoryTable) {
+        if let slot = table.slot(of: key) { table.extendLife(in: slot, at: time) }
+    }
+
+    /// Takes the entry of `key` out, if its time was over at `time`, and counts the look-up that found it as
+    /// a miss.
+    mutating func removeExpired(
+        _ key: CacheKey,
+        at time: Double,
+        in table: inout MemoryTable
+    ) -> MemoryEntry? {
+        self.statistics.hits -= 1
+        self.statistics.misses += 1
+        guard let slot = table.slot(of: key), table.life(in: slot)?.isOver(at: time) == true else { return nil }
+        self.statistics.expirations += 1
+        return self.take(slot, in: &table) { $0.evict($1) }?.entry
+    }
+
+    /// Brings the entry of `key` back that left the cache and is alive; or finds the one that came meanwhile.
+    mutating func revive(
+        _ key: CacheKey,
+        at time: Double,
+        in table: inout MemoryTable
+    ) -> (found: MemoryEntry?, removed: [MemoryEntry]) {
+        if let slot = table.slot(of: key) {
+            self.statistics.hits += 1
+            return (table.entry(in: slot), [])
+        }
+        guard let (entry, oldLife) = table.weak.take(key), !oldLife.isOver(at: time) else {
+            self.statistics.misses += 1
+            return (nil, [])
+        }
+        var life = oldLife
+        life.extend(at: time)
+        self.statistics.hits += 1
+        self.statistics.weakHits += 1
+        guard self.limits.refusal(ofCost: entry.cost) == nil else {
+            table.weak.insert(entry, life: life, for: key)
+            return (entry, [])
+        }
+        return (entry, self.add(entry, life, key, in: &table))
+    }
+
+    // MARK: Writing
+
+    /// Puts `entry` in and hands back what had to leave for it.
+    mutating func insert(
+        _ entry: MemoryEntry,
+        life: EntryLife,
+        for key: CacheKey,
+        in table: inout MemoryTable
+    ) -> (outcome: InsertOutcome, removed: [MemoryEntry]) {
+        if let refusal = self.limits.refusal(ofCost: entry.cost) {
+            self.statistics.refusals += 1
+            // The older picture under this key is stale: better none than that.
+            return (.refused(refusal), self.remove(key, in: &table).map { [$0] } ?? [])
+        }
+        table.weak.remove(key)
+        // The policy keeps what it knows of the key.
+        let old = table.slot(of: key).flatMap { self.take($0, in: &table) { _, _ in }?.entry }
+        let removed = self.add(entry, life, key, in: &table)
+        return (.stored, old.map { removed + [$0] } ?? removed)
+    }
+
+    /// Takes the entry of `key` out, and forgets it.
+    mutating func remove(_ key: CacheKey, in table: inout MemoryTable) -> MemoryEntry? {
+        let weak = table.weak.take(key)?.entry
+        guard let slot = table.slot(of: key) else { return weak }
+        return self.take(slot, in: &table) { $0.remove($1) }?.entry
+    }
+
+    /// Takes everything out, and forgets it.
+    mutating func removeAll(in table: inout MemoryTable) -> [MemoryEntry] {
+        let removed = table.removeAll()
+        self.policy = EvictionPolicy(capacity: self.limits.capacity)
+        self.tableSlots = SlotTable(-1)
+        self.statistics.count = 0
+        self.statistics.cost = 0
+        return removed
+    }
+
+    /// Drops entries, those used longest ago first, until the rest costs at most `cost`.
+    mutating func trim(toCost cost: Int, in table: inout MemoryTable) -> [MemoryEntry] {
+        self.trim(to: MemoryLimits(cost: cost, count: nil), in: &table)
+    }
+
+    /// Sets the limits and drops what is over them.
+    mutating func setLimits(_ limits: MemoryLimits, in table: inout MemoryTable) -> [MemoryEntry] {
+        let removed = self.trim(to: limits, in: &table)
+        // Weights and capacity are other ones: the policies start anew, with the entries in their order.
+        let slots = self.policy.residentsByAge().map { Int(self.tableSlots[$0]) }
+        self.limits = limits
+        self.policy = EvictionPolicy(capacity: limits.capacity)
+        self.tableSlots = SlotTable(-1)
+        for slot in slots { self.enrol(slot, in: &table) }
+        return removed
+    }
+
+    // MARK: Parts
+
+    /// Puts an entry under a key that has none, and drops what is over the limits.
+    private mutating func add(
+        _ entry: MemoryEntry,
+        _ life: EntryLife,
+        _ key: CacheKey,
+        in table: inout MemoryTable
+    ) -> [MemoryEntry] {
+        let cost = entry.cost
+        let policySlot = self.policy.insert(hash: key.hash, weight: self.limits.weight(ofCost: cost))
+        var removed: [MemoryEntry] = []
+        // Two keys with one hash, which does not happen, have one place.
+        let other = Int(self.tableSlots[policySlot])
+        if other >= 0, let entry = self.take(other, in: &table, telling: { _, _ in })?.entry { removed.append(entry) }
+        let item = MemoryTable.Item(image: entry.image, life: life, policySlot: Int32(policySlot), hash: key.hash)
+        let rest = MemoryTable.Rest(
+            key: key,
+            metadata: entry.metadata,
+            frames: entry.frames,
+            data: entry.data,
+            cost: cost
+        )
+        self.tableSlots[policySlot] = Int32(table.insert(item, rest))
+        self.statistics.count += 1
+        self.statistics.cost += cost
+        while !self.limits.admits(cost: self.statistics.cost, count: self.statistics.count),
+            let victim = self.policy.victim(sparing: policySlot)
+        {
+            self.evict(Int(self.tableSlots[victim]), in: &table, into: &removed)
+        }
+        return removed
+    }
+
+    /// Makes an entry of the table known to a new policy.
+    private mutating func enrol(_ slot: Int, in table: inout MemoryTable) {
+        guard let (cost, hash) = table.weight(in: slot) else { return }
+        let policySlot = self.policy.insert(hash: hash, weight: self.limits.weight(ofCost: cost))
+        self.tableSlots[policySlot] = Int32(slot)
+        table.setPolicySlot(policySlot, in: slot)
+    }
+
+    private mutating func trim(to limits: MemoryLimits, in table: inout MemoryTable) -> [MemoryEntry] {
+        var removed: [MemoryEntry] = []
+        guard !limits.admits(cost: self.statistics.cost, count: self.statistics.count) else { return removed }
+        for victim in self.policy.residentsByAge() {
+            if limits.admits(cost: self.statistics.cost, count: self.statistics.count) { break }
+            self.evict(Int(self.tableSlots[victim]), in: &table, into: &removed)
+        }
+        return removed
+    }
+
+    private mutating func evict(_ slot: Int, in table: inout MemoryTable, into removed: inout [MemoryEntry]) {
+        guard let taken = self.take(slot, in: &table, telling: { $0.evict($1) }) else { return }
+        self.statistics.evictions += 1
+        if self.keepsWeakly { table.weak.insert(taken.entry, life: taken.life, for: taken.key) }
+        removed.append(taken.entry)
+    }
+
+    private mutating func take(
+        _ slot: Int,
+        in table: inout MemoryTable,
+        telling tell: (inout EvictionPolicy, Int) -> Void
+    ) -> (entry: MemoryEntry, life: EntryLife, key: CacheKey)? {
+        guard let (item, rest) = table.remove(slot) else { return nil }
+        self.tableSlots[Int(item.policySlot)] = -1
+        tell(&self.policy, Int(item.policySlot))
+        self.statistics.count -= 1
+        self.statistics.cost -= rest.cost
+        let entry = MemoryEntry(image: item.image, metadata: rest.metadata, frames: rest.frames, data: rest.data)
+        return (entry, item.life, rest.key)
+    }
+}

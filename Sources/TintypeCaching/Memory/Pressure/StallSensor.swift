@@ -1,0 +1,77 @@
+import Glibc
+import TintypeConcurrency
+
+/// Watches the kernel's pressure stall information: how long tasks waited for memory.
+///
+/// Asks the kernel to signal when tasks waited for so long within a window. Where that is not allowed, the
+/// sums are read from time to time.
+///
+/// Source: the kernel's `Documentation/accounting/psi.rst`.
+final class StallSensor: PressureSensor {
+    private struct Sum {
+        var stalled: Int
+        var time: Int
+    }
+
+    private let level: MemoryPressure
+    private let file: Descriptor
+    private let isSignalled: Bool
+    private let last: Locked<Sum>
+
+    /// The share of the time that is too long.
+    private static let threshold = 0.15
+
+    /// Watches one line of `path`, such as `/proc/pressure/memory`; `nil` where there is no such file.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - level: The line to watch.
+    ///   - usesTrigger: Whether to ask for signals at all.
+    init?(path: String, level: MemoryPressure, usesTrigger: Bool = true) {
+        let name = level == .some ? "some" : "full"
+        // Without privileges windows are multiples of 2 s.
+        let triggers = usesTrigger ? ["\(name) 150000 1000000\0", "\(name) 300000 2000000\0"] : []
+        var armed: Descriptor?
+        for trigger in triggers where armed == nil {
+            if let file = Descriptor(path: path, flags: O_RDWR | O_NONBLOCK), file.write(trigger) { armed = file }
+        }
+        guard let file = armed ?? Descriptor(path: path, flags: O_RDONLY) else { return nil }
+        self.level = level
+        self.file = file
+        self.isSignalled = armed != nil
+        let text = Self.stalled(in: file.text(), level)
+        guard self.isSignalled || text != nil else { return nil }
+        self.last = Locked(Sum(stalled: text ?? 0, time: Self.now))
+    }
+
+    var signal: PressureSignal? {
+        self.isSignalled ? PressureSignal(descriptor: self.file.number, events: Int16(POLLPRI)) : nil
+    }
+
+    func read() -> MemoryPressure? {
+        if self.isSignalled { return self.level }
+        guard let stalled = Self.stalled(in: self.file.text(), self.level) else { return nil }
+        let now = Self.now
+        return self.last.withLock { last in
+            let share = Double(stalled - last.stalled) / Double(max(now - last.time, 1))
+            last = Sum(stalled: stalled, time: now)
+            return share >= Self.threshold ? self.level : nil
+        }
+    }
+
+    /// The microseconds that tasks have waited, from a line like `some avg10=0.00 ... total=123`.
+    static func stalled(in text: String, _ level: MemoryPressure) -> Int? {
+        let name = level == .some ? "some " : "full "
+        guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix(name) }),
+            let total = line.split(separator: " ").last, total.hasPrefix("total=")
+        else { return nil }
+        return Int(total.dropFirst("total=".count))
+    }
+
+    /// Microseconds of a clock that never goes back.
+    private static var now: Int {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return time.tv_sec * 1_000_000 + time.tv_nsec / 1_000
+    }
+}

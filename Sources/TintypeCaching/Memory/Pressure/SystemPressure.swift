@@ -1,0 +1,54 @@
+import FoundationEssentials
+
+/// The sensors that this machine has for this process.
+enum SystemPressure {
+    /// The whole machine, and the cgroup that the process is in.
+    static func sensors(
+        machinePath: String = "/proc/pressure/memory",
+        membershipPath: String = "/proc/self/cgroup",
+        mountPath: String = "/sys/fs/cgroup"
+    ) -> [any PressureSensor] {
+        let groups = self.groups(membershipPath: membershipPath, mountPath: mountPath)
+        var sensors = self.stallSensors(machinePath)
+        if let folder = groups.second {
+            sensors += self.stallSensors(folder + "/memory.pressure")
+            if let sensor = CgroupEventSensor(folder: folder) { sensors.append(sensor) }
+        }
+        if let folder = groups.first { sensors += self.levelSensors(folder) }
+        return sensors
+    }
+
+    private static func stallSensors(_ path: String) -> [any PressureSensor] {
+        [StallSensor(path: path, level: .some), StallSensor(path: path, level: .full)].compactMap { $0 }
+    }
+
+    private static func levelSensors(_ folder: String) -> [any PressureSensor] {
+        let sensors: [any PressureSensor] = [
+            CgroupLevelSensor(folder: folder, level: .some), CgroupLevelSensor(folder: folder, level: .full),
+        ].compactMap { $0 }
+        if sensors.count == 2 { return sensors }
+        return [CgroupUsageSensor(folder: folder)].compactMap { $0 }
+    }
+
+    /// The folders of the process' memory cgroups of version 1 and 2, where there are any.
+    static func groups(membershipPath: String, mountPath: String) -> (first: String?, second: String?) {
+        var groups: (first: String?, second: String?) = (nil, nil)
+        let membership = Descriptor(path: membershipPath, flags: 0)?.text() ?? ""
+        for line in membership.split(separator: "\n") {
+            // One line a hierarchy: number, controllers, path. Version 2 has number 0 and no controllers.
+            let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+            guard fields.count == 3 else { continue }
+            if fields[0] == "0", fields[1].isEmpty {
+                groups.second = self.folder(mountPath, fields[2], having: "memory.events")
+            } else if fields[1].split(separator: ",").contains("memory") {
+                groups.first = self.folder(mountPath + "/memory", fields[2], having: "memory.pressure_level")
+            }
+        }
+        return groups
+    }
+
+    /// In a container the path may be the host's and not exist here; the mount is then the container's group.
+    private static func folder(_ mount: String, _ path: Substring, having file: String) -> String? {
+        [mount + path, mount].first { FileManager.default.fileExists(atPath: $0 + "/" + file) }
+    }
+}

@@ -1,0 +1,115 @@
+import TintypeImage
+
+/// Pictures that left the cache and may still be alive elsewhere.
+///
+/// Holds their pixels weakly. A slot whose picture has died is reclaimed while others are added, two
+/// looked at for each, so that at most about half of the slots are dead and nothing ever waits for a scan.
+struct WeakTable: ~Copyable, Sendable {
+    /// A picture without its pixels.
+    private struct Picture: Sendable {
+        weak var pixels: PixelBuffer?
+        let orientation: Orientation
+        let sourceFormat: ImageFormat?
+        let colorProfile: ColorProfile?
+
+        init(_ image: Image) {
+            self.pixels = image.pixels
+            self.orientation = image.orientation
+            self.sourceFormat = image.sourceFormat
+            self.colorProfile = image.colorProfile
+        }
+
+        /// The picture, as long as somebody holds its pixels.
+        var image: Image? {
+            self.pixels.map {
+                Image(
+                    pixels: $0,
+                    orientation: self.orientation,
+                    sourceFormat: self.sourceFormat,
+                    colorProfile: self.colorProfile
+                )
+            }
+        }
+    }
+
+    private struct Slot: Sendable {
+        let picture: Picture
+        let frames: [Picture]
+        let metadata: EntryMetadata?
+        let life: EntryLife
+    }
+
+    private var table = KeyTable()
+    private var slots: [Slot?] = []
+    private var freeSlots: [Int] = []
+    /// Where the search for dead slots goes on.
+    private var hand = 0
+
+    /// The slots, dead ones included.
+    var count: Int { self.table.count }
+
+    /// Whether there may be a picture under `key`.
+    func contains(_ key: CacheKey) -> Bool {
+        self.table.count > 0 && self.table.slot(of: key) != nil
+    }
+
+    /// The life of the entry of `key`, or `nil` when there is none that is alive.
+    func life(of key: CacheKey) -> EntryLife? {
+        guard let slot = self.table.slot(of: key).flatMap({ self.slots[$0] }), slot.picture.pixels != nil,
+            slot.frames.allSatisfy({ $0.pixels != nil })
+        else { return nil }
+        return slot.life
+    }
+
+    /// Keeps an entry for as long as its pixels live elsewhere; data that rode along is let go.
+    mutating func insert(_ entry: MemoryEntry, life: EntryLife, for key: CacheKey) {
+        self.remove(key)
+        self.reclaim()
+        let slot = self.freeSlots.popLast() ?? self.slots.count
+        if slot == self.slots.count { self.slots.append(nil) }
+        self.slots[slot] = Slot(
+            picture: Picture(entry.image),
+            frames: entry.frames.map { Picture($0) },
+            metadata: entry.metadata,
+            life: life
+        )
+        self.table.insert(key, slot: slot)
+    }
+
+    /// Takes out the entry of `key`, if all of its pictures are alive.
+    mutating func take(_ key: CacheKey) -> (entry: MemoryEntry, life: EntryLife)? {
+        guard let index = self.table.slot(of: key), let slot = self.slots[index] else { return nil }
+        self.free(index)
+        guard let image = slot.picture.image else { return nil }
+        let frames = slot.frames.compactMap { $0.image }
+        guard frames.count == slot.frames.count else { return nil }
+        return (MemoryEntry(image: image, metadata: slot.metadata, frames: frames), slot.life)
+    }
+
+    /// Forgets the entry of `key`.
+    mutating func remove(_ key: CacheKey) {
+        if let slot = self.table.slot(of: key) { self.free(slot) }
+    }
+
+    /// Forgets all entries.
+    mutating func removeAll() {
+        self.table = KeyTable()
+        self.slots = []
+        self.freeSlots = []
+        self.hand = 0
+    }
+
+    private mutating func reclaim() {
+        for _ in 0..<2 where !self.slots.isEmpty {
+            self.hand = self.hand + 1 < self.slots.count ? self.hand + 1 : 0
+            if let slot = self.slots[self.hand], slot.picture.pixels == nil { self.free(self.hand) }
+        }
+    }
+
+    private mutating func free(_ slot: Int) {
+        self.table.remove(slot)
+        self.slots[slot] = nil
+        self.freeSlots.append(slot)
+        if self.table.count == 0 { self.removeAll() }
+    }
+}

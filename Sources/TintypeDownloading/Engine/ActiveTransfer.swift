@@ -1,0 +1,6 @@
+/// What a transfer holds while libcurl works on it.
+struct ActiveTransfer {
+    let handle: EasyHandle
+    /// libcurl does not copy them.
+    let headers: HeaderList
+}

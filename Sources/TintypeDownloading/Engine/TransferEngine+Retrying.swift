@@ -1,0 +1,72 @@
+import FoundationEssentials
+
+// Another try, and what is kept of one that failed.
+
+extension TransferEngine {
+    /// Decides what becomes of a transfer whose request failed: another try, or the end.
+    func settle(_ transfer: Transfer, _ error: DownloadError) {
+        if transfer.mustRestart || error.status == 416 && transfer.resumption != nil {
+            self.forgetPart(of: transfer)
+            transfer.dropBody()
+            transfer.restart()
+            self.submit(transfer)
+            return
+        }
+        guard self.canRetry(transfer), let delay = self.delay(before: transfer, error) else {
+            self.fail(transfer, error)
+            return
+        }
+        transfer.keepWhatCanBeResumed()
+        transfer.restart()
+        transfer.attempts += 1
+        transfer.metrics.retryCount += 1
+        self.counters.retried += 1
+        self.tell(transfer, .retrying(after: delay, error))
+        self.submit(transfer, after: delay)
+    }
+
+    private func canRetry(_ transfer: Transfer) -> Bool {
+        // A reader has seen the head, and perhaps more.
+        transfer.channel == nil || !transfer.hasHead || !transfer.isSuccess
+    }
+
+    private func delay(before transfer: Transfer, _ error: DownloadError) -> Duration? {
+        let policy = self.configuration.retryPolicy
+        guard policy.maximumAttempts > 1,
+            let delay = policy.delay(
+                after: error,
+                attempts: transfer.attempts,
+                date: self.environment.date(),
+                random: self.environment.random()
+            )
+        else { return nil }
+        let now = ContinuousClock.now
+        if let deadline = transfer.totalDeadline, now + delay >= deadline { return nil }
+        return self.budget.takeTry(now: now) ? delay : nil
+    }
+
+    /// Puts the first bytes of a body that is not whole into the store, and takes those of a whole one out.
+    func keepPart(of transfer: Transfer, _ result: Result<DownloadResponse, any Error>) {
+        guard let partials else { return }
+        switch result {
+        case .success: self.forgetPart(of: transfer)
+        case .failure(let error):
+            // Limits and refusals would come again.
+            let isBroken = error is CancellationError || (error as? DownloadError).map(Self.mayGoOn) ?? false
+            guard isBroken, let partial = transfer.takePartialBody() else { return }
+            partials.insert(partial, for: PartialBodyKey(transfer.request))
+        }
+    }
+
+    private static func mayGoOn(_ error: DownloadError) -> Bool {
+        [.connectionLost, .bodyCutShort, .timedOut, .tooSlow].contains(error.code)
+    }
+
+    private func forgetPart(of transfer: Transfer) {
+        guard let partials, transfer.usedStoredPart else { return }
+        transfer.usedStoredPart = false
+        let key = PartialBodyKey(transfer.request)
+        // One short job of the store, which ends by itself.
+        Task { await partials.remove(key) }
+    }
+}

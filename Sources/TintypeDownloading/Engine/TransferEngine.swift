@@ -1,0 +1,272 @@
+import CCurl
+import FoundationEssentials
+
+/// Moves transfers forward on one curl multi handle.
+///
+/// Sendable although unchecked: after `init`, every method except ``wake()`` is only called
+/// on the thread of the loop that owns the engine.
+final class TransferEngine: @unchecked Sendable {
+    /// A transfer that is tried again later.
+    private struct DelayedTry: Comparable {
+        let time: ContinuousClock.Instant
+        let id: UInt64
+
+        static func < (left: DelayedTry, right: DelayedTry) -> Bool { left.time < right.time }
+    }
+
+    let configuration: DownloadActor.Configuration
+    let hooks: DownloadHooks
+    let partials: PartialBodyStore?
+    let events = EventBroadcast()
+    let environment: EngineEnvironment
+    let multi: CurlMulti
+    var queue: TransferQueue
+    /// Those that wait, those that run, and those that a hook works on.
+    private(set) var transfers: [UInt64: Transfer] = [:]
+    /// The same ones, to find the one that a request can share; streams are not shared.
+    private var transfersByIdentity: [DownloadRequest: Transfer] = [:]
+    private var delayed = Heap<DelayedTry>()
+    var budget: RetryBudget
+    var counters = DownloadCounters()
+
+    // Those that run; see the extension that starts them.
+    var active: [UInt64: ActiveTransfer] = [:]
+    var idleHandles: [EasyHandle] = []
+    let defaultHeaders: HTTPHeaders
+    let defaultHeaderList: HeaderList
+    /// No transfer can be overdue before this.
+    var nextDeadline: ContinuousClock.Instant?
+
+    init(
+        configuration: DownloadActor.Configuration,
+        hooks: DownloadHooks = DownloadHooks(),
+        environment: EngineEnvironment = EngineEnvironment()
+    ) {
+        self.configuration = configuration
+        self.hooks = hooks
+        self.environment = environment
+        self.partials = configuration.partialBodies.map { PartialBodyStore($0) }
+        self.multi = CurlMulti(
+            // The queue keeps to this itself; redirects and a lost HTTP/2 connection may not.
+            maximumConnectionsPerHost: configuration.maximumConnectionsPerHost,
+            // The default is four times the transfers that are running: when a burst ends, it
+            // would close connections that the next burst needs.
+            maximumConnections: configuration.maximumTransfers * 2
+        )
+        self.queue = TransferQueue(
+            maximumActive: configuration.maximumTransfers,
+            maximumPerOrigin: configuration.maximumConnectionsPerHost,
+            order: configuration.order,
+            rateLimit: configuration.rateLimit
+        )
+        self.budget = RetryBudget(configuration.retryPolicy.budget, now: .now)
+        self.defaultHeaders = configuration.requestHeaders
+        self.defaultHeaderList = HeaderList(self.defaultHeaders)
+    }
+
+    deinit {
+        self.events.finish()
+        for active in self.active.values { self.multi.remove(active.handle.easy) }
+        // Easy handles must be gone before their multi handle.
+        self.active = [:]
+        self.idleHandles = []
+    }
+
+    // MARK: Orders
+
+    /// The number of transfers that wait for their turn or their next try.
+    var waitingCount: Int { self.queue.waitingCount + self.delayed.count }
+
+    /// The number of transfers that libcurl works on.
+    var activeCount: Int { self.active.count }
+
+    /// Lets a caller wait for the transfer of `request`, which is started if there is none.
+    func join(
+        _ request: DownloadRequest,
+        from address: ResourceAddress,
+        id: UInt64,
+        waiter: TransferWaiter,
+        owner: DownloadActor
+    ) {
+        if let transfer = self.transfersByIdentity[request] {
+            self.counters.shared += 1
+            transfer.join(id, waiter)
+            self.queue.setPriority(transfer.priority, of: transfer.id)
+            return
+        }
+        let transfer = Transfer(id: id, request: request, address: address, configuration: self.configuration)
+        transfer.join(id, waiter)
+        self.transfersByIdentity[request] = transfer
+        self.begin(transfer, owner: owner)
+    }
+
+    /// Starts a transfer of its own, whose body goes into `channel`.
+    func stream(
+        _ request: DownloadRequest,
+        from address: ResourceAddress,
+        id: UInt64,
+        into channel: BodyChannel,
+        priority: DownloadPriority,
+        owner: DownloadActor
+    ) {
+        let transfer = Transfer(id: id, request: request, address: address, configuration: self.configuration)
+        transfer.channel = channel
+        transfer.streamPriority = priority
+        self.begin(transfer, owner: owner)
+    }
+
+    /// Ends the wait of a caller that was cancelled; the last one out ends the transfer.
+    ///
+    /// libcurl closes the transfer's connection, unless that carries others.
+    func leave(_ request: DownloadRequest, id: UInt64) {
+        guard let transfer = self.transfersByIdentity[request], let waiter = transfer.leave(id) else { return }
+        if transfer.hasWaiters {
+            self.queue.setPriority(transfer.priority, of: transfer.id)
+        } else {
+            self.cancel(transfer)
+        }
+        waiter.continuation.resume(throwing: CancellationError())
+    }
+
+    /// Ends a stream that nobody reads any more; does nothing for one that is over.
+    func leaveStream(_ id: UInt64) {
+        guard let transfer = self.transfers[id], transfer.channel != nil else { return }
+        self.cancel(transfer)
+    }
+
+    /// Lets a stream go on whose reader has made room.
+    func resumeStream(_ id: UInt64) {
+        guard let transfer = self.transfers[id], transfer.isPaused, let active = self.active[id] else { return }
+        transfer.isPaused = false
+        transfer.lastProgress = .now
+        active.handle.unpause()
+    }
+
+    func setPriority(_ priority: DownloadPriority, of request: DownloadRequest) {
+        guard let transfer = self.transfersByIdentity[request] else { return }
+        transfer.setPriority(priority)
+        self.queue.setPriority(priority, of: transfer.id)
+    }
+
+    /// Ends every transfer, as if each caller had been cancelled.
+    func cancelAll() {
+        for transfer in self.transfers.values { self.cancel(transfer) }
+    }
+
+    // MARK: The loop's calls
+
+    /// Does all that can be done without waiting.
+    func drive() {
+        repeat {
+            self.submitDelayed()
+            self.startReady()
+            self.multi.runTimer()
+        } while self.completeFinished() || self.endOverdue()
+    }
+
+    /// Waits for a socket, a time limit or ``wake()``.
+    func wait() {
+        let deadline = [self.nextDeadline, self.delayed.first?.time, self.queue.nextTokenTime].compactMap(\.self).min()
+        self.multi.wait(until: deadline)
+    }
+
+    /// Ends the wait that goes on, or the next one; safe from any thread.
+    func wake() {
+        self.multi.wake()
+    }
+
+    // MARK: The way of a transfer
+
+    private func begin(_ transfer: Transfer, owner: DownloadActor) {
+        self.counters.started += 1
+        self.transfers[transfer.id] = transfer
+        self.budget.didStartRequest()
+        self.tell(transfer, .started)
+        if self.hooks.changeResponses { transfer.owner = owner }
+        let mayHavePart = self.partials.map { transfer.canResume && $0.mayHave(PartialBodyKey(transfer.request)) }
+        guard self.hooks.modifyRequest != nil || mayHavePart ?? false else {
+            self.submit(transfer)
+            return
+        }
+        let (id, request) = (transfer.id, transfer.request)
+        transfer.task = Task { await owner.prepare(request, id: id) }
+    }
+
+    /// Goes on with a transfer that was prepared.
+    func submit(_ id: UInt64, _ request: DownloadRequest, partial: PartialBody?) {
+        guard let transfer = self.transfers[id] else { return }
+        transfer.task = nil
+        do throws(DownloadError) {
+            if request != transfer.identity {
+                try request.headers.checkSendable()
+                let address = try ResourceAddress(request.url.absoluteString)
+                guard address.scheme == .http || address.scheme == .https else {
+                    throw .unsupportedScheme(String(request.url.absoluteString.prefix { $0 != ":" }))
+                }
+                try self.configuration.networkPolicy.check(address)
+                transfer.replace(request, address: address)
+            }
+        } catch {
+            self.fail(transfer, error)
+            return
+        }
+        if let partial { transfer.resume(from: partial) }
+        self.submit(transfer)
+    }
+
+    func submit(_ transfer: Transfer) {
+        self.queue.submit(transfer.id, origin: transfer.address.origin, priority: transfer.priority)
+    }
+
+    /// Tries again after `delay`.
+    func submit(_ transfer: Transfer, after delay: Duration) {
+        self.delayed.insert(DelayedTry(time: .now + delay, id: transfer.id))
+    }
+
+    private func submitDelayed() {
+        guard let first = self.delayed.first else { return }
+        let now = ContinuousClock.now
+        var next: DelayedTry? = first
+        while let due = next, due.time <= now {
+            self.delayed.popFirst()
+            if let transfer = self.transfers[due.id] { self.submit(transfer) }
+            next = self.delayed.first
+        }
+    }
+
+    private func cancel(_ transfer: Transfer) {
+        self.counters.cancelled += 1
+        self.tell(transfer, .cancelled)
+        self.end(transfer, .failure(CancellationError()))
+    }
+
+    func fail(_ transfer: Transfer, _ error: any Error) {
+        guard let error = error as? DownloadError else {
+            self.cancel(transfer)
+            return
+        }
+        self.counters.failed += 1
+        self.tell(transfer, .failed(error))
+        self.end(transfer, .failure(error))
+    }
+
+    func succeed(_ transfer: Transfer, _ response: DownloadResponse) {
+        self.counters.succeeded += 1
+        if transfer.metrics.resumedBytes > 0 { self.counters.resumed += 1 }
+        self.tell(transfer, .finished(response.metrics))
+        self.end(transfer, .success(response))
+    }
+
+    private func end(_ transfer: Transfer, _ result: Result<DownloadResponse, any Error>) {
+        self.detach(transfer)
+        self.queue.remove(transfer.id)
+        transfer.task?.cancel()
+        self.keepPart(of: transfer, result)
+        self.transfers[transfer.id] = nil
+        if self.transfersByIdentity[transfer.identity] === transfer {
+            self.transfersByIdentity[transfer.identity] = nil
+        }
+        self.counters.receivedBytes += transfer.metrics.bytes
+        transfer.finish(result)
+    }
+}

@@ -1,0 +1,146 @@
+import CCurl
+import CShims
+import Glibc
+
+/// A libcurl multi handle that is driven by events: sockets that are ready, and libcurl's own timer.
+///
+/// Connections, DNS answers and the trusted certificates belong to the multi handle; TLS sessions belong to
+/// the share, since libcurl would keep them for each easy handle alone.
+///
+/// Not sendable, except for ``wake()``: only the loop's thread touches it.
+final class CurlMulti {
+    private static let hasGlobalState: Bool = curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
+
+    let share: UnsafeMutableRawPointer?
+    let poll = SocketPoll()
+    private let multi: UnsafeMutableRawPointer
+    /// When libcurl wants to be called without an event.
+    private var timer: ContinuousClock.Instant?
+    /// Whether libcurl may have finished something since it was last asked.
+    private var mayHaveFinished = false
+
+    init(maximumConnectionsPerHost: Int, maximumConnections: Int) {
+        precondition(Self.hasGlobalState, "curl_global_init failed")
+        guard let multi = curl_multi_init() else { preconditionFailure("curl_multi_init failed: no memory") }
+        self.multi = multi
+        self.share = curl_share_init()
+        if let share { ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION) }
+        ccurl_multi_setopt_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, maximumConnectionsPerHost)
+        ccurl_multi_setopt_long(multi, CURLMOPT_MAXCONNECTS, maximumConnections)
+        self.setCallbacks()
+    }
+
+    deinit {
+        // Closes the connections, which still call back.
+        curl_multi_cleanup(self.multi)
+        if let share { curl_share_cleanup(share) }
+    }
+
+    func add(_ easy: UnsafeMutableRawPointer) -> Bool {
+        curl_multi_add_handle(self.multi, easy) == CURLM_OK
+    }
+
+    func remove(_ easy: UnsafeMutableRawPointer) {
+        curl_multi_remove_handle(self.multi, easy)
+    }
+
+    /// Lets libcurl do what its timer is due for; a transfer that was added starts here.
+    func runTimer() {
+        while let timer, timer <= .now {
+            self.timer = nil
+            self.act(on: CURL_SOCKET_TIMEOUT, 0)
+        }
+    }
+
+    /// Waits until libcurl has something to do, at most until `deadline`, and lets it.
+    func wait(until deadline: ContinuousClock.Instant?) {
+        let end = [self.timer, deadline].compactMap(\.self).min()
+        let limit = end.map { min(($0 - .now).wholeMilliseconds, Int(Int32.max)) } ?? -1
+        self.poll.wait(milliseconds: limit) { descriptor, events in
+            let mask =
+                (events & CInt(CSHIMS_READABLE) != 0 ? CURL_CSELECT_IN : 0)
+                | (events & CInt(CSHIMS_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0)
+                | (events & CInt(CSHIMS_BROKEN) != 0 ? CURL_CSELECT_ERR : 0)
+            self.act(on: descriptor, mask)
+        }
+    }
+
+    /// Ends the wait that goes on, or the next one; safe from any thread.
+    func wake() {
+        self.poll.wake()
+    }
+
+    /// A transfer that libcurl is done with.
+    func nextFinished() -> (easy: UnsafeMutableRawPointer, code: CURLcode)? {
+        guard self.mayHaveFinished else { return nil }
+        var pending: CInt = 0
+        while let message = curl_multi_info_read(self.multi, &pending) {
+            guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle else { continue }
+            return (easy, ccurl_msg_result(message))
+        }
+        self.mayHaveFinished = false
+        return nil
+    }
+
+    private func act(on descriptor: curl_socket_t, _ mask: CInt) {
+        var running: CInt = 0
+        curl_multi_socket_action(self.multi, descriptor, mask, &running)
+        self.mayHaveFinished = true
+    }
+
+    private func setCallbacks() {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        ccurl_multi_set_socket_callback(
+            self.multi,
+            { _, descriptor, what, context, _ in
+                guard let context else { return 0 }
+                let events =
+                    switch what {
+                    case CURL_POLL_IN: CSHIMS_READABLE
+                    case CURL_POLL_OUT: CSHIMS_WRITABLE
+                    case CURL_POLL_INOUT: CSHIMS_READABLE | CSHIMS_WRITABLE
+                    default: 0
+                    }
+                CurlMulti.of(context).poll.want(CInt(events), of: descriptor)
+                return 0
+            },
+            context
+        )
+        ccurl_multi_set_timer_callback(
+            self.multi,
+            { _, milliseconds, context in
+                guard let context else { return 0 }
+                CurlMulti.of(context).timer = milliseconds < 0 ? nil : .now + .milliseconds(milliseconds)
+                return 0
+            },
+            context
+        )
+    }
+
+    /// Lets the poll know which sockets of `easy` are connections, and when they close.
+    func watchSockets(of easy: UnsafeMutableRawPointer) {
+        let context = Unmanaged.passUnretained(self.poll).toOpaque()
+        ccurl_set_sockopt_callback(
+            easy,
+            { context, descriptor, _ in
+                // A program that is started meanwhile must not keep the connection open.
+                _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+                if let context { Unmanaged<SocketPoll>.fromOpaque(context).takeUnretainedValue().didOpen(descriptor) }
+                return CInt(CURL_SOCKOPT_OK)
+            },
+            context
+        )
+        ccurl_set_closesocket_callback(
+            easy,
+            { context, descriptor in
+                if let context { Unmanaged<SocketPoll>.fromOpaque(context).takeUnretainedValue().willClose(descriptor) }
+                return close(descriptor)
+            },
+            context
+        )
+    }
+
+    private static func of(_ context: UnsafeMutableRawPointer) -> CurlMulti {
+        Unmanaged<CurlMulti>.fromOpaque(context).takeUnretainedValue()
+    }
+}

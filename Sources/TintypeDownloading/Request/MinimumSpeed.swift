@@ -1,0 +1,13 @@
+/// A body that arrives more slowly than this is given up.
+public struct MinimumSpeed: Sendable, Hashable {
+    /// The bytes that must arrive each second.
+    public var bytesPerSecond: Int
+    /// The time over which the mean is taken, again and again from the first byte of the body on.
+    public var period: Duration
+
+    /// Creates a limit.
+    public init(bytesPerSecond: Int, period: Duration = .seconds(10)) {
+        self.bytesPerSecond = bytesPerSecond
+        self.period = max(period, .milliseconds(1))
+    }
+}

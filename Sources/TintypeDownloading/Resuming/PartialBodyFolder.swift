@@ -1,0 +1,98 @@
+import FoundationEssentials
+import Glibc
+
+/// The folder with the first bytes of bodies; it blocks.
+struct PartialBodyFolder {
+    private struct File {
+        let name: String
+        let size: Int
+        let modified: Double
+    }
+
+    private let path: String
+    private let maximumBytes: Int
+    private let maximumAge: Duration
+
+    init(_ configuration: DownloadActor.PartialBodies) {
+        self.path = configuration.directory
+        self.maximumBytes = configuration.maximumBytes
+        self.maximumAge = configuration.maximumAge
+    }
+
+    func read(_ name: String) -> Data? {
+        try? Data(contentsOf: URL(filePath: self.path(of: name)))
+    }
+
+    func remove(_ name: String) {
+        unlink(self.path(of: name))
+    }
+
+    /// Writes a file in one step, makes room for it, and returns the names of all files.
+    ///
+    /// A folder that can't be written keeps nothing; the next transfer then starts from the beginning.
+    func write(_ content: Data, to name: String) -> Set<String> {
+        guard content.count <= self.maximumBytes else { return self.clean() }
+        // Others must not read what may be private.
+        mkdir(self.path, 0o700)
+        let temporary = self.path(of: ".\(name).\(getpid())")
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { return self.clean() }
+        let isWritten = Self.write(content, to: descriptor)
+        close(descriptor)
+        if !isWritten || rename(temporary, self.path(of: name)) != 0 { unlink(temporary) }
+        return self.clean()
+    }
+
+    /// Removes what is too old, what is too much, and what crashes left; returns the names of the others.
+    func clean() -> Set<String> {
+        let now = Date().timeIntervalSince1970
+        let files = self.files().sorted { $0.modified > $1.modified }
+        var names: Set<String> = []
+        var total = 0
+        for file in files {
+            total += file.size
+            let isTemporary = file.name.hasPrefix(".")
+            // One that is being written by another process is younger.
+            let maximumAge = isTemporary ? 600 : self.maximumAge / .seconds(1)
+            if total > self.maximumBytes || now - file.modified > maximumAge {
+                self.remove(file.name)
+                total -= file.size
+            } else if !isTemporary {
+                names.insert(file.name)
+            }
+        }
+        return names
+    }
+
+    private func files() -> [File] {
+        guard let entries = try? FileManager.default.contentsOfDirectory(atPath: self.path) else { return [] }
+        return entries.compactMap { name in
+            // Only what is ours: 64 digits, or a dot, those, a dot and a number.
+            guard name.utf8.count >= 64, name.drop(while: { $0 == "." }).prefix(64).allSatisfy(\.isHexDigit) else {
+                return nil
+            }
+            var status = stat()
+            guard lstat(self.path(of: name), &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+            let modified = Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1e9
+            return File(name: name, size: Int(status.st_size), modified: modified)
+        }
+    }
+
+    private static func write(_ content: Data, to descriptor: CInt) -> Bool {
+        content.withUnsafeBytes { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = UnsafeRawBufferPointer(rebasing: rest).withMemoryRebound(to: UInt8.self) {
+                    Glibc.write(descriptor, $0.baseAddress, $0.count)
+                }
+                guard count > 0 || errno == EINTR else { return false }
+                rest = rest.dropFirst(max(0, count))
+            }
+            return true
+        }
+    }
+
+    private func path(of name: String) -> String {
+        "\(self.path)/\(name)"
+    }
+}

@@ -1,0 +1,37 @@
+import CCrypto
+import FoundationEssentials
+
+/// Which request the first bytes of a body belong to: a digest of all that selects a representation.
+///
+/// Credentials count, but can't be read back from it.
+struct PartialBodyKey: Sendable, Hashable {
+    static let byteCount = 32
+
+    /// The digest as 64 hexadecimal digits.
+    let name: String
+
+    init(_ request: DownloadRequest) {
+        var parts = [request.method.description, request.url.absoluteString]
+        // A certificate that nobody vouched for may have brought any bytes.
+        parts.append(request.allowsInvalidCertificates ? "unverified" : "verified")
+        for (name, value) in request.headers { parts += [name.lowercased(), value] }
+        if let credentials = request.credentials { parts.append("\(credentials.value)") }
+        if let certificate = request.tls?.clientCertificate?.certificate {
+            parts.append(certificate.base64EncodedString())
+        }
+        if let path = request.unixSocketPath { parts.append(path) }
+        // Lengths keep two parts from looking like one.
+        self.name = Self.digest(Array(parts.map { "\($0.utf8.count):\($0)" }.joined().utf8)[...])
+            .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+
+    /// The SHA-256 of some bytes.
+    static func digest(_ bytes: some ContiguousBytes) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: self.byteCount) { output, count in
+            bytes.withUnsafeBytes { input in
+                _ = SHA256(input.baseAddress?.assumingMemoryBound(to: UInt8.self), input.count, output.baseAddress)
+            }
+            count = self.byteCount
+        }
+    }
+}

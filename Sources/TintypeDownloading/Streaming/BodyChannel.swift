@@ -1,0 +1,127 @@
+import FoundationEssentials
+import TintypeConcurrency
+
+/// The chunks of a body between the loop that receives them and the task that takes them.
+///
+/// It holds few: when it is full the transfer pauses, and TCP or HTTP/2 makes the server wait.
+final class BodyChannel: Sendable {
+    /// A chunk, or `nil` at the end; and whether a paused transfer must now go on.
+    typealias Taken = (chunk: Data?, mustResume: Bool)
+
+    private struct State {
+        var head: Result<ResponseHead, any Error>?
+        var headWaiters: [CheckedContinuation<ResponseHead, any Error>] = []
+        var chunks: [Data] = []
+        var bufferedBytes = 0
+        var isPaused = false
+        var ending: Result<Void, any Error>?
+        var chunkWaiters: [CheckedContinuation<Taken, any Error>] = []
+    }
+
+    private let limit: Int
+    private let state = Locked(State())
+
+    /// Creates a channel that is full when it holds `limit` bytes or more.
+    init(limit: Int) {
+        self.limit = max(1, limit)
+    }
+
+    // MARK: The loop's side
+
+    func receive(_ head: ResponseHead) {
+        let waiters = self.state.withLock { state in
+            state.head = .success(head)
+            defer { state.headWaiters = [] }
+            return state.headWaiters
+        }
+        for waiter in waiters { waiter.resume(returning: head) }
+    }
+
+    /// Takes a chunk, or returns false where there is no room: the transfer must pause until it is resumed.
+    func offer(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        // The copy is made outside of the lock; a full channel throws it away, which is rare.
+        let chunk = Data(bytes)
+        let (hasRoom, waiter) = self.state.withLock {
+            state -> (Bool, CheckedContinuation<Taken, any Error>?) in
+            guard state.ending == nil else { return (true, nil) }
+            guard state.bufferedBytes < self.limit else {
+                state.isPaused = true
+                return (false, nil)
+            }
+            guard state.chunkWaiters.isEmpty else { return (true, state.chunkWaiters.removeFirst()) }
+            state.chunks.append(chunk)
+            state.bufferedBytes += chunk.count
+            return (true, nil)
+        }
+        waiter?.resume(returning: (chunk, false))
+        return hasRoom
+    }
+
+    /// Ends the body; chunks that are here are still handed out before.
+    func finish(_ result: Result<Void, any Error>) {
+        let (headWaiters, chunkWaiters) = self.state.withLock { state in
+            if state.ending == nil { state.ending = result }
+            defer {
+                state.headWaiters = []
+                state.chunkWaiters = []
+            }
+            return (state.headWaiters, state.chunkWaiters)
+        }
+        let error: any Error =
+            switch result {
+            case .success: CancellationError()
+            case .failure(let error): error
+            }
+        for waiter in headWaiters { waiter.resume(throwing: error) }
+        for waiter in chunkWaiters {
+            switch result {
+            case .success: waiter.resume(returning: (nil, false))
+            case .failure(let error): waiter.resume(throwing: error)
+            }
+        }
+    }
+
+    // MARK: The task's side
+
+    /// The head of the response, as soon as it is here.
+    func head() async throws -> ResponseHead {
+        try await withCheckedThrowingContinuation { continuation in
+            let result = self.state.withLock { state -> Result<ResponseHead, any Error>? in
+                if let head = state.head { return head }
+                if case .failure(let error) = state.ending { return .failure(error) }
+                state.headWaiters.append(continuation)
+                return nil
+            }
+            if let result { continuation.resume(with: result) }
+        }
+    }
+
+    /// The next chunk, or `nil` at the end; and whether a paused transfer must now go on.
+    func next() async throws -> Taken {
+        try await withCheckedThrowingContinuation { continuation in
+            let result = self.state.withLock { state -> Result<Taken, any Error>? in
+                if let chunk = state.chunks.first {
+                    state.chunks.removeFirst()
+                    state.bufferedBytes -= chunk.count
+                    let mustResume = state.isPaused && state.bufferedBytes <= self.limit / 2
+                    if mustResume { state.isPaused = false }
+                    return .success((chunk, mustResume))
+                }
+                if let ending = state.ending { return ending.map { (nil, false) } }
+                state.chunkWaiters.append(continuation)
+                return nil
+            }
+            if let result { continuation.resume(with: result) }
+        }
+    }
+
+    /// Throws away what is here: nobody will take it.
+    func cancel() {
+        self.finish(.failure(CancellationError()))
+        self.state.withLock { state in
+            state.chunks = []
+            state.bufferedBytes = 0
+            state.ending = .failure(CancellationError())
+        }
+    }
+}

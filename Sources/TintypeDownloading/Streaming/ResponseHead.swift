@@ -1,0 +1,13 @@
+public import FoundationEssentials
+
+/// What a response says before its body.
+public struct ResponseHead: Sendable {
+    /// The status, one that the request accepts.
+    public let status: Int
+    /// The header fields, duplicates included, in their order.
+    public let headers: HTTPHeaders
+    /// Where the body comes from, after redirects.
+    public let url: URL
+    /// The bytes that the body will have, or `nil` where the server does not say, or compresses them.
+    public let expectedBytes: Int64?
+}

@@ -1,0 +1,88 @@
+import CCurl
+import FoundationEssentials
+
+// The settings that only some requests or configurations have.
+
+extension EasyHandle {
+    func set(_ options: TransportOptions) {
+        if options.method == .head { ccurl_setopt_long(self.easy, CURLOPT_NOBODY, 1) }
+        if let path = options.unixSocketPath { ccurl_setopt_string(self.easy, CURLOPT_UNIX_SOCKET_PATH, path) }
+        switch options.credentials?.value {
+        case .basic(let user, let password):
+            self.set(user, password, user: CURLOPT_USERNAME, password: CURLOPT_PASSWORD)
+            ccurl_setopt_long(self.easy, CURLOPT_HTTPAUTH, Self.basic)
+        case .digest(let user, let password):
+            self.set(user, password, user: CURLOPT_USERNAME, password: CURLOPT_PASSWORD)
+            ccurl_setopt_long(self.easy, CURLOPT_HTTPAUTH, Self.digest)
+        case .bearer(let token):
+            ccurl_setopt_string(self.easy, CURLOPT_XOAUTH2_BEARER, token)
+            ccurl_setopt_long(self.easy, CURLOPT_HTTPAUTH, Self.bearer)
+        case nil: break
+        }
+    }
+
+    func use(_ jar: CookieJar) {
+        if let share = jar.store.share { ccurl_setopt_share(self.easy, share) }
+        // No file: the name only turns cookies on.
+        ccurl_setopt_string(self.easy, CURLOPT_COOKIEFILE, "")
+    }
+
+    func set(_ policy: TLSPolicy) {
+        let version = policy.minimumVersion == .tls1_3 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
+        ccurl_setopt_long(self.easy, CURLOPT_SSLVERSION, Int(version))
+        switch policy.authorities {
+        case .system: break
+        case .file(let path):
+            ccurl_setopt_string(self.easy, CURLOPT_CAINFO, path)
+            ccurl_setopt_string(self.easy, CURLOPT_CAPATH, nil)
+        case .pem(let text):
+            self.set(text, CURLOPT_CAINFO_BLOB)
+            ccurl_setopt_string(self.easy, CURLOPT_CAPATH, nil)
+        }
+        if let certificate = policy.clientCertificate {
+            self.set(certificate.certificate, CURLOPT_SSLCERT_BLOB)
+            self.set(certificate.privateKey, CURLOPT_SSLKEY_BLOB)
+            if let password = certificate.password { ccurl_setopt_string(self.easy, CURLOPT_KEYPASSWD, password) }
+        }
+        if !policy.pinnedPublicKeys.isEmpty {
+            let keys = policy.pinnedPublicKeys.map { "sha256//\($0)" }.joined(separator: ";")
+            ccurl_setopt_string(self.easy, CURLOPT_PINNEDPUBLICKEY, keys)
+        }
+    }
+
+    func set(_ proxy: ProxyPolicy) {
+        switch proxy.value {
+        case .none:
+            // Without this libcurl reads eight environment variables for each transfer.
+            ccurl_setopt_string(self.easy, CURLOPT_PROXY, "")
+            ccurl_setopt_string(self.easy, CURLOPT_NOPROXY, "")
+        case .environment: break
+        case .explicit(let url, let credentials, let exceptions):
+            ccurl_setopt_string(self.easy, CURLOPT_PROXY, url)
+            ccurl_setopt_string(self.easy, CURLOPT_NOPROXY, exceptions.joined(separator: ","))
+            switch credentials?.value {
+            case .basic(let user, let password):
+                self.set(user, password, user: CURLOPT_PROXYUSERNAME, password: CURLOPT_PROXYPASSWORD)
+                ccurl_setopt_long(self.easy, CURLOPT_PROXYAUTH, Self.basic)
+            case .digest(let user, let password):
+                self.set(user, password, user: CURLOPT_PROXYUSERNAME, password: CURLOPT_PROXYPASSWORD)
+                ccurl_setopt_long(self.easy, CURLOPT_PROXYAUTH, Self.digest)
+            case .bearer, nil: break
+            }
+        }
+    }
+
+    private func set(_ user: String, _ password: String, user userOption: CURLoption, password option: CURLoption) {
+        ccurl_setopt_string(self.easy, userOption, user)
+        ccurl_setopt_string(self.easy, option, password)
+    }
+
+    private func set(_ bytes: Data, _ option: CURLoption) {
+        bytes.withUnsafeBytes { _ = ccurl_setopt_blob(self.easy, option, $0.baseAddress, $0.count) }
+    }
+
+    // CURLAUTH_BASIC, _DIGEST and _BEARER: macros with casts, which Swift does not import.
+    private static let basic = 1 << 0
+    private static let digest = 1 << 1
+    private static let bearer = 1 << 6
+}

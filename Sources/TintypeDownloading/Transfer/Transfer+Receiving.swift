@@ -1,0 +1,144 @@
+import FoundationEssentials
+
+// What libcurl hands over.
+
+extension Transfer {
+    /// The bytes that are read and thrown away of a body that nobody wants, so that the
+    /// connection can be used again.
+    private static let discardLimit: Int64 = 32 << 10
+
+    /// Takes one line of a head: the status line, a field, or the empty line after the last.
+    func receive(headerLine bytes: UnsafeRawBufferPointer) -> Verdict {
+        self.lastProgress = .now
+        let line = HeaderLine(bytes)
+        // After the head only trailers come, which nobody asked for; or the answer to the second request
+        // that a challenge takes.
+        if self.hasHead {
+            guard case .status = line, self.isChallenged else { return .proceed }
+            self.resetResponse()
+        }
+        // Informational responses count in: there is no end to them otherwise.
+        self.headerBytes += bytes.count
+        guard self.headerBytes <= self.limits.maximumHeaderSize else {
+            let limit = self.limits.maximumHeaderSize
+            return self.abort(.invalidResponse("its header has more than \(limit) bytes", at: self.address))
+        }
+        switch line {
+        case .status(let status):
+            self.resetResponse()
+            self.status = status
+        case .field(let name, let value): self.responseHeaders.append(value, for: name)
+        case .continuation(let value): self.responseHeaders.fold(value)
+        case .end: return self.receiveEndOfHead()
+        case .malformed: break
+        }
+        return .proceed
+    }
+
+    func receive(body bytes: UnsafeRawBufferPointer) -> Verdict {
+        self.lastProgress = .now
+        guard self.isSuccess else {
+            self.discardedBytes += Int64(bytes.count)
+            return self.discardedBytes > Self.discardLimit ? .abort : .proceed
+        }
+        if let channel { return self.stream(bytes, into: channel) }
+        switch self.body.append(bytes) {
+        case .appended: break
+        case .overLimit: return self.abort(self.bodyTooLarge(declared: nil))
+        case .outOfMemory: return self.abort(.outOfMemory(at: self.address))
+        }
+        self.report(TransferProgress(receivedBytes: Int64(self.body.count), expectedBytes: self.expectedBytes))
+        self.show(bytes)
+        return .proceed
+    }
+
+    private func stream(_ bytes: UnsafeRawBufferPointer, into channel: BodyChannel) -> Verdict {
+        guard self.streamedBytes + Int64(bytes.count) <= Int64(self.limits.maximumBodySize) else {
+            return self.abort(self.bodyTooLarge(declared: nil))
+        }
+        // libcurl hands the same bytes over again when the transfer goes on.
+        guard bytes.isEmpty || channel.offer(bytes) else {
+            self.isPaused = true
+            return .pause
+        }
+        self.streamedBytes += Int64(bytes.count)
+        return .proceed
+    }
+
+    private func receiveEndOfHead() -> Verdict {
+        guard let status, status >= 200 else { return .proceed }
+        self.hasHead = true
+        self.responseTime = Date()
+        self.onHead?(self)
+        let declared = self.responseHeaders["Content-Length"].flatMap { Int64($0) }
+        guard self.isSuccess else {
+            return declared ?? 0 > Self.discardLimit && !self.answersChallenges ? .abort : .proceed
+        }
+        // A part that nobody asked for must not pass for the whole.
+        if status == 206, self.resumption == nil, self.requestHeaders["Range"] == nil {
+            return self.abort(.invalidResponse("it sent a part of the body unasked", at: self.address))
+        }
+        guard self.limits.accepts(contentType: self.responseHeaders["Content-Type"]) || status == 304 else {
+            return self.abort(.unacceptableContentType(of: self))
+        }
+        guard self.applyResumption(status: status) else { return .abort }
+        return self.expect(declared)
+    }
+
+    /// Looks at the declared length before anything comes.
+    private func expect(_ declared: Int64?) -> Verdict {
+        self.speedWindow = (.now, self.metrics.bytes + Int64(self.receivedBytes))
+        let hasBody = self.request.method != .head && self.status != 304
+        if hasBody, let declared {
+            let (total, overflow) = declared.addingReportingOverflow(Int64(self.body.count))
+            guard !overflow, total <= Int64(self.limits.maximumBodySize) else {
+                return self.abort(self.bodyTooLarge(declared: overflow ? declared : total))
+            }
+            if self.isIdentity { self.expectedBytes = self.resumption.map { Int64($0.total) } ?? total }
+            if self.channel == nil { self.body.reserve(declared: Int(total)) }
+        }
+        if let channel {
+            channel.receive(
+                ResponseHead(
+                    status: self.status ?? 0,
+                    headers: self.responseHeaders,
+                    url: self.finalURL,
+                    expectedBytes: self.expectedBytes
+                )
+            )
+        } else if self.body.count > 0 {
+            self.report(TransferProgress(receivedBytes: Int64(self.body.count), expectedBytes: self.expectedBytes))
+        }
+        return .proceed
+    }
+
+    /// Whether the bytes of the body are those of the representation.
+    var isIdentity: Bool {
+        self.responseHeaders["Content-Encoding"].map { $0.lowercased() == "identity" } ?? true
+    }
+
+    /// Whether libcurl answers a challenge with a second request of its own.
+    private var isChallenged: Bool {
+        self.answersChallenges && (self.status == 401 || self.status == 407) && self.receivedBytes == 0
+    }
+
+    private var answersChallenges: Bool {
+        if case .digest = self.options?.credentials?.value { return true }
+        return self.usesDigestProxy
+    }
+
+    func abort(_ failure: DownloadError) -> Verdict {
+        self.failure = failure
+        return .abort
+    }
+
+    private func bodyTooLarge(declared: Int64?) -> DownloadError {
+        .bodyTooLarge(
+            limit: self.limits.maximumBodySize,
+            declared: declared,
+            status: self.status,
+            headers: self.responseHeaders,
+            at: self.address
+        )
+    }
+}

@@ -1,0 +1,92 @@
+import FoundationEssentials
+
+// Going on where an earlier try, or an earlier process, broke off.
+
+extension Transfer {
+    /// Whether the request asks for the whole of a resource, of which a part can be asked for instead.
+    var canResume: Bool {
+        guard self.request.method == .get, self.channel == nil else { return false }
+        let conditions = ["Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"]
+        return self.requestHeaders.isEmpty || conditions.allSatisfy { self.requestHeaders[$0] == nil }
+    }
+
+    /// What is here of the body, if the rest can be asked for: the server offers it, the version is known for
+    /// sure, and something is here but not all.
+    var resumable: Resumption? {
+        guard self.canResume, self.hasHead, let status, status == 200 || status == 206, self.isIdentity,
+            self.body.count > 0, let expectedBytes, self.body.count < expectedBytes,
+            status == 206 || self.responseHeaders["Accept-Ranges"]?.lowercased() == "bytes",
+            let validator = Validator.strong(in: self.responseHeaders) ?? self.resumption?.validator
+        else { return nil }
+        return Resumption(validator: validator, offset: self.body.count, total: Int(expectedBytes))
+    }
+
+    /// What is here of the body, to be kept for another transfer.
+    ///
+    /// The bytes are moved out: the transfer is over.
+    func takePartialBody() -> PartialBody? {
+        let control = self.responseHeaders.values(for: "Cache-Control").joined(separator: ",").lowercased()
+        guard !control.contains("no-store"), let resumable else { return nil }
+        return PartialBody(validator: resumable.validator, total: resumable.total, bytes: self.takeBody())
+    }
+
+    /// Takes the first bytes that an earlier transfer left.
+    func resume(from partial: PartialBody) {
+        guard partial.total <= self.limits.maximumBodySize, self.canResume else { return }
+        let isKept = partial.bytes.withUnsafeBytes { self.body.append($0) == .appended }
+        guard isKept else {
+            self.body.removeAll()
+            return
+        }
+        self.usedStoredPart = true
+        self.resumption = Resumption(
+            validator: partial.validator,
+            offset: partial.bytes.count,
+            total: partial.total
+        )
+    }
+
+    /// Decides what becomes of the bytes that are here, now that the answer to a `Range` has come.
+    ///
+    /// - Returns: Whether the response is of use; otherwise everything must be asked for again.
+    func applyResumption(status: Int) -> Bool {
+        guard let resumption else { return true }
+        guard status == 206 else {
+            // The whole of it, perhaps another version.
+            self.dropBody()
+            return true
+        }
+        guard resumption.isContinued(by: self.responseHeaders), self.isIdentity,
+            self.body.count == resumption.offset
+        else {
+            self.mustRestart = true
+            return false
+        }
+        self.metrics.resumedBytes = Int64(resumption.offset)
+        // Now it is sure that they belong to the picture.
+        if !self.hasShownBytes { self.body.withBytes { self.show($0) } }
+        return true
+    }
+
+    /// Keeps what is here for the next try if the rest can be asked for, and drops it otherwise.
+    func keepWhatCanBeResumed() {
+        let isUntouched = self.resumption.map { $0.offset == self.body.count } ?? false
+        if let resumable {
+            self.resumption = resumable
+        } else if !isUntouched {
+            self.dropBody()
+        }
+    }
+
+    /// Drops what is here; what observers saw of it was of another response.
+    func dropBody() {
+        if self.hasShownBytes { self.blindObservers() }
+        self.resumption = nil
+        self.metrics.resumedBytes = 0
+        self.body.removeAll()
+        self.latestProgress = nil
+    }
+
+    /// Whether observers have seen bytes of the body.
+    var hasShownBytes: Bool { self.latestProgress.map { $0.receivedBytes > 0 } ?? false }
+}

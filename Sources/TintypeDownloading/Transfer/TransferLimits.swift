@@ -1,0 +1,37 @@
+/// What one download may take: the request's own limits, or those of the configuration.
+struct TransferLimits {
+    let timeout: Duration
+    let connectTimeout: Duration
+    let firstByteTimeout: Duration?
+    let totalTimeout: Duration?
+    let minimumSpeed: MinimumSpeed?
+    let maximumBodySize: Int
+    let maximumHeaderSize: Int
+    let acceptableStatusCodes: StatusCodes
+    let acceptableContentTypes: [String]?
+
+    init(_ request: DownloadRequest, _ configuration: DownloadActor.Configuration) {
+        self.timeout = request.timeout ?? configuration.timeout
+        self.connectTimeout = request.connectTimeout ?? configuration.connectTimeout
+        self.firstByteTimeout = request.firstByteTimeout ?? configuration.firstByteTimeout
+        self.totalTimeout = request.totalTimeout ?? configuration.totalTimeout
+        self.minimumSpeed = configuration.minimumSpeed
+        self.maximumBodySize = request.maximumBodySize ?? configuration.maximumBodySize
+        self.maximumHeaderSize = configuration.maximumHeaderSize
+        self.acceptableStatusCodes = request.acceptableStatusCodes ?? configuration.acceptableStatusCodes
+        self.acceptableContentTypes = request.acceptableContentTypes ?? configuration.acceptableContentTypes
+    }
+
+    /// Whether a `Content-Type` is among those that are accepted; patterns end in `/*` for all of a kind.
+    func accepts(contentType: String?) -> Bool {
+        guard let acceptableContentTypes else { return true }
+        guard let essence = contentType?.split(separator: ";").first?.filter({ !$0.isWhitespace }).lowercased() else {
+            return false
+        }
+        return acceptableContentTypes.contains { pattern in
+            let pattern = pattern.lowercased()
+            if pattern == "*/*" { return true }
+            return pattern.hasSuffix("/*") ? essence.hasPrefix(pattern.dropLast()) : essence == pattern
+        }
+    }
+}

@@ -1,0 +1,36 @@
+/// What proves to a server, or to a proxy, who asks.
+///
+/// It is sent to the origin that the request names and to no other, whatever redirects say.
+public struct Credentials: Sendable, Hashable, CustomStringConvertible {
+    enum Value: Sendable, Hashable {
+        case basic(user: String, password: String)
+        case digest(user: String, password: String)
+        case bearer(token: String)
+    }
+
+    let value: Value
+
+    /// A name and a password, sent as they are (RFC 7617): only for `https`.
+    public static func basic(user: String, password: String) -> Credentials {
+        Credentials(value: .basic(user: user, password: password))
+    }
+
+    /// A name and a password, of which only a digest is sent (RFC 7616); costs one more round trip.
+    public static func digest(user: String, password: String) -> Credentials {
+        Credentials(value: .digest(user: user, password: password))
+    }
+
+    /// A token, sent as it is (RFC 6750).
+    public static func bearer(_ token: String) -> Credentials {
+        Credentials(value: .bearer(token: token))
+    }
+
+    /// The kind; what is secret is not shown.
+    public var description: String {
+        switch self.value {
+        case .basic: "basic credentials"
+        case .digest: "digest credentials"
+        case .bearer: "a bearer token"
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeConcurrency
+import TintypeImage
+
+@testable import TintypeCaching
+
+@Suite(.timeLimit(.minutes(1)))
+struct CgroupPressureTests {
+    @Test(.enabled(if: LimitedCgroup.isAvailable, "this process may not make memory cgroups"))
+    func aCgroupAtItsLimitMakesTheCacheGiveMemoryBack() async throws {
+        let group = try LimitedCgroup(byteCount: 16 << 20)
+        let sensors = group.sensors
+        try #require(!sensors.isEmpty)
+        let cache = MemoryCache()
+        cache.respond(to: MemoryPressureMonitor(sensors: sensors, pause: 0))
+        for index in 0..<64 { cache.insert(try makeImage(), for: CacheKey("key \(index)")) }
+        let folder = try ScratchFolder()
+        let executor = ThreadExecutor(name: "press")
+        defer { executor.shutdown() }
+        await Press(executor: executor).run {
+            group.press(byteCount: 64 << 20, in: folder.path) { cache.statistics.count < 64 }
+        }
+        // The kernel's signal reached the monitor, or reaches it now.
+        await until { cache.statistics.count < 64 }
+        #expect(cache.statistics.evictions > 0)
+        #expect(cache.statistics.cost == cache.statistics.count * (try unitCost()))
+    }
+
+    /// Blocks a thread of its own.
+    private actor Press {
+        private let executor: ThreadExecutor
+
+        init(executor: ThreadExecutor) {
+            self.executor = executor
+        }
+
+        nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+        func run(_ body: @Sendable () -> Void) {
+            body()
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import FoundationEssentials
+import Testing
+import TintypeImage
+
+@testable import TintypeCaching
+
+@Suite struct MemoryCostTests {
+    @Test(
+        arguments: [
+            (PixelFormat.rgba8, 640, 480, 1_228_800),
+            (.rgb8, 640, 480, 921_600),
+            (.gray8, 640, 480, 307_200),
+        ]
+    )
+    func costIsTheBytesOfThePixels(format: PixelFormat, width: Int, height: Int, cost: Int) throws {
+        #expect(MemoryEntry(image: try self.makePicture(format, width, height)).cost == cost)
+    }
+
+    @Test func dataThatRidesAlongAndProfilesCount() throws {
+        let pixels = try self.makePicture(.rgba8, 640, 480).pixels
+        let image = Image(pixels: pixels, colorProfile: ColorProfile(data: Data(count: 1_000)))
+        #expect(MemoryEntry(image: image, data: Data(count: 427_672)).cost == 1_228_800 + 1_000 + 427_672)
+    }
+
+    @Test(arguments: [(5, 2, 2), (10, 1, 1), (16, 16, 16)])
+    func onlyDistinctFramesCount(count: Int, distinct: Int, factor: Int) throws {
+        let pictures = try (0..<distinct).map { _ in try self.makePicture(.rgba8, 640, 600) }
+        let frames = (0..<count).map { pictures[$0 % distinct] }
+        let entry = MemoryEntry(image: frames[0], frames: frames)
+        #expect(entry.cost == factor * 640 * 600 * 4)
+    }
+
+    @Test func theCacheCountsWithTheWholeCost() throws {
+        let cache = MemoryCache()
+        let frames = try (0..<3).map { _ in try self.makePicture(.rgba8, 64, 64) }
+        let entry = MemoryEntry(image: frames[0], frames: frames, data: Data(count: 77))
+        cache.insert(entry, for: CacheKey("a"))
+        #expect(cache.statistics.cost == 3 * 64 * 64 * 4 + 77)
+        let found = try #require(cache.entry(for: CacheKey("a")))
+        #expect(found.frames.map { ObjectIdentifier($0.pixels) } == frames.map { ObjectIdentifier($0.pixels) })
+        #expect(found.data == entry.data)
+    }
+
+    @Test func verySmallPicturesAreBoundedByTheirNumber() throws {
+        let cache = MemoryCache(.init(costLimit: 512 * 1_100, keepsWeakly: false))
+        let image = try makeImage()
+        for index in 0..<1_300 { cache.insert(image, for: CacheKey("\(index)")) }
+        #expect(cache.statistics.count == 1_100)
+        #expect(cache.statistics.cost == 1_100 * (try unitCost()))
+    }
+
+    private func makePicture(_ format: PixelFormat, _ width: Int, _ height: Int) throws -> Image {
+        let layout = try PixelLayout(format: format, width: width, height: height)
+        return Image(pixels: try PixelBuffer(layout, filling: { _ in }))
+    }
+}

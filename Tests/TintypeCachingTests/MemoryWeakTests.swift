@@ -1,0 +1,127 @@
+import FoundationEssentials
+import Testing
+import TintypeImage
+
+@testable import TintypeCaching
+
+@Suite struct MemoryWeakTests {
+    private let keys = (0..<200).map { CacheKey("key \($0)") }
+
+    @Test func aPictureThatIsAliveIsFoundAfterEviction() throws {
+        let cache = MemoryCache(.init(countLimit: 1))
+        let image = try makeImage()
+        cache.insert(image, metadata: .sample, for: self.keys[0])
+        cache.insert(try makeImage(), for: self.keys[1])
+        #expect(cache.statistics.evictions == 1)
+        #expect(cache.contains(self.keys[0]))
+        let entry = try #require(cache.entry(for: self.keys[0]))
+        #expect(entry.image.pixels === image.pixels)
+        #expect(entry.metadata == .sample)
+        #expect(cache.statistics.hits == 1)
+        #expect(cache.statistics.weakHits == 1)
+    }
+
+    @Test func aPictureThatWasFoundIsInTheCacheAgain() throws {
+        let cache = MemoryCache()
+        weak var pixels: PixelBuffer?
+        do {
+            let image = try makeImage()
+            pixels = image.pixels
+            cache.insert(image, for: self.keys[0])
+            cache.trim(toFraction: 0)
+            #expect(cache.statistics.count == 0)
+            #expect(cache.statistics.weakCount == 1)
+            #expect(cache.image(for: self.keys[0]) != nil)
+        }
+        // Now only the cache holds it.
+        #expect(pixels != nil)
+        #expect(cache.image(for: self.keys[0])?.pixels === pixels)
+        #expect(cache.statistics.count == 1)
+        #expect(cache.statistics.weakCount == 0)
+        #expect(cache.statistics.weakHits == 1)
+    }
+
+    @Test func aPictureThatNobodyHoldsIsAMiss() throws {
+        let cache = MemoryCache()
+        cache.insert(try makeImage(), for: self.keys[0])
+        cache.trim(toCost: 0)
+        #expect(!cache.contains(self.keys[0]))
+        #expect(cache.image(for: self.keys[0]) == nil)
+        #expect(cache.statistics.misses == 1)
+        #expect(cache.statistics.weakCount == 0)
+    }
+
+    @Test func turnedOffAPictureIsAMissAfterEviction() throws {
+        let cache = MemoryCache(.init(keepsWeakly: false))
+        let image = try makeImage()
+        cache.insert(image, for: self.keys[0])
+        cache.trim(toCost: 0)
+        #expect(cache.image(for: self.keys[0]) == nil)
+        withExtendedLifetime(image) {}
+    }
+
+    @Test func removalForgetsWhatIsAlive() throws {
+        let cache = MemoryCache()
+        let images = try (0..<3).map { _ in try makeImage() }
+        for (key, image) in zip(self.keys, images) { cache.insert(image, for: key) }
+        cache.trim(toCost: 0)
+        #expect(cache.remove(self.keys[0]))
+        #expect(cache.image(for: self.keys[0]) == nil)
+        cache.removeAll()
+        #expect(cache.image(for: self.keys[1]) == nil)
+        cache.insert(images[2], for: self.keys[2])
+        cache.removeAll()
+        #expect(cache.image(for: self.keys[2]) == nil)
+        withExtendedLifetime(images) {}
+    }
+
+    @Test func aNewPictureReplacesTheOneThatIsAlive() throws {
+        let cache = MemoryCache()
+        let (old, new) = (try makeImage(), try makeImage())
+        cache.insert(old, for: self.keys[0])
+        cache.trim(toCost: 0)
+        cache.insert(new, for: self.keys[0])
+        #expect(cache.image(for: self.keys[0])?.pixels === new.pixels)
+        cache.trim(toCost: 0)
+        #expect(cache.image(for: self.keys[0])?.pixels === new.pixels)
+        withExtendedLifetime(old) {}
+    }
+
+    @Test func anAnimationIsFoundOnlyWithAllItsFrames() throws {
+        let cache = MemoryCache()
+        let image = try makeImage()
+        var frames = try (0..<3).map { _ in try makeImage() }
+        cache.insert(MemoryEntry(image: image, frames: frames), for: self.keys[0])
+        cache.trim(toCost: 0)
+        #expect(cache.entry(for: self.keys[0])?.frames.count == 3)
+        cache.trim(toCost: 0)
+        frames.removeLast()
+        #expect(!cache.contains(self.keys[0]))
+        #expect(cache.entry(for: self.keys[0]) == nil)
+        withExtendedLifetime(image) {}
+    }
+
+    @Test func deadSlotsAreReclaimedWhileOthersLeave() throws {
+        let cache = MemoryCache(.init(countLimit: 1))
+        for round in 0..<50 {
+            for key in self.keys { cache.insert(try makeImage(), for: key) }
+            #expect(cache.statistics.weakCount <= 3, "round \(round)")
+        }
+        // The living ones stay, and the dead ones among them go.
+        let alive = try (0..<50).map { _ in try makeImage() }
+        for (key, image) in zip(self.keys, alive) { cache.insert(image, for: key) }
+        for step in 0..<2_000 { cache.insert(try makeImage(), for: self.keys[50 + step % 150]) }
+        #expect(cache.statistics.weakCount <= 2 * 50 + 3)
+        for (key, image) in zip(self.keys, alive) { #expect(cache.image(for: key)?.pixels === image.pixels) }
+    }
+
+    @Test func whatIsOverTheLimitNowIsStillFound() throws {
+        let cache = MemoryCache()
+        let image = try makeImage(width: 1_000)
+        cache.insert(image, for: self.keys[0])
+        cache.costLimit = 100
+        for _ in 0..<2 { #expect(cache.image(for: self.keys[0])?.pixels === image.pixels) }
+        #expect(cache.statistics.count == 0)
+        #expect(cache.statistics.cost == 0)
+    }
+}

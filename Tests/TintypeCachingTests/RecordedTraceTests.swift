@@ -1,0 +1,85 @@
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+@testable import TintypeCaching
+
+/// Replays recorded requests, and compares with independent figures.
+@Suite(.enabled(if: RecordedTrace.folder != nil, "there is no corpus with traces"))
+struct RecordedTraceTests {
+    /// The short ones, so that it takes a second.
+    static let names = ["lirs_multi1", "lirs_cpp", "lirs_ps"]
+
+    @Test(arguments: names)
+    func lruHasTheExpectedHitRatios(name: String) throws {
+        let trace = try RecordedTrace(name)
+        for expected in try RecordedTrace.baseline(name) {
+            var cache = PolicySimulation<LRUPolicy>(capacity: expected.capacity)
+            let hits = trace.keys.count { cache.request($0) }
+            #expect(abs(Double(hits) / Double(trace.keys.count) - expected.ratio) < 0.000_051)
+        }
+    }
+
+    @Test(arguments: names)
+    func thePolicyOfTheTierIsNeverBelowLRU(name: String) throws {
+        let trace = try RecordedTrace(name)
+        for expected in try RecordedTrace.baseline(name) {
+            var cache = PolicyCache(capacity: expected.capacity)
+            let hits = trace.keys.count { cache.request($0) }
+            #expect(Double(hits) / Double(trace.keys.count) >= expected.ratio)
+        }
+    }
+
+    @Test func theTierAnswersWhatItsPolicyAnswers() throws {
+        let trace = try RecordedTrace("lirs_cpp")
+        let expected = try #require(try RecordedTrace.baseline("lirs_cpp").dropFirst().first)
+        let unit = try unitCost()
+        let byCount = MemoryCache(.init(countLimit: expected.capacity, keepsWeakly: false))
+        let byCost = MemoryCache(.init(costLimit: expected.capacity * unit, keepsWeakly: false))
+        let image = try makeImage()
+        let keys = (0...(trace.keys.max() ?? 0)).map { CacheKey("\($0)") }
+        var policy = PolicyCache(capacity: expected.capacity)
+        let hits = trace.keys.count { policy.request($0) }
+        for cache in [byCount, byCost] {
+            for key in trace.keys where cache.image(for: keys[key]) == nil { cache.insert(image, for: keys[key]) }
+            // Hashes differ from process to process, and with them what a sketch confuses.
+            let difference = abs(cache.statistics.hits - hits)
+            #expect(difference < trace.keys.count / 100)
+            #expect(cache.statistics.count == expected.capacity)
+        }
+    }
+}
+
+/// Requests that were recorded somewhere; their keys are small integers.
+struct RecordedTrace {
+    static let folder: URL? = {
+        guard let folder = Fixtures.corpus?.appending(path: "traces"),
+            FileManager.default.fileExists(atPath: folder.path + "/index.tsv"),
+            access("/usr/bin/xz", X_OK) == 0
+        else { return nil }
+        return folder
+    }()
+
+    let keys: [Int]
+
+    init(_ name: String) throws {
+        let folder = try #require(Self.folder)
+        let pipe = try #require(popen("/usr/bin/xz -dc '\(folder.path)/\(name).txt.xz'", "r"))
+        defer { pclose(pipe) }
+        var keys: [Int] = []
+        var line = [CChar](repeating: 0, count: 64)
+        while fgets(&line, CInt(line.count), pipe) != nil { keys.append(Int(atol(line))) }
+        self.keys = keys
+    }
+
+    /// LRU's hit ratio for each capacity.
+    static func baseline(_ name: String) throws -> [(capacity: Int, ratio: Double)] {
+        let file = try #require(self.folder).appending(path: "baseline.tsv")
+        return String(decoding: try Data(contentsOf: file), as: UTF8.self).split(separator: "\n").compactMap { line in
+            let fields = line.split(separator: "\t")
+            guard fields[0] == name, let capacity = Int(fields[2]), let ratio = Double(fields[3]) else { return nil }
+            return (capacity, ratio)
+        }
+    }
+}

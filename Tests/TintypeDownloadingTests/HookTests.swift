@@ -1,0 +1,112 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeDownloading
+
+@Suite(.timeLimit(.minutes(1)))
+struct HookTests {
+    private struct Refusal: Error {}
+
+    @Test func `a request hook changes what is sent, once for all who share`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([9]), "/b": .echo])
+        let calls = Recorder<URL>()
+        let target = origin.url("/b")
+        let hooks = DownloadHooks(modifyRequest: { request in
+            calls.record(request.url)
+            var request = request
+            request.url = target
+            request.headers["X-Signed"] = "yes"
+            return request
+        })
+        let downloader = DownloadActor(hooks: hooks)
+        let body = try await downloader.body(at: origin.url("/a"))
+        #expect(String(decoding: body, as: UTF8.self).contains("X-Signed: yes"))
+        #expect(calls.elements == [origin.url("/a")])
+        #expect(origin.requestCount(for: "/a") == 0)
+    }
+
+    @Test func `a request hook may refuse`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([9])])
+        let downloader = DownloadActor(hooks: DownloadHooks(modifyRequest: { _ in throw Refusal() }))
+        let error = try await downloader.error(at: origin.url("/a"))
+        #expect(error.code == .refused)
+        #expect(error.underlyingError is Refusal)
+        #expect(origin.requestCount(for: "/a") == 0)
+        #expect(await downloader.counters.failed == 1)
+    }
+
+    @Test(arguments: ["file:///etc/hostname", "data:,a", "http://a/b\r\nc"])
+    func `a request hook can't lead elsewhere than to HTTP`(target: String) async throws {
+        let origin = try FaultyOrigin(["/a": .body([9])])
+        let hooks = DownloadHooks(modifyRequest: { request in
+            var request = request
+            request.url = URL(string: target) ?? request.url
+            if URL(string: target) == nil { throw Refusal() }
+            return request
+        })
+        let error = try await DownloadActor(hooks: hooks).error(at: origin.url("/a"))
+        #expect(error.code == .unsupportedScheme || error.code == .refused || error.code == .hostNotFound)
+    }
+
+    @Test func `bodies are decrypted, then responses changed, once for all who share`() async throws {
+        let door = Latch()
+        let origin = try FaultyOrigin(["/a": .held(by: door, body: [1, 2, 3])])
+        let calls = Recorder<String>()
+        let hooks = DownloadHooks(
+            decrypt: { body, response in
+                calls.record("decrypt \(response.status ?? 0)")
+                return Data(body.map { $0 ^ 0xFF })
+            },
+            modifyResponse: { response in
+                calls.record("modify")
+                var response = response
+                response.headers["X-Seen"] = "yes"
+                return response
+            }
+        )
+        let downloader = DownloadActor(hooks: hooks)
+        let request = DownloadRequest(url: origin.url("/a"))
+        let shown = Recorder<Data>()
+        let tasks = (0..<20).map { _ in
+            Task { try await downloader.response(for: request, bytesObserver: { shown.record($0) }) }
+        }
+        while await downloader.counters.shared < 19 { await Task.yield() }
+        door.open()
+        for task in tasks {
+            let response = try await task.value
+            #expect(response.body == Data([0xFE, 0xFD, 0xFC]))
+            #expect(response.headers["X-Seen"] == "yes")
+        }
+        #expect(calls.elements == ["decrypt 200", "modify"])
+        #expect(shown.elements.isEmpty)
+    }
+
+    @Test func `a response hook may refuse, and a decryption fail`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([9])])
+        let refusing = DownloadActor(hooks: DownloadHooks(modifyResponse: { _ in throw Refusal() }))
+        #expect(try await refusing.error(at: origin.url("/a")).code == .refused)
+        let failing = DownloadActor(hooks: DownloadHooks(decrypt: { _, _ in throw Refusal() }))
+        #expect(try await failing.error(at: origin.url("/a")).code == .decryptionFailed)
+    }
+
+    @Test func `cancelling the last caller cancels the hook`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([9])])
+        let (isInside, wasCancelled) = (Gate(), Gate())
+        let hooks = DownloadHooks(modifyRequest: { request in
+            await withTaskCancellationHandler {
+                await isInside.open()
+                await wasCancelled.wait()
+            } onCancel: {
+                Task { await wasCancelled.open() }
+            }
+            return request
+        })
+        let downloader = DownloadActor(hooks: hooks)
+        let task = Task { try await downloader.body(at: origin.url("/a")) }
+        await isInside.wait()
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        await wasCancelled.wait()
+        #expect(origin.requestCount(for: "/a") == 0)
+    }
+}

@@ -1,0 +1,68 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import TintypeDownloading
+
+/// Every way that a request takes to libcurl passes the policy.
+@Suite(.timeLimit(.minutes(1)))
+struct PolicyReachTests {
+    @Test func `a stream is checked`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([1])])
+        let downloader = DownloadActor(configuration: Self.configuration(.publicInternet))
+        for text in [
+            "http://10.0.0.1/", "http://localhost/", "http://user@example.org/", "http://example.org:\(origin.port)/",
+        ] {
+            let request = DownloadRequest(url: try url(text))
+            await #expect(throws: DownloadError.self) { _ = try await downloader.stream(for: request) }
+        }
+        #expect(origin.connectionCount == 0)
+    }
+
+    @Test func `a URL that a hook puts in is checked`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([1])])
+        let target = origin.url("/a")
+        let hooks = DownloadHooks(modifyRequest: { request in
+            var request = request
+            request.url = target
+            return request
+        })
+        let downloader = DownloadActor(configuration: Self.configuration(.publicInternet), hooks: hooks)
+        let error = try await downloader.error(at: url("http://example.org/"))
+        #expect(error.code == .portNotAllowed)
+        #expect(origin.connectionCount == 0)
+    }
+
+    @Test func `a proxy that the program names is reached, whatever its address, and hosts are checked before`()
+        async throws
+    {
+        let proxy = try FaultyOrigin()
+        proxy.script("http://example.org/a", .body([1]))
+        var configuration = Self.configuration(.publicInternet)
+        configuration.proxy = .proxy("http://127.0.0.1:\(proxy.port)")
+        let downloader = DownloadActor(configuration: configuration)
+        #expect(try await downloader.body(at: url("http://example.org/a")) == Data([1]))
+        #expect(try await downloader.error(at: url("http://10.0.0.1/a")).code == .addressNotAllowed)
+        #expect(try await downloader.error(at: url("http://metadata.google.internal/a")).code == .hostNotAllowed)
+        #expect(proxy.connectionCount == 1)
+    }
+
+    @Test func `a host that is no matter of the proxy is checked`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([1])])
+        var policy = NetworkPolicy()
+        policy.deniedAddresses = [.loopback]
+        var configuration = Self.configuration(policy)
+        configuration.proxy = .proxy("http://127.0.0.1:\(origin.port)", exceptions: ["localhost"])
+        let error = try await DownloadActor(configuration: configuration).error(
+            at: url("http://localhost:\(origin.port)/a")
+        )
+        #expect(error.code == .addressNotAllowed)
+        #expect(origin.connectionCount == 0)
+    }
+
+    private static func configuration(_ policy: NetworkPolicy) -> DownloadActor.Configuration {
+        var configuration = DownloadActor.Configuration()
+        configuration.networkPolicy = policy
+        return configuration
+    }
+}

@@ -1,0 +1,263 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import TintypeDownloading
+
+@Suite(.timeLimit(.minutes(1)))
+struct ResumptionTests {
+    private static let content = Array(pattern(22_789))
+    private static let cut = 11_397
+    private let folder: TemporaryDirectory
+    private let origin: FaultyOrigin
+
+    init() throws {
+        self.folder = try TemporaryDirectory()
+        self.origin = try FaultyOrigin()
+    }
+
+    private func downloader(attempts: Int = 1, keeps: Bool = true, maximumBytes: Int = 1 << 20) -> DownloadActor {
+        var configuration = DownloadActor.Configuration()
+        configuration.retryPolicy = RetryPolicy(maximumAttempts: attempts)
+        if keeps {
+            configuration.partialBodies = DownloadActor.PartialBodies(
+                directory: self.folder.path(of: "parts"),
+                maximumBytes: maximumBytes
+            )
+        }
+        return DownloadActor(
+            configuration: configuration,
+            environment: EngineEnvironment(random: { 0 }),
+            loopDidEnd: nil
+        )
+    }
+
+    /// The first half, cut.
+    private static func firstHalf(
+        _ validators: [(String, String)] = [("ETag", "\"v1\"")],
+        ranges: String = "bytes"
+    ) -> FaultyResponse {
+        let fields = validators + [("Accept-Ranges", ranges), ("Content-Length", "\(content.count)")]
+        return FaultyResponse([FaultyResponse.head(200, fields), .send(Array(content[..<self.cut])), .close])
+    }
+
+    private static func secondHalf(
+        range: String? = nil,
+        tag: String? = "\"v1\"",
+        body: [UInt8]? = nil
+    ) -> FaultyResponse {
+        let range = range ?? "bytes \(self.cut)-\(self.content.count - 1)/\(self.content.count)"
+        let fields = (tag.map { [("ETag", $0)] } ?? []) + [("Content-Range", range)]
+        return .body(body ?? Array(self.content[self.cut...]), status: 206, headers: fields)
+    }
+
+    private var request: DownloadRequest { DownloadRequest(url: self.origin.url("/a")) }
+
+    /// Lets a transfer break off, as a process of its own would.
+    private func breakOff() async throws {
+        let downloader = self.downloader()
+        #expect(try await downloader.error(for: self.request).code == .bodyCutShort)
+        await downloader.flushPartialBodies()
+    }
+
+    @Test func `a retry asks for the rest only`() async throws {
+        self.origin.script("/a", sequence: [Self.firstHalf(), Self.secondHalf()])
+        let (progress, shown) = (Recorder<TransferProgress>(), Recorder<Data>())
+        let response = try await self.downloader(attempts: 2, keeps: false).response(
+            for: self.request,
+            observer: { progress.record($0) },
+            bytesObserver: { shown.record($0) }
+        )
+        #expect(response.body == Data(Self.content))
+        #expect(shown.elements.reduce(Data(), +) == Data(Self.content))
+        let second = self.origin.requestHeads(for: "/a").last ?? ""
+        #expect(second.contains("Range: bytes=\(Self.cut)-\r\n"))
+        #expect(second.contains("If-Range: \"v1\"\r\n"))
+        let counts = progress.elements.map(\.receivedBytes)
+        #expect(counts == counts.sorted())
+        #expect(progress.elements.allSatisfy { $0.expectedBytes == Int64(Self.content.count) })
+    }
+
+    @Test func `another process goes on where one broke off`() async throws {
+        self.origin.script("/a", sequence: [Self.firstHalf(), Self.secondHalf(), .body([1])])
+        try await self.breakOff()
+        let shown = Recorder<Data>()
+        let downloader = self.downloader()
+        let response = try await downloader.response(for: self.request, bytesObserver: { shown.record($0) })
+        #expect(response.body == Data(Self.content))
+        #expect(response.metrics.resumedBytes == Int64(Self.cut))
+        #expect(shown.elements.reduce(Data(), +) == Data(Self.content))
+        #expect(await downloader.counters.resumed == 1)
+        // What is complete is forgotten.
+        #expect(try await downloader.response(for: self.request).body == Data([1]))
+        #expect(self.origin.requestHeads(for: "/a").last?.contains("Range:") == false)
+    }
+
+    @Test func `a cancelled transfer is gone on with`() async throws {
+        let fields = [("ETag", "\"v1\""), ("Accept-Ranges", "bytes"), ("Content-Length", "\(Self.content.count)")]
+        let half = FaultyResponse([
+            FaultyResponse.head(200, fields), .send(Array(Self.content[..<Self.cut])), .stall,
+        ])
+        self.origin.script("/a", sequence: [half, Self.secondHalf()])
+        let downloader = self.downloader()
+        let arrived = Gate()
+        let request = self.request
+        let task = Task {
+            try await downloader.response(for: request) { progress in
+                if progress.receivedBytes == Self.cut { Task { await arrived.open() } }
+            }
+        }
+        await arrived.wait()
+        task.cancel()
+        _ = await task.result
+        #expect(try await downloader.response(for: self.request).body == Data(Self.content))
+        #expect(self.origin.requestCount(for: "/a") == 2)
+    }
+
+    struct Answer: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let response: FaultyResponse
+        let body: [UInt8]
+    }
+
+    @Test(arguments: [
+        Answer(
+            testDescription: "200, another version",
+            response: .body([5, 6], headers: [("ETag", "\"v2\"")]),
+            body: [5, 6]
+        ),
+        Answer(
+            testDescription: "200, the same version",
+            response: .body(content, headers: [("ETag", "\"v1\"")]),
+            body: content
+        ),
+        Answer(testDescription: "another tag", response: secondHalf(tag: "\"v2\""), body: content),
+        Answer(testDescription: "wrong start", response: secondHalf(range: "bytes 5-22788/22789"), body: content),
+        Answer(testDescription: "wrong total", response: secondHalf(range: "bytes 11397-22788/30000"), body: content),
+        Answer(testDescription: "unknown total", response: secondHalf(range: "bytes 11397-22788/*"), body: content),
+        Answer(testDescription: "no range", response: .body([1, 2], status: 206), body: content),
+        Answer(testDescription: "nonsense range", response: secondHalf(range: "bytes=1"), body: content),
+        Answer(
+            testDescription: "compressed",
+            response: .body(
+                [1],
+                status: 206,
+                headers: [
+                    ("Content-Range", "bytes 11397-22788/22789"), ("Content-Encoding", "gzip"),
+                ]
+            ),
+            body: content
+        ),
+        Answer(
+            testDescription: "416",
+            response: .body([1], status: 416, headers: [("Content-Range", "bytes */22789")]),
+            body: content
+        ),
+    ])
+    func `a second half that does not fit is never joined to the first`(answer: Answer) async throws {
+        self.origin.script("/a", .body(Self.content, headers: [("ETag", "\"v1\"")]))
+        self.origin.script("/a", sequence: [Self.firstHalf(), answer.response])
+        try await self.breakOff()
+        #expect(try await self.downloader().response(for: self.request).body == Data(answer.body))
+    }
+
+    @Test func `a second half that is too short is an error, and is gone on with`() async throws {
+        let middle = 15_196
+        let part = FaultyResponse.body(
+            Array(Self.content[Self.cut..<middle]),
+            status: 206,
+            headers: [("ETag", "\"v1\""), ("Content-Range", "bytes \(Self.cut)-\(middle - 1)/\(Self.content.count)")]
+        )
+        let rest = FaultyResponse.body(
+            Array(Self.content[middle...]),
+            status: 206,
+            headers: [("Content-Range", "bytes \(middle)-\(Self.content.count - 1)/\(Self.content.count)")]
+        )
+        self.origin.script("/a", sequence: [Self.firstHalf(), part, rest])
+        try await self.breakOff()
+        let downloader = self.downloader()
+        #expect(try await downloader.error(for: self.request).code == .bodyCutShort)
+        #expect(try await downloader.response(for: self.request).body == Data(Self.content))
+        #expect(self.origin.requestHeads(for: "/a").last?.contains("Range: bytes=\(middle)-") == true)
+    }
+
+    @Test(arguments: [
+        firstHalf([("ETag", "W/\"v1\"")]), firstHalf([]), firstHalf(ranges: "none"),
+        firstHalf([("ETag", "\"v1\""), ("Cache-Control", "private, no-store")]),
+        firstHalf([
+            ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Date", "Sun, 06 Nov 1994 08:49:40 GMT"),
+        ]),
+    ])
+    func `what can't be told apart for sure is asked for anew`(half: FaultyResponse) async throws {
+        self.origin.script("/a", sequence: [half])
+        self.origin.script("/a", .body([1]))
+        try await self.breakOff()
+        #expect(try await self.downloader().response(for: self.request).body == Data([1]))
+        #expect(self.origin.requestHeads(for: "/a").last?.contains("Range:") == false)
+    }
+
+    @Test func `a date of modification long before the response is sure enough`() async throws {
+        let dates = [("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Date", "Sun, 06 Nov 1994 09:49:37 GMT")]
+        self.origin.script("/a", sequence: [Self.firstHalf(dates), Self.secondHalf(tag: nil)])
+        try await self.breakOff()
+        #expect(try await self.downloader().response(for: self.request).body == Data(Self.content))
+        let head = self.origin.requestHeads(for: "/a").last ?? ""
+        #expect(head.contains("If-Range: Sun, 06 Nov 1994 08:49:37 GMT\r\n"))
+    }
+
+    @Test func `other credentials never get what is kept`() async throws {
+        self.origin.script("/a", sequence: [Self.firstHalf()])
+        self.origin.script("/a", .body([1]))
+        try await self.breakOff()
+        var other = self.request
+        other.headers["Authorization"] = "Bearer other"
+        #expect(try await self.downloader().response(for: other).body == Data([1]))
+        var basic = self.request
+        basic.credentials = .basic(user: "a", password: "b")
+        #expect(try await self.downloader().response(for: basic).body == Data([1]))
+        #expect(self.origin.requestHeads(for: "/a").dropFirst().allSatisfy { !$0.contains("Range:") })
+    }
+
+    @Test func `a damaged file is not used`() async throws {
+        self.origin.script("/a", sequence: [Self.firstHalf()])
+        self.origin.script("/a", .body([1]))
+        try await self.breakOff()
+        let parts = self.folder.path(of: "parts")
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: parts).first)
+        var file = try Data(contentsOf: URL(filePath: "\(parts)/\(name)"))
+        file[file.count - 1] ^= 1
+        try file.write(to: URL(filePath: "\(parts)/\(name)"))
+        #expect(try await self.downloader().response(for: self.request).body == Data([1]))
+    }
+
+    @Test func `the folder keeps to its limit and is private`() async throws {
+        let downloader = self.downloader(maximumBytes: 30_000)
+        for number in 0..<4 {
+            self.origin.script("/\(number)", Self.firstHalf())
+            _ = try await downloader.error(at: self.origin.url("/\(number)"))
+            await downloader.flushPartialBodies()
+        }
+        let parts = self.folder.path(of: "parts")
+        let names = try FileManager.default.contentsOfDirectory(atPath: parts)
+        #expect(names.count == 2)
+        let mode = try FileManager.default.attributesOfItem(atPath: "\(parts)/\(names[0])")[.posixPermissions] as? Int
+        #expect(mode.map { $0 & 0o077 } == 0)
+    }
+
+    @Test func `an unasked part is an error`() async throws {
+        self.origin.script("/a", Self.secondHalf())
+        #expect(try await self.downloader().error(for: self.request).code == .invalidResponse)
+        var ranged = self.request
+        ranged.headers["Range"] = "bytes=11397-"
+        #expect(try await self.downloader().response(for: ranged).status == 206)
+    }
+
+    @Test(arguments: [
+        ("bytes 0-9/10", true), ("bytes 3-3/*", true), ("BYTES 0-0/1", true), ("bytes 9-3/10", false),
+        ("bytes 0-10/10", false), ("bytes */10", false), ("bytes 0-9", false), ("items 0-9/10", false),
+        ("bytes -1-9/10", false), ("bytes +0-9/10", false), ("bytes 0-99999999999999999999/*", false), ("", false),
+    ])
+    func `content ranges are read strictly`(value: String, isValid: Bool) {
+        #expect((ContentRange(value) != nil) == isValid)
+    }
+}
