@@ -20,15 +20,6 @@ public struct ImageRequest: Sendable, Hashable {
         var cachePolicy: CachePolicy?
     }
 
-    /// How the memory tier may answer.
-    private enum MemoryUse: Sendable {
-        case none
-        case trusted
-        case checked
-        /// As the loader's own policy says.
-        case byDefault
-    }
-
     private final class Storage: Sendable {
         let fields: Fields
         let sourceKey: CacheKey
@@ -58,7 +49,7 @@ public struct ImageRequest: Sendable, Hashable {
         private static func memoryUse(_ fields: Fields, _ caching: CacheUse) -> MemoryUse {
             guard caching.query.contains(.memory),
                 fields.options.isDisjoint(with: [.refresh, .skipMemory, .keepData])
-            else { return .none }
+            else { return [] }
             if fields.options.contains(.cacheOnly) { return .trusted }
             if fields.options.contains(.refreshCached) { return .checked }
             return switch fields.cachePolicy {
@@ -182,13 +173,11 @@ public struct ImageRequest: Sendable, Hashable {
     /// What responses vary on besides is told apart by their `Vary`.
     var resourceKey: CacheKey { self.storage.resourceKey }
 
-    /// Whether the memory tier may answer unasked.
-    func trustsMemory(byDefault: Bool) -> Bool {
-        self.storage.memoryUse == .trusted || self.storage.memoryUse == .byDefault && byDefault
-    }
+    /// How the memory tier may answer; empty where it may not.
+    var memoryUse: MemoryUse { self.storage.memoryUse }
 
     /// Whether the memory tier may answer, once its entry was found to be good.
-    var readsMemory: Bool { self.storage.memoryUse != .none }
+    var readsMemory: Bool { !self.storage.memoryUse.isEmpty }
 
     /// Names the picture: the source and everything that is made of it.
     public var key: CacheKey { self.storage.key }

@@ -24,8 +24,8 @@ public actor LoaderActor {
     nonisolated let framePool: FramePool
     nonisolated let decoding: DecodePipeline
     nonisolated let pictures: PicturePipeline
-    /// Whether a picture in memory is served unasked, where the request does not say.
-    private nonisolated let trustsMemory: Bool
+    /// The uses of memory for which a picture is served whatever its age.
+    private nonisolated let trusted: MemoryUse
 
     /// Creates a loader.
     ///
@@ -41,7 +41,7 @@ public actor LoaderActor {
         self.framePool = FramePool(byteLimit: configuration.framePoolByteLimit)
         self.cache = cache
         self.downloads = downloads
-        self.trustsMemory = configuration.cachePolicy == .neverRevalidate
+        self.trusted = configuration.cachePolicy == .neverRevalidate ? [.trusted, .byDefault] : .trusted
         self.decoding = DecodePipeline(
             registry: configuration.coders,
             lanes: DecodeLanes(count: configuration.laneCount),
@@ -73,7 +73,7 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for request: ImageRequest) async throws -> Image {
-        if request.trustsMemory(byDefault: self.trustsMemory), let image = self.cache.memoryImage(for: request.key) {
+        if !request.memoryUse.isDisjoint(with: self.trusted), let image = self.cache.memoryImage(for: request.key) {
             return image
         }
         return try await self.response(for: request).image

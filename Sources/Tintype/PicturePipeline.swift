@@ -33,6 +33,8 @@ struct PicturePipeline: Sendable {
         let uses: [CacheUse]
         let policy: CachePolicy
         let mayServeStale: Bool
+        /// The bytes that the caller has a picture of.
+        var held: UInt64?
     }
 
     init(
@@ -153,20 +155,24 @@ struct PicturePipeline: Sendable {
         // The picture may have come between the caller's look and this load's start.
         if let response = self.memoryResponse(for: request, mayServeStale: mayServeStale) { return response }
         let variant = try await self.variants.entry(for: request)
-        if let variant, try await self.mayServe(variant.metadata, for: request),
-            let response = try await self.variants.response(from: variant, for: request)
-        {
-            await self.keepInMemory(response, for: request, read: nil)
-            return response
-        }
-        if let original = self.variants.decodedOriginal(for: request),
-            try await self.mayServe(original.metadata, for: request)
-        {
+        if let variant, let response = try await self.picture(from: variant, for: request) { return response }
+        let original = self.variants.decodedOriginal(for: request)
+        if let original, try await self.mayServe(original.metadata, for: request) {
             let response = try await self.variants.thumbnail(of: original, for: request)
             return try await self.keep(response, for: request, read: nil)
         }
-        let bytes = try await self.loadData(request, mayServeStale: mayServeStale, report: report)
-        if let response = try await self.confirmed(by: bytes, variant, request) { return response }
+        let known = KnownPictures(held: self.heldEntry(for: request), variant: variant, original: original)
+        var bytes = try await self.loadData(
+            request,
+            held: known.metadata,
+            mayServeStale: mayServeStale,
+            report: report
+        )
+        if let response = try await self.picture(confirmedBy: bytes, known, for: request) { return response }
+        if bytes.source == .memory {
+            // What was known is gone or of no use after all, and its bytes are not there.
+            bytes = try await self.loadData(request, mayServeStale: mayServeStale, report: report)
+        }
         do {
             return try await self.makeImage(from: bytes, for: request)
         } catch let error as CodingError where error.isAboutContent {
@@ -180,41 +186,71 @@ struct PicturePipeline: Sendable {
         }
     }
 
+    /// The picture in its own entry on disk, where that is good as it is.
+    private func picture(from variant: DiskEntry, for request: ImageRequest) async throws -> ImageResponse? {
+        guard try await self.mayServe(variant.metadata, for: request),
+            let response = try await self.variants.response(from: variant, for: request)
+        else { return nil }
+        await self.keepInMemory(response, for: request, read: nil)
+        return response
+    }
+
     /// Whether a picture that was made before is fresh, and of the bytes that the disk has now.
     private func mayServe(_ metadata: EntryMetadata?, for request: ImageRequest) async throws -> Bool {
         guard !self.ledger.isObsolete(metadata?.bodyDigest, source: request.sourceKey) else { return false }
-        guard self.rules.policy(for: request) != .neverRevalidate else { return true }
+        guard self.usesHTTP(request) else { return true }
         guard let metadata, self.rules.decision(for: metadata, of: request) == .serve else { return false }
         let source = try await self.sources.store.entry(for: request)
-        return source.map { $0.entry.metadata.bodyDigest == metadata.bodyDigest } ?? true
+        return source.map { $0.metadata.bodyDigest == metadata.bodyDigest } ?? true
+    }
+
+    /// The picture in memory that may turn out to be current.
+    private func heldEntry(for request: ImageRequest) -> MemoryEntry? {
+        request.readsMemory && self.usesHTTP(request) ? self.cache.memoryEntry(for: request.key) : nil
+    }
+
+    private func usesHTTP(_ request: ImageRequest) -> Bool {
+        self.rules.policy(for: request) != .neverRevalidate
     }
 
     /// The picture that was made of the same bytes before, so that it need not be made again.
-    private func confirmed(
-        by bytes: DataResponse,
-        _ variant: DiskEntry?,
-        _ request: ImageRequest
+    private func picture(
+        confirmedBy bytes: DataResponse,
+        _ known: KnownPictures,
+        for request: ImageRequest
     ) async throws -> ImageResponse? {
-        guard self.rules.policy(for: request) != .neverRevalidate, bytes.mayBeKept,
-            let body = bytes.metadata.bodyDigest, !request.options.contains(.keepData)
+        guard self.usesHTTP(request), !request.options.contains(.keepData), let body = bytes.metadata.bodyDigest
         else { return nil }
-        if request.readsMemory, let entry = self.cache.memoryEntry(for: request.key),
-            entry.metadata?.bodyDigest == body
-        {
-            let response = ImageResponse(entry.image, source: .memory, bytes)
-            await self.keepInMemory(response, for: request, read: self.read(bytes))
+        let read = self.read(bytes)
+        if let held = known.held, held.metadata?.bodyDigest == body {
+            let response = ImageResponse(held.image, source: .memory, bytes)
+            guard bytes.mayBeKept else {
+                _ = try await self.cache.remove(request.key, from: .memory)
+                return response
+            }
+            await self.keepInMemory(response, for: request, read: read)
             return response
         }
-        guard let variant, variant.metadata.bodyDigest == body,
+        if bytes.mayBeKept, let variant = known.variant, variant.metadata.bodyDigest == body,
             let stored = try await self.variants.response(from: variant, for: request)
+        {
+            let response = ImageResponse(stored.image, source: .disk, bytes)
+            if await self.keepInMemory(response, for: request, read: read) {
+                await self.variants.renew(variant, metadata: bytes.metadata, for: request)
+            }
+            return response
+        }
+        guard bytes.source == .memory, let original = known.original, original.metadata?.bodyDigest == body
         else { return nil }
-        let response = ImageResponse(stored.image, source: .disk, bytes)
-        return try await self.keep(response, for: request, read: self.read(bytes))
+        let thumbnail = try await self.variants.thumbnail(of: original, for: request)
+        let response = ImageResponse(thumbnail.image, source: .memory, bytes)
+        return bytes.mayBeKept ? try await self.keep(response, for: request, read: read) : response
     }
 
     /// The bytes of a picture; unfinished pictures are shown on the way, where they are wanted.
     private func loadData(
         _ request: ImageRequest,
+        held: EntryMetadata? = nil,
         mayServeStale: Bool,
         report: @escaping @Sendable (LoadUpdate) -> Void
     ) async throws -> DataResponse {
@@ -227,7 +263,7 @@ struct PicturePipeline: Sendable {
             }
             // The previews end with the bytes, however those end.
             defer { mailbox.finish() }
-            return try await self.fetch(request, mayServeStale: mayServeStale) { update in
+            return try await self.fetch(request, held: held, mayServeStale: mayServeStale) { update in
                 switch update {
                 case .progress(let progress): report(.progress(progress))
                 case .bytes(let bytes): mailbox.put(bytes)
@@ -238,6 +274,7 @@ struct PicturePipeline: Sendable {
 
     private func fetch(
         _ request: ImageRequest,
+        held: EntryMetadata? = nil,
         mayServeStale: Bool,
         report: @escaping @Sendable (SourceUpdate) -> Void
     ) async throws -> DataResponse {
@@ -246,10 +283,11 @@ struct PicturePipeline: Sendable {
             options: request.options.intersection(.fetching),
             uses: [request.bytesUse],
             policy: self.rules.policy(for: request),
-            mayServeStale: mayServeStale
+            mayServeStale: mayServeStale,
+            held: held?.bodyDigest
         )
         return try await self.dataLoads.value(for: key, observer: report) { [sources = self.sources] report in
-            try await sources.data(for: request, mayServeStale: mayServeStale, report: report)
+            try await sources.data(for: request, held: held, mayServeStale: mayServeStale, report: report)
         }
     }
 
@@ -308,6 +346,21 @@ struct PicturePipeline: Sendable {
             return false
         }
         return true
+    }
+}
+
+/// What was made of a source before: it needs no bytes if it is current.
+private struct KnownPictures {
+    /// The picture itself, in memory.
+    let held: MemoryEntry?
+    /// The picture itself, on disk.
+    let variant: DiskEntry?
+    /// The full size that a thumbnail can be made from, in memory.
+    let original: MemoryEntry?
+
+    /// By what the origin can be asked whether it is current.
+    var metadata: EntryMetadata? {
+        self.held?.metadata ?? self.variant?.metadata ?? self.original?.metadata
     }
 }
 

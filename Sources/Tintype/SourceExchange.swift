@@ -17,11 +17,11 @@ struct SourceExchange: Sendable {
     /// Asks the origin, with the validators of what is stored, if anything is.
     func response(validating stored: StoredSource?) async throws -> DataResponse {
         let isCallers = self.usesHTTP && Precondition.isConditional(self.request.headers)
-        let validators = stored.map { Validators($0.entry.metadata) }
+        let validators = stored.map { Validators($0.metadata) }
         let conditions = isCallers ? [] : validators?.conditions ?? []
         let response = try await self.transfer(conditions, acceptsNotModified: isCallers || !conditions.isEmpty)
         try Task.checkCancellation()
-        guard response.status == 304 else { return await self.keep(response, replaces: stored != nil) }
+        guard response.status == 304 else { return await self.keep(response, replacing: stored) }
         guard !isCallers else { throw LoadError.notModified(self.request) }
         if let stored, let validators, self.isAbout(stored, validators, response) {
             return await self.confirm(stored, by: response)
@@ -29,7 +29,7 @@ struct SourceExchange: Sendable {
         // The answer is about something that is not here, so the condition was of no use.
         let whole = try await self.transfer([], acceptsNotModified: false)
         try Task.checkCancellation()
-        return await self.keep(whole, replaces: true)
+        return await self.keep(whole, replacing: stored)
     }
 
     // MARK: Asking
@@ -72,11 +72,11 @@ struct SourceExchange: Sendable {
     private func isAbout(_ stored: StoredSource, _ validators: Validators, _ response: DownloadResponse) -> Bool {
         let url = response.url.withoutCredentials.text
         return validators.areSelected(by: Validators(response.headers))
-            && (stored.entry.metadata.sourceURL ?? url) == url
+            && (stored.metadata.sourceURL ?? url) == url
     }
 
     /// Keeps a whole response, as far as it may be.
-    private func keep(_ response: DownloadResponse, replaces: Bool) async -> DataResponse {
+    private func keep(_ response: DownloadResponse, replacing stored: StoredSource?) async -> DataResponse {
         let record = self.record(of: response)
         let body = BodyDigest.value(of: response.body)
         let metadata = EntryMetadata(
@@ -108,7 +108,8 @@ struct SourceExchange: Sendable {
             metadata: metadata,
             headers: record?.servedFields(reusedAt: nil) ?? response.headers,
             storeError: storeError,
-            revalidation: replaces ? .modified : nil,
+            // An origin without conditions may send the same again.
+            revalidation: stored.map { $0.metadata.bodyDigest == body ? .notModified : .modified },
             mayBeKept: isAllowed,
             ticket: self.ticket
         )
@@ -116,7 +117,7 @@ struct SourceExchange: Sendable {
 
     /// Takes up what a 304 says.
     private func confirm(_ stored: StoredSource, by response: DownloadResponse) async -> DataResponse {
-        var metadata = stored.entry.metadata
+        var metadata = stored.metadata
         let times = self.times(of: response)
         let old = metadata.response ?? self.assumedRecord(of: metadata)
         let record = old.updated(
@@ -132,21 +133,22 @@ struct SourceExchange: Sendable {
         metadata.lastModified = record.values(for: "Last-Modified").first
         metadata.mediaType = record.values(for: "Content-Type").first
         metadata.responseDate = record.responseDate
-        let body = metadata.bodyDigest ?? BodyDigest.value(of: stored.entry.data)
+        let body = metadata.bodyDigest ?? BodyDigest.value(of: stored.data ?? Data())
         metadata.bodyDigest = body
         let isAllowed = self.isAllowed(record)
-        let isNews = stored.entry.metadata.response.map { !$0.isAsGoodAs(record) } ?? true
+        let isNews = stored.metadata.response.map { !$0.isAsGoodAs(record) } ?? true
         let fresh = metadata
         let storeError = await self.replace(body) {
             guard isAllowed else {
                 await self.pipeline.store.remove(self.request)
                 return nil
             }
-            return isNews ? await self.pipeline.store.keep(stored.entry.data, metadata: fresh, for: self.request) : nil
+            guard isNews, let data = stored.data else { return nil }
+            return await self.pipeline.store.keep(data, metadata: fresh, for: self.request)
         }
         return DataResponse(
-            data: stored.entry.data,
-            source: .disk,
+            data: stored.data ?? Data(),
+            source: stored.data == nil ? .memory : .disk,
             metadata: metadata,
             headers: record.servedFields(reusedAt: nil),
             storeError: storeError,
@@ -162,7 +164,7 @@ struct SourceExchange: Sendable {
         guard case .newest(let obsolete) = ledger.accept(body, self.ticket) else { return nil }
         let error = await store()
         ledger.didStore(self.ticket)
-        await self.pipeline.store.removePictures(obsolete)
+        await self.pipeline.store.removePictures(obsolete, of: self.ticket.source)
         return error
     }
 

@@ -33,6 +33,7 @@ final class SourceLedger: Sendable {
 
     private struct State {
         var sources: [CacheKey: Source] = [:]
+        var pictureCount = 0
         var lastNumber: UInt64 = 0
 
         mutating func makeNumber() -> UInt64 {
@@ -44,9 +45,11 @@ final class SourceLedger: Sendable {
     private let state = Locked(State())
     private let limit: Int
 
-    /// Remembers up to `limit` sources that nobody loads; older ones are forgotten, and with them which
-    /// pictures in memory belong together.
-    init(limit: Int = 16_384) {
+    /// Remembers up to `limit` pictures.
+    ///
+    /// Beyond, the sources that were not loaded for longest are forgotten: a new body of theirs no longer
+    /// makes their pictures obsolete, which live until they are evicted or stale.
+    init(limit: Int = 32_768) {
         self.limit = limit
     }
 
@@ -59,7 +62,6 @@ final class SourceLedger: Sendable {
             let number = state.makeNumber()
             state.sources[source, default: Source()].holders += 1
             state.sources[source]?.lastUse = number
-            if state.sources.count > 2 * self.limit { self.forgetOldest(&state) }
             return Ticket(source: source, number: number)
         }
     }
@@ -83,6 +85,7 @@ final class SourceLedger: Sendable {
             guard ticket.number > source.begun else { return .older }
             let obsolete = source.pictures.filter { $0.value != body }.map(\.key)
             for key in obsolete { source.pictures[key] = nil }
+            state.pictureCount -= obsolete.count
             source.body = body
             source.begun = ticket.number
             source.readable = .max
@@ -110,8 +113,12 @@ final class SourceLedger: Sendable {
             let known = state.sources[source] ?? Source()
             let isNews = read.map { $0.number > known.readable } ?? false
             guard known.body == nil || known.body == body || isNews else { return false }
-            state.sources[source, default: Source()].pictures[key] = body
+            let old = state.sources[source, default: Source()].pictures.updateValue(body, forKey: key)
             if isNews { state.sources[source]?.body = body }
+            if old == nil {
+                state.pictureCount += 1
+                if state.pictureCount > self.limit { self.forgetOldest(&state) }
+            }
             return true
         }
     }
@@ -122,8 +129,13 @@ final class SourceLedger: Sendable {
         return body != newest
     }
 
+    /// Forgets half of the pictures, so that this is seldom done.
     private func forgetOldest(_ state: inout State) {
-        let idle = state.sources.filter { $0.value.holders == 0 }.sorted { $0.value.lastUse < $1.value.lastUse }
-        for (key, _) in idle.prefix(max(0, state.sources.count - self.limit)) { state.sources[key] = nil }
+        for (key, source) in state.sources.sorted(by: { $0.value.lastUse < $1.value.lastUse }) {
+            guard state.pictureCount > self.limit / 2 else { return }
+            state.pictureCount -= source.pictures.count
+            // Loads that go on still need their order.
+            if source.holders == 0 { state.sources[key] = nil } else { state.sources[key]?.pictures = [:] }
+        }
     }
 }

@@ -16,16 +16,19 @@ struct SourcePipeline: Sendable {
     /// The bytes that `request` names, from the nearest place that has them and may answer.
     ///
     /// Stale bytes are served where that is permitted and `mayServeStale`: somebody must then revalidate them.
+    /// `held` is known of a picture that the caller has. Where the disk has no bytes, the origin is asked
+    /// whether that one is current; if it is, the response says so and has no bytes.
     ///
     /// - Throws: `LoadError.Code.notInCache`, `.notModified`, `DownloadError`, `CancellationError`.
     func data(
         for request: ImageRequest,
+        held: EntryMetadata? = nil,
         mayServeStale: Bool,
         report: @escaping @Sendable (SourceUpdate) -> Void
     ) async throws -> DataResponse {
         let ticket = self.ledger.begin(request.sourceKey)
         defer { self.ledger.end(ticket) }
-        let stored = try await self.store.entry(for: request)
+        var stored = try await self.store.entry(for: request)
         if let stored, let response = try self.reuse(stored, for: request, mayServeStale: mayServeStale, ticket) {
             return response
         }
@@ -36,6 +39,9 @@ struct SourcePipeline: Sendable {
             )
         }
         try Task.checkCancellation()
+        if stored == nil, let held, held.bodyDigest != nil, self.rules.policy(for: request) != .neverRevalidate {
+            stored = StoredSource(key: request.key, metadata: held, data: nil)
+        }
         let exchange = SourceExchange(pipeline: self, request: request, ticket: ticket, report: report)
         do {
             return try await exchange.response(validating: stored)
@@ -70,7 +76,7 @@ struct SourcePipeline: Sendable {
         mayServeStale: Bool,
         _ ticket: SourceLedger.Ticket
     ) throws -> DataResponse? {
-        let metadata = stored.entry.metadata
+        let metadata = stored.metadata
         let decision = self.rules.decision(for: metadata, of: request)
         guard decision == .serve || decision == .serveWhileRevalidating && mayServeStale else { return nil }
         let isHTTP = self.rules.policy(for: request) != .neverRevalidate
@@ -89,7 +95,7 @@ struct SourcePipeline: Sendable {
     ) -> DataResponse? {
         guard error.isOriginFailure, self.rules.policy(for: request) == .honorFreshness,
             ReuseDecision.servesAfterFailure(
-                stored.entry.metadata.response?.freshness,
+                stored.metadata.response?.freshness,
                 headers: request.headers,
                 now: self.rules.now()
             )
@@ -103,10 +109,10 @@ struct SourcePipeline: Sendable {
         _ ticket: SourceLedger.Ticket
     ) -> DataResponse {
         DataResponse(
-            data: stored.entry.data,
-            source: .disk,
-            metadata: stored.entry.metadata,
-            headers: stored.entry.metadata.response?.servedFields(reusedAt: self.rules.now()) ?? [:],
+            data: stored.data ?? Data(),
+            source: stored.data == nil ? .memory : .disk,
+            metadata: stored.metadata,
+            headers: stored.metadata.response?.servedFields(reusedAt: self.rules.now()) ?? [:],
             revalidation: revalidation,
             ticket: ticket
         )

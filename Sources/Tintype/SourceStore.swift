@@ -3,10 +3,12 @@ import TintypeCaching
 import TintypeDownloading
 import TintypeImage
 
-/// The bytes that the disk has for a request.
+/// What is there already for a request.
 struct StoredSource: Sendable {
     let key: CacheKey
-    let entry: DiskEntry
+    let metadata: EntryMetadata
+    /// The encoded bytes; `nil` where only a picture in memory is left of them.
+    let data: Data?
 }
 
 /// Finds and keeps encoded bytes on disk, by the key that a request's policy asks for.
@@ -22,21 +24,27 @@ struct SourceStore: Sendable {
     func entry(for request: ImageRequest) async throws -> StoredSource? {
         guard request.bytesUse.query.contains(.disk) else { return nil }
         guard self.usesHTTPKeys(request) else { return try await self.entry(request.sourceKey) }
-        guard !Precondition.bypassesCache(request.headers) else { return nil }
+        guard !Precondition.bypassesCache(request.headers),
+            let stored = try await self.selected(by: request), self.mayBeHere(stored, request)
+        else { return nil }
+        return stored
+    }
+
+    private func selected(by request: ImageRequest) async throws -> StoredSource? {
         if let stored = try await self.entry(request.resourceKey),
-            stored.entry.metadata.response?.isSelected(by: self.rules.headers(of: request)) ?? true
+            stored.metadata.response?.isSelected(by: self.rules.headers(of: request)) ?? true
         {
             return stored
         }
         guard request.resourceKey != request.sourceKey,
             let names = try await self.entry(RequestKeys.selectors(of: request.resourceKey)),
             let digest = RequestSelection.digest(
-                of: String(decoding: names.entry.data, as: UTF8.self).split(separator: "\n").map(String.init),
+                of: String(decoding: names.data ?? Data(), as: UTF8.self).split(separator: "\n").map(String.init),
                 in: self.rules.headers(of: request)
             )
         else { return nil }
         let stored = try await self.entry(RequestKeys.representation(of: request.resourceKey, digest: digest))
-        guard let stored, stored.entry.metadata.response?.selectionDigest == digest else { return nil }
+        guard let stored, stored.metadata.response?.selectionDigest == digest else { return nil }
         return stored
     }
 
@@ -68,9 +76,19 @@ struct SourceStore: Sendable {
         _ = try? await self.cache.remove(stored?.key ?? request.sourceKey, from: .disk)
     }
 
-    /// Removes pictures that were made of bytes that have been replaced.
-    func removePictures(_ keys: [CacheKey]) async {
-        for key in keys { _ = try? await self.cache.remove(key, from: .all) }
+    /// Removes pictures that were made of bytes of `source` that have been replaced.
+    func removePictures(_ keys: [CacheKey], of source: CacheKey) async {
+        // Under the source's own key the disk has the new bytes.
+        for key in keys { _ = try? await self.cache.remove(key, from: key == source ? .memory : .all) }
+    }
+
+    /// Whether HTTP permits that the response is stored: loads without its freshness store any, and a
+    /// shared cache may have been a private one.
+    private func mayBeHere(_ stored: StoredSource, _ request: ImageRequest) -> Bool {
+        guard let record = stored.metadata.response else { return true }
+        var headers = HTTPHeaders()
+        headers["Authorization"] = request.headers["Authorization"]
+        return Storability.allows(record, requestHeaders: headers, isShared: self.rules.isShared)
     }
 
     private func usesHTTPKeys(_ request: ImageRequest) -> Bool {
@@ -81,7 +99,7 @@ struct SourceStore: Sendable {
 
     private func entry(_ key: CacheKey) async throws -> StoredSource? {
         guard case .disk(let entry) = try await self.cache.lookUp(key, in: .disk) else { return nil }
-        return StoredSource(key: key, entry: entry)
+        return StoredSource(key: key, metadata: entry.metadata, data: entry.data)
     }
 
     /// The key for a response; where others select otherwise, the names that they select by are kept.
@@ -92,7 +110,7 @@ struct SourceStore: Sendable {
         else { return request.resourceKey }
         let selectors = RequestKeys.selectors(of: request.resourceKey)
         let list = Data(names.joined(separator: "\n").utf8)
-        if (try? await self.entry(selectors))?.entry.data != list {
+        if (try? await self.entry(selectors))?.data != list {
             await self.cache.store(nil, data: list, metadata: EntryMetadata(), for: selectors, in: .disk)
         }
         return RequestKeys.representation(of: request.resourceKey, digest: digest)

@@ -59,6 +59,12 @@ struct VariantPipeline: Sendable {
         )
     }
 
+    /// Keeps the bytes of a variant, which are still right, with what is known now.
+    func renew(_ entry: DiskEntry, metadata: EntryMetadata, for request: ImageRequest) async {
+        guard request.pictureUse.store.contains(.disk) else { return }
+        await self.cache.store(nil, data: entry.data, metadata: metadata, for: request.key, in: .disk)
+    }
+
     /// Keeps the variant of `response` on disk, if `request` says so: in the background, unless it
     /// says to wait.
     ///

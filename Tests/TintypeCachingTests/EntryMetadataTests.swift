@@ -9,6 +9,17 @@ import Testing
         EntryMetadata.sample,
         EntryMetadata(formatName: "", byteCount: -1, extra: ["": "a"]),
         EntryMetadata(responseDate: .distantPast, byteCount: .max, expiry: .distantFuture),
+        EntryMetadata(response: .sample, bodyDigest: .max),
+        EntryMetadata(
+            response: ResponseRecord(
+                status: 0,
+                fields: [],
+                requestDate: .distantPast,
+                responseDate: .distantFuture,
+                selectionDigest: nil,
+                freshness: Freshness(birth: .distantPast)
+            )
+        ),
     ])
     func comesBackFromItsStoredForm(metadata: EntryMetadata) {
         #expect(Self.decoded(metadata.encoded()) == metadata)
@@ -46,11 +57,42 @@ import Testing
         #expect(Self.decoded(bytes) == nil)
     }
 
+    @Test func theStoredFormOfAResponseIsStable() {
+        let record = ResponseRecord(
+            status: 200,
+            fields: [.init(name: "A", value: "bc")],
+            requestDate: Date(timeIntervalSinceReferenceDate: 0),
+            responseDate: Date(timeIntervalSinceReferenceDate: 0),
+            selectionDigest: "d",
+            freshness: Freshness(birth: Date(timeIntervalSinceReferenceDate: 0), lifetime: 1, flags: .noCache)
+        )
+        let zeros = [UInt8](repeating: 0, count: 24)
+        let expected: [UInt8] =
+            [1, 10, 62, 0, 0, 0, 200, 0] + zeros + [0, 0, 0, 0, 0, 0, 0xF0, 0x3F] + zeros.dropLast(8)
+            + [1, 1, 0x64, 1, 0, 0x41, 2, 0, 0, 0, 0x62, 0x63, 11, 8, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]
+        #expect(EntryMetadata(response: record, bodyDigest: 7).encoded() == expected)
+    }
+
+    @Test func aResponseThatNoWriterMakesIsRefused() {
+        let encoded = EntryMetadata(response: .sample).encoded()
+        // Every prefix of the field, with its length set to what is left.
+        for count in 0..<(encoded.count - 6) {
+            let field = [UInt8](encoded[6..<(6 + count)])
+            let length = withUnsafeBytes(of: UInt32(count).littleEndian) { [UInt8]($0) }
+            guard let decoded = Self.decoded([1, 10] + length + field) else { continue }
+            // What ends between two fields has fewer of them.
+            #expect(decoded.response.map { $0.fields.count < ResponseRecord.sample.fields.count } ?? false)
+        }
+    }
+
     @Test func garbageNeverTraps() {
         var random = SplitMix(state: 7)
-        let sample = EntryMetadata.sample.encoded()
+        var sample = EntryMetadata.sample
+        sample.response = .sample
+        sample.bodyDigest = 1
+        let encoded = sample.encoded()
         for _ in 0..<20_000 {
-            var bytes = sample
+            var bytes = encoded
             for _ in 0...(random.next() % 4) {
                 bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next())
             }

@@ -40,3 +40,24 @@ extension EntryMetadata {
         extra: ["b": "2", "a": "größe", "": ""]
     )
 }
+
+extension ResponseRecord {
+    /// A response with all that one may have.
+    static let sample = ResponseRecord(
+        status: 203,
+        fields: [
+            Field(name: "ETag", value: "\"a\""), Field(name: "X-Empty", value: ""), Field(name: "Link", value: "é"),
+            Field(name: "link", value: "2"),
+        ],
+        requestDate: Date(timeIntervalSinceReferenceDate: 1.5),
+        responseDate: Date(timeIntervalSinceReferenceDate: 2.5),
+        selectionDigest: String(repeating: "ab", count: 32),
+        freshness: Freshness(
+            birth: Date(timeIntervalSinceReferenceDate: -7),
+            lifetime: 60,
+            staleWhileRevalidate: 5,
+            staleIfError: 6,
+            flags: [.immutable, .mustRevalidate]
+        )
+    )
+}

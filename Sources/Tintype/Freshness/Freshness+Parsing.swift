@@ -23,7 +23,8 @@ extension Freshness {
             staleIfError: control.seconds("stale-if-error") ?? 0
         )
         if control.forbidsReuse { self.flags.insert(.noCache) }
-        if control.has("no-store") { self.flags.insert(.noStore) }
+        // Who understands the status disregards `no-store` then (RFC 9111, 5.2.2.3).
+        if control.has("no-store"), !control.has("must-understand") { self.flags.insert(.noStore) }
         if control.has("immutable") { self.flags.insert(.immutable) }
         let isSharedRule = isShared && (control.has("proxy-revalidate") || control.has("s-maxage"))
         if control.has("must-revalidate") || isSharedRule { self.flags.insert(.mustRevalidate) }

@@ -77,7 +77,9 @@ extension ResponseRecord {
         var fresh = HopByHopFields.removed(from: headers).filter { !bodyFields.contains($0.name.lowercased()) }
         let names = Set(fresh.map { $0.name.lowercased() })
         if !names.contains("date") {
-            fresh.append(Field(name: "Date", value: HTTPDate.text(of: responseDate)))
+            // The next whole second: a date in the past would count as age.
+            let second = responseDate.timeIntervalSince1970.rounded(.up)
+            fresh.append(Field(name: "Date", value: HTTPDate.text(of: Date(timeIntervalSince1970: second))))
         }
         // An age is about one message only.
         let replaced = names.union(["age", "date"])

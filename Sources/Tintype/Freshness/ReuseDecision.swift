@@ -28,7 +28,8 @@ enum ReuseDecision: Sendable, Hashable {
 
     private static func honoring(_ freshness: Freshness?, headers: HTTPHeaders, now: Date) -> ReuseDecision {
         guard let freshness else { return .revalidate }
-        guard freshness.flags.isDisjoint(with: [.noCache, .variesOnEverything]) else { return .revalidate }
+        // What must not be stored may have been, by loads without HTTP's freshness.
+        guard freshness.flags.isDisjoint(with: [.noCache, .noStore, .variesOnEverything]) else { return .revalidate }
         // Most requests say nothing, and this is on the way to every picture in memory.
         let request = CacheControl(headers.values(for: "Cache-Control"))
         guard !self.asksOrigin(request, headers) else { return .revalidate }
@@ -45,7 +46,7 @@ enum ReuseDecision: Sendable, Hashable {
     /// Whether a stale response may stand in for an origin that failed (RFC 5861, 4).
     static func servesAfterFailure(_ freshness: Freshness?, headers: HTTPHeaders, now: Date) -> Bool {
         guard let freshness,
-            freshness.flags.isDisjoint(with: [.noCache, .mustRevalidate, .variesOnEverything])
+            freshness.flags.isDisjoint(with: [.noCache, .noStore, .mustRevalidate, .variesOnEverything])
         else { return false }
         let request = CacheControl(headers.values(for: "Cache-Control"))
         guard !self.asksOrigin(request, headers) else { return false }

@@ -1,6 +1,6 @@
 /// What became of a cached picture whose freshness was in question.
 public enum Revalidation: Sendable, Hashable {
-    /// The origin said that it is current: it was served, and lives on.
+    /// The origin said that it is current, or sent the same bytes again: it was served, and lives on.
     case notModified
     /// The origin sent another one, which was served and took its place.
     case modified

@@ -30,11 +30,13 @@ struct LoadCommandOptions: Sendable {
         self.quality = try arguments.number("--quality", in: 1...100)
         self.resize = try Self.resize(arguments)
         self.configuration = Self.configuration(arguments)
-        guard !(arguments.has("--refresh") && arguments.has("--cache-only")) else {
-            throw UsageError("--refresh and --cache-only contradict each other")
+        let wishes = ["--refresh", "--revalidate", "--cache-only"].filter { arguments.has($0) }
+        guard wishes.count <= 1 else {
+            throw UsageError("\(wishes[0]) and \(wishes[1]) contradict each other")
         }
         var options: LoadOptions = [.waitForStore]
         if arguments.has("--refresh") { options.insert(.refresh) }
+        if arguments.has("--revalidate") { options.insert(.refreshCached) }
         if arguments.has("--cache-only") { options.insert(.cacheOnly) }
         if self.output != nil { options.insert(.keepData) }
         self.loadOptions = options

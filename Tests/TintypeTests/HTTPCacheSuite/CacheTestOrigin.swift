@@ -95,7 +95,7 @@ final class CacheTestOrigin: Sendable {
         return isCurrent ? 304 : 999
     }
 
-    private static func parse(_ head: [UInt8]) -> (method: String, headers: HTTPHeaders) {
+    static func parse(_ head: [UInt8]) -> (method: String, headers: HTTPHeaders) {
         let lines = String(decoding: head, as: UTF8.self).split(whereSeparator: \.isNewline)
         var headers = HTTPHeaders()
         for line in lines.dropFirst() {

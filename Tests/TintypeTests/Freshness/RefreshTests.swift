@@ -1,0 +1,175 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeConcurrency
+
+@testable import Tintype
+
+/// Loads that ask the origin because the caller says so, and loads that overlap with them.
+@Suite(.timeLimit(.minutes(1))) struct RefreshTests {
+    let fixture: LoaderFixture
+
+    init() throws {
+        self.fixture = try LoaderFixture()
+    }
+
+    private func collect(_ events: LoadEvents) async throws -> (cached: [ImageResponse], end: ImageResponse?) {
+        var cached: [ImageResponse] = []
+        var end: ImageResponse?
+        for try await event in events {
+            switch event {
+            case .cached(let response):
+                #expect(end == nil)
+                cached.append(response)
+            case .finished(let response): end = response
+            case .progress, .preview: break
+            }
+        }
+        return (cached, end)
+    }
+
+    @Test(arguments: [false, true]) func theCachedPictureComesFirstAndThenTheFreshOne(isOnDiskOnly: Bool) async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=600")])
+        let first = self.fixture.makeLoader()
+        _ = try await first.image(for: ImageRequest(url: origin.url, options: [.waitForStore]))
+        let loader = isOnDiskOnly ? self.fixture.makeLoader() : first
+        let request = ImageRequest(url: origin.url, options: [.refreshCached, .waitForStore])
+
+        let unchanged = try await self.collect(loader.events(for: request))
+        #expect(unchanged.cached.map(\.image.width) == [10])
+        #expect(unchanged.cached.map(\.source) == [isOnDiskOnly ? .disk : .memory])
+        #expect(unchanged.end?.revalidation == .notModified)
+        #expect(unchanged.end?.image.pixels === unchanged.cached.first?.image.pixels)
+
+        origin.revise()
+        let changed = try await self.collect(loader.events(for: request))
+        #expect(changed.cached.map(\.image.width) == [10])
+        #expect(changed.end?.image.width == 11)
+        #expect(changed.end?.revalidation == .modified)
+        #expect(changed.end?.source == .network)
+        // What is cached now is the fresh one.
+        #expect(try await loader.image(for: ImageRequest(url: origin.url)).width == 11)
+        #expect(try await self.fixture.makeLoader().image(for: ImageRequest(url: origin.url)).width == 11)
+        #expect(origin.requests.count == 3)
+    }
+
+    @Test func withNothingCachedThereIsOnlyTheEnd() async throws {
+        let origin = try RevisingOrigin()
+        let request = ImageRequest(url: origin.url, options: [.refreshCached])
+        let events = try await self.collect(self.fixture.makeLoader().events(for: request))
+        #expect(events.cached.isEmpty)
+        #expect(events.end?.revalidation == nil)
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func anImageIsTheFinalOne() async throws {
+        let origin = try RevisingOrigin()
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: origin.url, options: [.refreshCached])
+        _ = try await loader.image(for: request)
+        origin.revise()
+        #expect(try await loader.image(for: request).width == 11)
+        #expect(origin.requests[1]["If-None-Match"] == "\"0\"")
+    }
+
+    @Test func aRefreshIsUnconditionalAndPassesCachesOnTheWay() async throws {
+        let origin = try RevisingOrigin()
+        let loader = self.fixture.makeLoader()
+        _ = try await loader.image(for: ImageRequest(url: origin.url))
+        _ = try await loader.image(for: ImageRequest(url: origin.url, options: [.refresh]))
+        #expect(origin.requests[1]["If-None-Match"] == nil)
+        #expect(origin.requests.map { $0["Cache-Control"] } == [nil, "no-cache"])
+    }
+
+    @Test func aRefreshDoesNotJoinALoadThatBeganBefore() async throws {
+        let latch = Latch()
+        let origin = try RevisingOrigin()
+        let loader = self.fixture.makeLoader()
+        origin.fail(with: .held(by: latch, body: try makePNG(width: 30)))
+        async let old = loader.image(for: ImageRequest(url: origin.url))
+        await origin.waitForRequests(1)
+        origin.fail(with: nil)
+        #expect(try await loader.image(for: ImageRequest(url: origin.url, options: [.refresh])).width == 10)
+        latch.open()
+        #expect(try await old.width == 30)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness])
+    func anOlderLoadThatEndsLaterDoesNotReplaceANewerOne(policy: CachePolicy) async throws {
+        let latch = Latch()
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=600")])
+        let loader = self.fixture.makeLoader { $0.cachePolicy = policy }
+        let thumbnail = ImageRequest(url: origin.url, thumbnail: .fit(width: 100, height: 3))
+        let old = FaultyResponse([
+            .wait(latch), FaultyResponse.head(200, [("Content-Length", "\(try makePNG(width: 30).count)")]),
+            .send(try makePNG(width: 30)),
+        ])
+        origin.fail(with: old)
+        async let oldThumbnail = loader.image(for: thumbnail)
+        async let oldImage = loader.image(for: ImageRequest(url: origin.url))
+        await origin.waitForRequests(1)
+        while await loader.waiterCount < 2 { await Task.yield() }
+        origin.fail(with: nil)
+        let refresh = ImageRequest(url: origin.url, options: [.refresh, .waitForStore])
+        #expect(try await loader.image(for: refresh).width == 10)
+        latch.open()
+        // Those who asked before get what was asked for.
+        #expect(try await oldImage.width == 30)
+        #expect(try await oldThumbnail.width == 15)
+        let response = try await loader.response(for: ImageRequest(url: origin.url))
+        #expect((response.source, response.image.width) == (.memory, 10))
+        #expect(try await loader.image(for: thumbnail).width == 5)
+        #expect(try await self.fixture.makeLoader().image(for: ImageRequest(url: origin.url)).width == 10)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func sourcesThatNobodyLoadsAreForgotten() {
+        let ledger = SourceLedger(limit: 10)
+        for index in 0..<1_000 {
+            let source = CacheKey("source \(index)")
+            let ticket = ledger.begin(source)
+            _ = ledger.accept(UInt64(index), ticket)
+            ledger.didStore(ticket)
+            #expect(ledger.admits(source, madeOf: UInt64(index), source: source, read: nil))
+            ledger.end(ticket)
+        }
+        #expect(ledger.count <= 10)
+        // One source alone keeps to the limit as well.
+        let source = CacheKey("source 999")
+        for index in 0..<100 {
+            let key = CacheKey("\(source.text) at \(index)")
+            #expect(ledger.admits(key, madeOf: 999, source: source, read: nil))
+        }
+        #expect(ledger.count <= 10)
+        let idle = SourceLedger()
+        idle.end(idle.begin(CacheKey("a")))
+        #expect(idle.count == 0)
+    }
+
+    @Test func aReadThatBeganBeforeANewBodyWasStoredIsNotTrusted() {
+        let ledger = SourceLedger()
+        let source = CacheKey("source")
+        let early = ledger.begin(source)
+        let refresh = ledger.begin(source)
+        #expect(ledger.admits(source, madeOf: 1, source: source, read: early))
+        guard case .newest(let obsolete) = ledger.accept(2, refresh) else {
+            Issue.record("a newer body was refused")
+            return
+        }
+        #expect(obsolete == [source])
+        let between = ledger.begin(source)
+        ledger.didStore(refresh)
+        let late = ledger.begin(source)
+        #expect(!ledger.admits(source, madeOf: 1, source: source, read: early))
+        #expect(!ledger.admits(source, madeOf: 1, source: source, read: between))
+        #expect(!ledger.admits(source, madeOf: 1, source: source, read: nil))
+        #expect(ledger.admits(source, madeOf: 2, source: source, read: nil))
+        // Another process may have stored a third one since.
+        #expect(ledger.admits(source, madeOf: 3, source: source, read: late))
+        guard case .older = ledger.accept(1, early) else {
+            Issue.record("an older body was taken")
+            return
+        }
+    }
+}

@@ -1,0 +1,376 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeConcurrency
+
+@testable import Tintype
+
+/// When a loader asks the origin again, and what becomes of the answer.
+@Suite(.timeLimit(.minutes(1))) struct RevalidationTests {
+    let fixture: LoaderFixture
+    let clock = TestClock()
+
+    init() throws {
+        self.fixture = try LoaderFixture()
+    }
+
+    private func makeLoader(
+        _ policy: CachePolicy = .honorFreshness,
+        _ change: (inout LoaderActor.Configuration) -> Void = { _ in }
+    ) -> LoaderActor {
+        let clock = self.clock
+        return self.fixture.makeLoader { configuration in
+            configuration.cachePolicy = policy
+            configuration.now = { clock.now }
+            configuration.memory.now = { clock.now }
+            configuration.disk?.now = { clock.now }
+            change(&configuration)
+        }
+    }
+
+    // MARK: Policies
+
+    @Test func whatIsFreshIsServedAndWhatIsStaleIsValidated() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=60")])
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url)
+        #expect(try await loader.response(for: request).revalidation == nil)
+        self.clock.advance(by: 59)
+        #expect(try await loader.response(for: request).source == .memory)
+        #expect(origin.requests.count == 1)
+        self.clock.advance(by: 2)
+        let validated = try await loader.response(for: request)
+        #expect(validated.revalidation == .notModified)
+        #expect(origin.requests.count == 2)
+        #expect(origin.requests[1]["If-None-Match"] == "\"0\"")
+        // The same bytes were not decoded again, and are fresh again, here and after a restart.
+        #expect(self.fixture.decodes.count == 1)
+        self.clock.advance(by: 59)
+        #expect(try await loader.response(for: request).revalidation == nil)
+        await loader.cache.waitForPendingStores()
+        #expect(try await self.makeLoader().response(for: request).source == .disk)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func whatHasChangedReplacesBothTiers() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=60")])
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url, options: [.waitForStore])
+        #expect(try await loader.image(for: request).width == 10)
+        origin.revise()
+        self.clock.advance(by: 61)
+        let response = try await loader.response(for: request)
+        #expect(response.revalidation == .modified)
+        #expect(response.image.width == 11)
+        #expect(try await loader.image(for: request).width == 11)
+        #expect(try await self.makeLoader().image(for: request).width == 11)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .alwaysRevalidate])
+    func thumbnailsOfOldBytesAreNotServed(policy: CachePolicy) async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=600")])
+        let loader = self.makeLoader(policy)
+        // The height is as before, so the width tells which picture a thumbnail was made of.
+        let thumbnail = ImageRequest(
+            url: origin.url,
+            thumbnail: .fit(width: 100, height: 3),
+            variantCaching: CacheUse()
+        )
+        let old = try await loader.image(for: thumbnail)
+        for _ in 0..<10 { origin.revise() }
+        #expect(try await loader.image(for: ImageRequest(url: origin.url, options: [.refresh])).width == 20)
+        let new = try await loader.image(for: thumbnail)
+        #expect(old.width == 5)
+        #expect(new.width == 10)
+    }
+
+    @Test(arguments: [true, false]) func aPictureInMemoryAloneIsValidatedToo(hasDisk: Bool) async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=60")])
+        let loader = self.makeLoader { if !hasDisk { $0.disk = nil } }
+        let request = ImageRequest(url: origin.url, options: [.skipDisk])
+        let first = try await loader.image(for: request)
+        self.clock.advance(by: 61)
+        let validated = try await loader.response(for: request)
+        #expect((validated.source, validated.revalidation) == (.memory, .notModified))
+        #expect(validated.image.pixels === first.pixels)
+        #expect(try await loader.response(for: request).revalidation == nil)
+        #expect(origin.requests.count == 2)
+        origin.revise()
+        self.clock.advance(by: 61)
+        #expect(try await loader.image(for: request).width == 11)
+        #expect(origin.requests.count == 3)
+        // What the disk never had can't be given out as bytes.
+        #expect(try await loader.data(for: request).isEmpty == false)
+    }
+
+    @Test func aVariantOnDiskIsValidatedWithoutItsOriginalAndNotEncodedAgain() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=60")])
+        let encodings = DecodeCounter()
+        func makeLoader() -> LoaderActor {
+            self.makeLoader { configuration in
+                configuration.variantEncoder = { image, _ in
+                    encodings.increment()
+                    return try PNGCoder().encode(image, as: .png, options: EncodeOptions())
+                }
+            }
+        }
+        let request = ImageRequest(
+            url: origin.url,
+            thumbnail: .fit(width: 5, height: 5),
+            options: [.waitForStore],
+            originalCaching: CacheUse(store: .none),
+            variantCaching: CacheUse()
+        )
+        _ = try await makeLoader().image(for: request)
+        for _ in 0..<2 {
+            self.clock.advance(by: 61)
+            let loader = makeLoader()
+            let response = try await loader.response(for: request)
+            #expect((response.source, response.revalidation) == (.disk, .notModified))
+            await loader.cache.waitForPendingStores()
+            #expect(try await makeLoader().response(for: request).revalidation == nil)
+        }
+        #expect(encodings.count == 1)
+        #expect(origin.requests.map { $0["If-None-Match"] } == [nil, "\"0\"", "\"0\""])
+        // A changed picture is no variant of the old one.
+        for _ in 0..<10 { origin.revise() }
+        self.clock.advance(by: 61)
+        #expect(try await makeLoader().response(for: request).revalidation == .modified)
+        #expect(encodings.count == 2)
+    }
+
+    @Test func aThumbnailIsMadeOfAnOriginalInMemoryThatIsStillCurrent() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=60")])
+        let loader = self.makeLoader { $0.disk = nil }
+        _ = try await loader.image(for: ImageRequest(url: origin.url))
+        self.clock.advance(by: 61)
+        let thumbnail = ImageRequest(url: origin.url, thumbnail: .fit(width: 5, height: 5))
+        let response = try await loader.response(for: thumbnail)
+        #expect((response.source, response.revalidation) == (.memory, .notModified))
+        #expect(self.fixture.decodes.count == 1)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func whatTheDefaultStoredAgainstTheOriginsWishIsNotReused() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "no-store, max-age=60")])
+        let loader = self.makeLoader(.neverRevalidate)
+        _ = try await loader.image(for: ImageRequest(url: origin.url, options: [.waitForStore]))
+        let request = ImageRequest(url: origin.url, cachePolicy: .honorFreshness)
+        #expect(try await loader.response(for: request).image.width == 10)
+        #expect(origin.requests.count == 2)
+        #expect(try await self.makeLoader().response(for: request).source == .network)
+    }
+
+    @Test func theSameBytesAgainAreNoModification() async throws {
+        let origin = try RevisingOrigin()
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url)
+        let first = try await loader.image(for: request)
+        origin.fail(with: .body(try makePNG(width: 10)))
+        let second = try await loader.response(for: request)
+        #expect(second.revalidation == .notModified)
+        #expect(second.image.pixels === first.pixels)
+        #expect(self.fixture.decodes.count == 1)
+    }
+
+    @Test func theDefaultNeverAsksAgain() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "no-store, max-age=0")])
+        let loader = self.makeLoader(.neverRevalidate)
+        let request = ImageRequest(url: origin.url, options: [.waitForStore])
+        _ = try await loader.image(for: request)
+        origin.revise()
+        self.clock.advance(by: 1_000)
+        #expect(try await loader.response(for: request).source == .memory)
+        #expect(try await self.makeLoader(.neverRevalidate).response(for: request).source == .disk)
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func alwaysAsksEachTime() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=600")])
+        let loader = self.makeLoader(.alwaysRevalidate)
+        let request = ImageRequest(url: origin.url)
+        for index in 0..<3 {
+            let response = try await loader.response(for: request)
+            #expect(response.revalidation == (index == 0 ? nil : .notModified))
+        }
+        #expect(origin.requests.map { $0["Cache-Control"] } == ["max-age=0", "max-age=0", "max-age=0"])
+        #expect(origin.requests.map { $0["If-None-Match"] } == [nil, "\"0\"", "\"0\""])
+        #expect(self.fixture.decodes.count == 1)
+    }
+
+    @Test func aRequestsPolicyCountsBeforeTheLoaders() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=0")])
+        let loader = self.makeLoader(.honorFreshness)
+        var request = ImageRequest(url: origin.url, cachePolicy: .neverRevalidate)
+        for _ in 0..<2 { _ = try await loader.image(for: request) }
+        #expect(origin.requests.count == 1)
+        request.cachePolicy = nil
+        _ = try await loader.image(for: request)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func cacheOnlyServesWhatIsStale() async throws {
+        let origin = try RevisingOrigin()
+        let loader = self.makeLoader()
+        _ = try await loader.image(for: ImageRequest(url: origin.url))
+        let offline = ImageRequest(url: origin.url, options: [.cacheOnly])
+        #expect(try await loader.response(for: offline).source == .memory)
+        #expect(origin.requests.count == 1)
+    }
+
+    // MARK: What is stored
+
+    @Test(arguments: ["no-store", "max-age=60, no-store"])
+    func noStoreIsKeptNowhere(directives: String) async throws {
+        let origin = try RevisingOrigin([("Cache-Control", directives)])
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url, options: [.waitForStore])
+        for _ in 0..<2 { #expect(try await loader.response(for: request).source == .network) }
+        #expect(self.fixture.cacheFiles().isEmpty)
+        #expect(await loader.cache.tiers(holding: request.key, in: .all) == .none)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func noStoreInANewerAnswerEndsTheOldEntry() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=1")])
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url, options: [.waitForStore])
+        _ = try await loader.image(for: request)
+        origin.setHeaders([("Cache-Control", "no-store")])
+        self.clock.advance(by: 2)
+        #expect(try await loader.response(for: request).revalidation == .notModified)
+        #expect(await loader.cache.tiers(holding: request.sourceKey, in: .disk) == .none)
+    }
+
+    @Test func aSharedCacheKeepsNothingPrivate() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "private, max-age=60")])
+        let request = ImageRequest(url: origin.url, options: [.waitForStore])
+        let shared = self.makeLoader { $0.isSharedCache = true }
+        for _ in 0..<2 { _ = try await shared.image(for: request) }
+        #expect(origin.requests.count == 2)
+        for _ in 0..<2 { _ = try await self.makeLoader().image(for: request) }
+        #expect(origin.requests.count == 3)
+    }
+
+    @Test func variantsOfAResourceAreKeptApart() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=60")])
+        origin.vary(on: "Accept-Language")
+        func request(_ language: String) -> ImageRequest {
+            ImageRequest(url: origin.url, headers: ["Accept-Language": language, "X-Other": language])
+        }
+        for _ in 0..<3 {
+            // Each time from a loader with an empty memory.
+            let loader = self.makeLoader()
+            #expect(try await loader.image(for: request("en")).width == 12)
+            #expect(try await loader.image(for: request("de-DE")).width == 15)
+            await loader.cache.waitForPendingStores()
+        }
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func credentialsAreNeverShared() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=60")])
+        let loader = self.makeLoader()
+        for name in ["Authorization", "Cookie"] {
+            for value in ["a", "b", "a"] {
+                _ = try await loader.data(for: ImageRequest(url: origin.url, headers: [name: value]))
+            }
+        }
+        #expect(origin.requests.count == 4)
+        // Other fields select nothing that the response does not vary on.
+        _ = try await loader.data(for: ImageRequest(url: origin.url, headers: ["Cookie": "a", "X-Trace": "1"]))
+        #expect(origin.requests.count == 4)
+    }
+
+    @Test func anEntryOfAnOlderVersionIsValidatedByItsTag() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=60")])
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url)
+        try await loader.cache.storeAndWait(
+            nil,
+            data: Data(try makePNG(width: 10)),
+            metadata: EntryMetadata(formatName: "png", etag: "\"0\""),
+            for: request.sourceKey
+        )
+        let response = try await loader.response(for: request)
+        #expect(response.revalidation == .notModified)
+        #expect(response.metadata.response?.freshness.lifetime == 60)
+    }
+
+    @Test func aPageInPlaceOfAStalePictureLeavesTheOldOne() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=1")])
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url, options: [.waitForStore])
+        _ = try await loader.image(for: request)
+        self.clock.advance(by: 2)
+        origin.fail(with: .body(Array("<html>try later</html>".utf8)))
+        await #expect(throws: LoadError.self) { try await loader.image(for: request) }
+        origin.fail(with: nil)
+        #expect(try await loader.response(for: request).revalidation == .notModified)
+    }
+
+    // MARK: Answers that fit nothing
+
+    @Test func aNotModifiedAboutSomethingElseIsNotBelieved() async throws {
+        let origin = try RevisingOrigin()
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url)
+        _ = try await loader.image(for: request)
+        origin.revise()
+        let server = try FaultyOrigin()
+        _ = server
+        origin.fail(
+            with: FaultyResponse([
+                .answer { head in
+                    let isConditional = CacheTestOrigin.parse(head).headers["If-None-Match"] != nil
+                    guard !isConditional, let body = try? makePNG(width: 30) else {
+                        return FaultyResponse([FaultyResponse.head(304, [("ETag", "\"of-another\"")])])
+                    }
+                    return .body(body)
+                }
+            ])
+        )
+        let response = try await loader.response(for: request)
+        #expect(response.revalidation == .modified)
+        #expect(response.image.width == 30)
+        #expect(origin.requests.count == 3)
+    }
+
+    @Test func aRedirectThatLeadsElsewhereIsNoConfirmation() async throws {
+        let png = try makePNG(width: 10)
+        let other = try makePNG(width: 20)
+        let origin = try FaultyOrigin([
+            "/": .redirect(to: "/a"),
+            "/a": .body(png, headers: [("ETag", "\"1\""), ("Cache-Control", "max-age=600")]),
+        ])
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url("/"))
+        _ = try await loader.image(for: request)
+        // The same tag at another place names another picture.
+        origin.script("/", .redirect(to: "/b"))
+        origin.script(
+            "/b",
+            FaultyResponse([
+                .answer { head in
+                    CacheTestOrigin.parse(head).headers["If-None-Match"] == nil
+                        ? .body(other) : FaultyResponse([FaultyResponse.head(304, [("ETag", "\"1\"")])])
+                }
+            ])
+        )
+        #expect(try await loader.image(for: request).width == 20)
+    }
+
+    @Test func aCallersOwnConditionIsAnswered() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=60")])
+        let loader = self.makeLoader()
+        let conditional = ImageRequest(url: origin.url, headers: ["If-None-Match": "\"0\""])
+        for _ in 0..<2 {
+            let error = await #expect(throws: LoadError.self) { try await loader.data(for: conditional) }
+            #expect(error?.code == .notModified)
+            // First the origin says so, then the cache.
+            _ = try await loader.data(for: ImageRequest(url: origin.url))
+        }
+        #expect(origin.requests.count == 2)
+    }
+}

@@ -1,0 +1,117 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeConcurrency
+
+@testable import Tintype
+
+/// RFC 5861: stale pictures while the origin is asked, and when it fails.
+@Suite(.timeLimit(.minutes(1))) struct StaleServingTests {
+    let fixture: LoaderFixture
+    let clock = TestClock()
+
+    init() throws {
+        self.fixture = try LoaderFixture()
+    }
+
+    private func makeLoader() -> LoaderActor {
+        let clock = self.clock
+        return self.fixture.makeLoader { configuration in
+            configuration.cachePolicy = .honorFreshness
+            configuration.now = { clock.now }
+        }
+    }
+
+    @Test func aStalePictureIsServedAtOnceAndReplacedBehindIt() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=10, stale-while-revalidate=60")])
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url)
+        _ = try await loader.image(for: request)
+        origin.revise()
+        self.clock.advance(by: 20)
+        // From memory, and from a loader that has it on disk only.
+        for loader in [loader, self.makeLoader()] {
+            let stale = try await loader.response(for: request)
+            #expect(stale.revalidation == .inBackground)
+            #expect(stale.image.width == 10)
+        }
+        await loader.waitForRevalidations()
+        #expect(try await loader.image(for: request).width == 11)
+    }
+
+    @Test func oneRevalidationRunsForAPicture() async throws {
+        let latch = Latch()
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=10, stale-while-revalidate=60")])
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url)
+        _ = try await loader.image(for: request)
+        self.clock.advance(by: 20)
+        origin.fail(with: .held(by: latch, body: try makePNG(width: 30)))
+        for _ in 0..<100 { #expect(try await loader.image(for: request).width == 10) }
+        await origin.waitForRequests(2)
+        latch.open()
+        await loader.waitForRevalidations()
+        #expect(origin.requests.count == 2)
+        #expect(origin.requests[1]["If-None-Match"] == "\"0\"")
+    }
+
+    @Test func bytesAreRevalidatedBehindTheirReaderToo() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=10, stale-while-revalidate=60")])
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url)
+        let first = try await loader.data(for: request)
+        origin.revise()
+        self.clock.advance(by: 20)
+        let stale = try await loader.dataResponse(for: request)
+        #expect(stale.revalidation == .inBackground)
+        #expect(stale.data == first)
+        await loader.waitForRevalidations()
+        #expect(try await loader.data(for: request) != first)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func aLoaderThatGoesAwayEndsItsRevalidations() async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=10, stale-while-revalidate=60")])
+        do {
+            let loader = self.makeLoader()
+            let request = ImageRequest(url: origin.url)
+            _ = try await loader.image(for: request)
+            self.clock.advance(by: 20)
+            origin.fail(with: .silence)
+            _ = try await loader.image(for: request)
+            await origin.waitForRequests(2)
+        }
+        await origin.waitForDisconnect()
+    }
+
+    @Test(arguments: [
+        FaultyResponse.body([1], status: 503), .body([1], status: 500), .reset, .garbage,
+        .lying(declaredLength: 100, body: [1]),
+    ])
+    func aFailedOriginIsStoodInFor(failure: FaultyResponse) async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=10, stale-if-error=60")])
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url)
+        _ = try await loader.image(for: request)
+        origin.fail(with: failure)
+        self.clock.advance(by: 20)
+        let stale = try await loader.response(for: request)
+        #expect(stale.revalidation == .failed)
+        #expect(stale.image.width == 10)
+        // Each load asks again, and when the time is over the error is told.
+        let count = origin.requests.count
+        self.clock.advance(by: 60)
+        await #expect(throws: LoadError.self) { try await loader.image(for: request) }
+        #expect(origin.requests.count > count)
+    }
+
+    @Test(arguments: [404, 410, 403]) func anAnswerThatIsNoFailureIsTold(status: Int) async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=10, stale-if-error=60")])
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url)
+        _ = try await loader.image(for: request)
+        origin.fail(with: .body([1], status: status))
+        self.clock.advance(by: 20)
+        await #expect(throws: LoadError.self) { try await loader.image(for: request) }
+    }
+}
