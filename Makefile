@@ -17,7 +17,7 @@ $(2) $(SWIFT) test --skip-build --disable-xctest $(1) --skip $(CODEC_TESTS)
 $(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(CODEC_TESTS)
 endef
 
-.PHONY: help demo test lint format build bench conformance fuzz sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test lint format build bench conformance torture fuzz sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -26,6 +26,7 @@ help:
 	@echo 'make format    format all Swift files'
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
 	@echo 'make conformance  decode the corpus and count right, refused and wrong files'
+	@echo 'make torture   ten thousand downloads at once, a storm of cancellations'
 	@echo 'make fuzz      fuzz every coder, FUZZ_SECONDS=600 each'
 	@echo 'make sanitize  run all tests under the thread and the address sanitizer'
 	@echo 'make clean     remove what was built'
@@ -61,6 +62,12 @@ conformance:
 	@.ci/setup build
 	@$(SWIFT) build -c release --product TintypeConformance
 	@"$$($(SWIFT) build -c release --show-bin-path)/TintypeConformance"
+
+# Ten thousand downloads at once, and a storm of cancellations; needs 12,000 descriptors.
+torture:
+	@.ci/setup test
+	@$(SWIFT) build -c release --product TintypeTorture
+	@"$$($(SWIFT) build -c release --show-bin-path)/TintypeTorture" $(TORTURE)
 
 # SwiftPM's own address sanitizer flag drops the coverage; the compiler's keeps both.
 fuzz:

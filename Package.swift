@@ -118,6 +118,13 @@ let package = Package(
             path: "Benchmarks/TintypeBenchmarks"
         ),
 
+        // Long checks
+        .executableTarget(
+            name: "TintypeTorture",
+            dependencies: ["TintypeDownloading", "TestSupport", "CCurl", "CShims"],
+            path: "Benchmarks/TintypeTorture"
+        ),
+
         // Demonstration
         .executableTarget(
             name: "TintypeDemo",

@@ -5,7 +5,8 @@ import Foundation
 enum TintypeBenchmarks {
     /// Every benchmark, in the order in which they run.
     static let all =
-        MemoryHits.benchmarks + DiskHits.benchmarks + Downloads.benchmarks + Decoding.benchmarks
+        MemoryHits.benchmarks + DiskHits.benchmarks + Downloads.benchmarks + LargeDownloads.benchmarks
+        + Decoding.benchmarks
         + Animations.benchmarks + Encoding.benchmarks + Thumbnails.benchmarks + LargePictures.benchmarks
         + Bombs.benchmarks
 

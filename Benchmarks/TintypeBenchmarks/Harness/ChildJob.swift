@@ -59,6 +59,7 @@ enum ChildJob {
         switch arguments.first {
         case "large-thumbnail" where arguments.count == 2: try await TintypeLargePicture.load(arguments[1])
         case "large-scale-down" where arguments.count == 2: try await TintypeLargePicture.scaleDown(arguments[1])
+        case "large-download" where arguments.count == 2: try await TintypeDownloads.meetLarge(arguments[1])
         case "bomb" where arguments.count == 2: try await TintypeBombs.meet(arguments[1])
         default: throw Options.Misuse(description: "unknown job \(arguments.joined(separator: " "))")
         }
