@@ -122,6 +122,18 @@ let package = Package(
             path: "Benchmarks/TintypeBenchmarks"
         ),
 
+        // Long checks
+        .executableTarget(
+            name: "CacheTorture",
+            dependencies: ["TintypeCaching", "TestSupport"],
+            path: "Benchmarks/CacheTorture"
+        ),
+        .executableTarget(
+            name: "DownloadTorture",
+            dependencies: ["TintypeDownloading", "TestSupport", "CCurl", "CShims"],
+            path: "Benchmarks/DownloadTorture"
+        ),
+
         // Demonstration
         .executableTarget(
             name: "TintypeDemo",
@@ -182,15 +194,10 @@ let package = Package(
             name: "TintypeTransformsTests",
             dependencies: ["TintypeTransforms", "TintypeCoding", "TintypeImage", "TestSupport"]
         ),
-        .executableTarget(
-            name: "TintypeTorture",
-            dependencies: ["TintypeCaching", "TestSupport"],
-            path: "Benchmarks/TintypeTorture"
-        ),
         .testTarget(
             name: "TintypeCachingTests",
             dependencies: [
-                "TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport", "TintypeTorture", "CShims",
+                "TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport", "CacheTorture", "CShims",
             ]
         ),
         // Runs in a network namespace, whose threads must all be in it: so it is a program of its own.

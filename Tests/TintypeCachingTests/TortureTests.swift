@@ -11,7 +11,7 @@ extension Tag {
     /// A small part of what `make torture` does.
     @Test func killedProcessesFlippedBitsAndBadDisksNeverGiveAWrongEntry() throws {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let program = URL(filePath: tests).deletingLastPathComponent().appending(path: "TintypeTorture").path
+        let program = URL(filePath: tests).deletingLastPathComponent().appending(path: "CacheTorture").path
         let folder = try ScratchFolder()
         let log = folder.path + "/log"
         var actions = posix_spawn_file_actions_t()

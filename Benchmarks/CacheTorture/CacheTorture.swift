@@ -4,10 +4,10 @@ import TestSupport
 
 /// Kills processes that use a cache folder, flips bits in it and fills its disk, and looks what is left.
 ///
-///     TintypeTorture [ROUNDS [SEED]]     all of it; default 500 rounds
-///     TintypeTorture worker FOLDER SEED  what is killed
+///     CacheTorture [ROUNDS [SEED]]     all of it; default 500 rounds
+///     CacheTorture worker FOLDER SEED  what is killed
 @main
-enum TintypeTorture {
+enum CacheTorture {
     static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
         do {
