@@ -8,13 +8,13 @@ CORPUS ?= ../shared/corpus
 FUZZ_SECONDS ?= 600
 FUZZERS = FuzzJPEG FuzzPNG FuzzWebP FuzzGIF
 
-# Codec tests compute for long. In one process with those that wait for sockets they would take
-# the cooperative pool's threads from them, until time limits pass.
-CODEC_TESTS = 'TintypeCodingTests|ConformanceTests|TintypeTransformsTests'
+# Tests of codecs and caches compute for long. In one process with those that wait for sockets they
+# would take the cooperative pool's threads from them, until time limits pass.
+COMPUTING_TESTS = 'TintypeCodingTests|ConformanceTests|TintypeTransformsTests|TintypeCachingTests'
 # run_tests OPTIONS,ENVIRONMENT
 define run_tests
-$(2) $(SWIFT) test --skip-build --disable-xctest $(1) --skip $(CODEC_TESTS)
-$(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(CODEC_TESTS)
+$(2) $(SWIFT) test --skip-build --disable-xctest $(1) --skip $(COMPUTING_TESTS)
+$(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(COMPUTING_TESTS)
 endef
 
 .PHONY: help demo test lint format build bench conformance fuzz torture sanitize sanitize-thread sanitize-address clean
