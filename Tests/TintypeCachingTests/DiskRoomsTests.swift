@@ -54,7 +54,7 @@ import Testing
         for number in 0..<20 { try await small.store(makeData(1_000), metadata: .init(), for: CacheKey("\(number)")) }
         #expect(try await plain.entry(for: self.key)?.data == makeData(10, seed: 1))
         #expect(try await faces.entry(for: self.key)?.data == makeData(10, seed: 2))
-        #expect(await small.statistics().entryCount == 3)
+        #expect(await small.statistics().entryCount == 7)
         #expect(await faces.statistics().directory == self.folder.path + "/own/namespaces/faces")
         #expect(await small.statistics().directory.hasPrefix(self.folder.path + "/own/namespaces/%2e.%2fsmall"))
         try await plain.removeAll(waitingForDeletion: true)

@@ -80,8 +80,11 @@ extension CatalogueRegion {
         let bytes = [CatalogueLayout.Word.byteCount, .reservedByteCount, .discardedByteCount].reduce(0) {
             $0.addingClamped(Int(clamping: self[$1]))
         }
-        return bytes.addingClamped(self.isShared ? self.byteCount + FolderLock.byteCount : 0)
+        return bytes.addingClamped(self.ownByteCount)
     }
+
+    /// The bytes of the catalogue's file and the lock's.
+    var ownByteCount: Int { self.isShared ? self.byteCount + FolderLock.byteCount : 0 }
 
     /// Works the totals out anew, after somebody was ended while changing them.
     func recountTotals() {

@@ -28,6 +28,8 @@ final class EntryStore: Sendable {
     /// Has the housekeeper look what there is to do.
     let housekeeping = Locked<(@Sendable () -> Void)?>(nil)
 
+    /// Whether the catalogue counts towards the limit: not in a cache so small that little else would fit.
+    let countsCatalogue: Bool
     let maximumAge: Double
     /// Whether there are folders that are only read.
     let looksElsewhere: Bool
@@ -44,6 +46,7 @@ final class EntryStore: Sendable {
         self.configuration = configuration
         self.directory = configuration.folderPath
         self.sizeLimit = max(0, configuration.sizeLimit)
+        self.countsCatalogue = configuration.sizeLimit >= 1 << 16
         self.maximumAge = configuration.maximumAge.map(Self.seconds(of:)) ?? .infinity
         self.clock = configuration.now
         self.looksElsewhere = !configuration.readOnlyDirectories.isEmpty
