@@ -8,16 +8,16 @@ CORPUS ?= ../shared/corpus
 FUZZ_SECONDS ?= 600
 FUZZERS = FuzzJPEG FuzzPNG FuzzWebP FuzzGIF
 
-# Codec tests compute for long. In one process with those that wait for sockets they would take
-# the cooperative pool's threads from them, until time limits pass.
-CODEC_TESTS = 'TintypeCodingTests|ConformanceTests|TintypeTransformsTests'
+# Tests of codecs and caches compute for long. In one process with those that wait for sockets they
+# would take the cooperative pool's threads from them, until time limits pass.
+COMPUTING_TESTS = 'TintypeCodingTests|ConformanceTests|TintypeTransformsTests|TintypeCachingTests'
 # run_tests OPTIONS,ENVIRONMENT
 define run_tests
-$(2) $(SWIFT) test --skip-build --disable-xctest $(1) --skip $(CODEC_TESTS)
-$(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(CODEC_TESTS)
+$(2) $(SWIFT) test --skip-build --disable-xctest $(1) --skip $(COMPUTING_TESTS)
+$(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(COMPUTING_TESTS)
 endef
 
-.PHONY: help demo test lint format build bench conformance fuzz sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test lint format build bench conformance fuzz torture sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -27,6 +27,8 @@ help:
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
 	@echo 'make conformance  decode the corpus and count right, refused and wrong files'
 	@echo 'make fuzz      fuzz every coder, FUZZ_SECONDS=600 each'
+	@echo 'make torture   kill processes that use a disk cache, flip its bits, fill its disk;'
+	@echo '               ten thousand downloads at once, a storm of cancellations'
 	@echo 'make sanitize  run all tests under the thread and the address sanitizer'
 	@echo 'make clean     remove what was built'
 
@@ -62,10 +64,18 @@ conformance:
 	@$(SWIFT) build -c release --product TintypeConformance
 	@"$$($(SWIFT) build -c release --show-bin-path)/TintypeConformance"
 
+# Ten thousand downloads at once, and a storm of cancellations; needs 12,000 descriptors.
 # SwiftPM's own address sanitizer flag drops the coverage; the compiler's keeps both.
 fuzz:
 	@.ci/setup build
 	@for fuzzer in $(FUZZERS); do Fuzz/run $$fuzzer $(FUZZ_SECONDS) $(CORPUS) || exit 1; done
+
+torture:
+	@.ci/setup test
+	@for part in CacheTorture DownloadTorture; do \
+	    $(SWIFT) build -c release --product $$part && \
+	    "$$($(SWIFT) build -c release --show-bin-path)/$$part" || exit 1; \
+	done
 
 sanitize: sanitize-thread sanitize-address
 

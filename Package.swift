@@ -122,6 +122,18 @@ let package = Package(
             path: "Benchmarks/TintypeBenchmarks"
         ),
 
+        // Long checks
+        .executableTarget(
+            name: "CacheTorture",
+            dependencies: ["TintypeCaching", "TestSupport"],
+            path: "Benchmarks/CacheTorture"
+        ),
+        .executableTarget(
+            name: "DownloadTorture",
+            dependencies: ["TintypeDownloading", "TestSupport", "CCurl", "CShims"],
+            path: "Benchmarks/DownloadTorture"
+        ),
+
         // Demonstration
         .executableTarget(
             name: "TintypeDemo",
@@ -184,7 +196,9 @@ let package = Package(
         ),
         .testTarget(
             name: "TintypeCachingTests",
-            dependencies: ["TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport", "CShims"]
+            dependencies: [
+                "TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport", "CacheTorture", "CShims",
+            ]
         ),
         // Runs in a network namespace, whose threads must all be in it: so it is a program of its own.
         .executableTarget(

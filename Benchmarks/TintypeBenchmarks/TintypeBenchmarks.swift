@@ -5,9 +5,10 @@ import Foundation
 enum TintypeBenchmarks {
     /// Every benchmark, in the order in which they run.
     static let all =
-        MemoryHits.benchmarks + HitRatios.benchmarks + DiskHits.benchmarks + Downloads.benchmarks + Decoding.benchmarks
-        + Previews.benchmarks + Animations.benchmarks + Encoding.benchmarks + Thumbnails.benchmarks
-        + LargePictures.benchmarks
+        MemoryHits.benchmarks + HitRatios.benchmarks + DiskHits.benchmarks + DiskTier.benchmarks
+        + MillionEntries.benchmarks + Downloads.benchmarks + LargeDownloads.benchmarks + Decoding.benchmarks
+        + Previews.benchmarks
+        + Animations.benchmarks + Encoding.benchmarks + Thumbnails.benchmarks + LargePictures.benchmarks
         + Bombs.benchmarks
 
     static func main() async {

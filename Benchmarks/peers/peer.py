@@ -311,6 +311,7 @@ def save(picture, path, **options):
 # The line protocol.
 
 FILES = {}
+CACHES = {}
 
 
 def load(request):
@@ -335,6 +336,27 @@ def write(request):
     with open(request["output"], "wb") as file:
         file.write(result.pop("data"))
     return result
+
+
+def disk_cache(request):
+    """Stores and reads whole bodies in the package diskcache, as it comes: SQLite as index, large bodies in files."""
+    import diskcache
+
+    cache = CACHES.setdefault(request["path"], diskcache.Cache(request["path"]))
+    body = bytes(range(256)) * (request["bytes"] // 256)
+    keys = [f"https://images.example.org/photo-{number}.jpg" for number in range(200)]
+    if request["job"] == "hit":
+        for key in keys:
+            cache[key] = body
+    cpu, wall = time.process_time(), time.perf_counter()
+    for number in range(request["count"]):
+        if request["job"] == "hit":
+            size = len(cache[keys[number % 200]])
+        else:
+            cache[keys[number % 200]] = body
+            size = len(body)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return {"wall": wall, "cpu": cpu, "width": size, "height": 0}
 
 
 def read_and_decode(request):
@@ -373,6 +395,7 @@ COMMANDS = {
     "run": run,
     "write": write,
     "read-and-decode": read_and_decode,
+    "disk-cache": disk_cache,
     "compare": compare,
     "make-large": make_large,
     "make-animation": make_animation,

@@ -4,6 +4,8 @@ public struct DownloadCounters: Sendable, Hashable {
     public internal(set) var started = 0
     /// The callers that joined a transfer in flight.
     public internal(set) var shared = 0
+    /// The heads of final responses that came, those of redirects and failed tries included.
+    public internal(set) var receivedHeads = 0
     /// The transfers that gave a body.
     public internal(set) var succeeded = 0
     /// The transfers that ended with an error.

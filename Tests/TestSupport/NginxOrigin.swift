@@ -30,8 +30,16 @@ public final class NginxOrigin: Sendable {
     ///   - files: What it serves, by path without the first slash.
     ///   - servesTLS: Whether there is a TLS port beside the plain one.
     ///   - socketPath: A Unix-domain socket to listen on as well.
+    ///   - directives: More lines for the server's configuration.
+    ///   - connections: The connections that it serves at once.
     /// - Throws: An error that says what to install when nginx (or openssl, for TLS) is missing.
-    public init(files: [String: Data] = [:], servesTLS: Bool = false, socketPath: String? = nil) throws {
+    public init(
+        files: [String: Data] = [:],
+        servesTLS: Bool = false,
+        socketPath: String? = nil,
+        directives: String = "",
+        connections: Int = 4_096
+    ) throws {
         let program = try Program.path(of: "nginx", package: "nginx-light")
         let folder = try TemporaryDirectory(prefix: "tintype-nginx")
         // We open the ports and hand them over open, as nginx itself does when it is replaced without a pause: no other
@@ -45,7 +53,9 @@ public final class NginxOrigin: Sendable {
             folder: folder.path,
             port: plain.port,
             tlsPort: tls?.port,
-            socketPath: socketPath
+            socketPath: socketPath,
+            directives: directives,
+            connections: connections
         )
         try folder.write(configuration.utf8, to: "nginx.conf")
         for name in ["www", "temporary"] {
@@ -150,7 +160,9 @@ public final class NginxOrigin: Sendable {
         folder: String,
         port: Int,
         tlsPort: Int?,
-        socketPath: String?
+        socketPath: String?,
+        directives: String,
+        connections: Int
     ) -> String {
         let socket = socketPath.map { "listen unix:\($0);" } ?? ""
         let tls =
@@ -170,7 +182,7 @@ public final class NginxOrigin: Sendable {
             \(user)
             pid \(folder)/nginx.pid;
             error_log \(folder)/error.log;
-            events { worker_connections 4096; }
+            events { worker_connections \(connections); }
             http {
                 types {
                     image/jpeg jpg jpeg; image/png png; image/webp webp; image/gif gif; text/html html;
@@ -188,6 +200,7 @@ public final class NginxOrigin: Sendable {
                     listen 127.0.0.1:\(port);
                     \(tls)
                     \(socket)
+                    \(directives)
                     root \(folder)/www;
                 }
             }

@@ -12,18 +12,17 @@ import Testing
         self.folder = try ScratchFolder()
     }
 
-    /// A cache whose entries may take `limit` bytes; its catalogue takes a page more.
-    private func makeCache(entryLimit limit: Int, laneCount: Int = 2) -> DiskCache {
+    private func makeCache(sizeLimit: Int, laneCount: Int = 2) -> DiskCache {
         let clock = self.clock
         return DiskCache(
-            .init(directory: self.folder.url, sizeLimit: limit + 4_096, laneCount: laneCount, now: { clock.now })
+            .init(directory: self.folder.url, sizeLimit: sizeLimit, laneCount: laneCount, now: { clock.now })
         )
     }
 
     @Test(arguments: [1, 2, 4])
     func limitHoldsWhileManyTasksWrite(laneCount: Int) async throws {
         let limit = 200_000
-        let cache = self.makeCache(entryLimit: limit, laneCount: laneCount)
+        let cache = self.makeCache(sizeLimit: limit, laneCount: laneCount)
         let folder = self.folder
         let data = makeData(20_000)
         let largest = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -40,7 +39,7 @@ import Testing
             }
             return try await group.reduce(0, max)
         }
-        #expect(largest <= limit + 4_096)
+        #expect(largest <= limit + limit / 100)
         #expect(largest > limit / 2)
         let statistics = await cache.statistics()
         #expect(statistics.byteCount == self.folder.byteCount())
@@ -49,7 +48,7 @@ import Testing
     }
 
     @Test func leastRecentlyUsedGoesFirst() async throws {
-        let cache = self.makeCache(entryLimit: 3_500)
+        let cache = self.makeCache(sizeLimit: 3_500)
         let keys = (0..<4).map { CacheKey("\($0)") }
         for key in keys[0..<3] {
             try await cache.store(makeData(1_000), metadata: .init(), for: key)
@@ -63,24 +62,24 @@ import Testing
 
     @Test func orderOfUseOutlivesTheProcess() async throws {
         let keys = (0..<4).map { CacheKey("\($0)") }
-        let first = self.makeCache(entryLimit: 3_500)
+        let first = self.makeCache(sizeLimit: 3_500)
         for key in keys[0..<3] {
             try await first.store(makeData(1_000), metadata: .init(), for: key)
             self.clock.advance(by: 100)
         }
         _ = try await first.entry(for: keys[0])
-        let second = self.makeCache(entryLimit: 3_500)
+        let second = self.makeCache(sizeLimit: 3_500)
         try await second.store(makeData(1_000), metadata: .init(), for: keys[3])
         #expect(try await second.entry(for: keys[1]) == nil)
         #expect(try await second.entry(for: keys[0]) != nil)
     }
 
     @Test func entryOverTheWholeLimitIsRefusedAndTheOldOneStays() async throws {
-        let cache = self.makeCache(entryLimit: 2_000)
+        let cache = self.makeCache(sizeLimit: 2_000)
         let key = CacheKey("a")
         try await cache.store(makeData(100), metadata: .init(), for: key)
         let error = await #expect(throws: CacheError.self) {
-            try await cache.store(makeData(7_000), metadata: .init(), for: key)
+            try await cache.store(makeData(2_000), metadata: .init(), for: key)
         }
         #expect(error?.code == .entryTooLarge)
         #expect(error?.message.contains(self.folder.path) == true)
@@ -89,7 +88,7 @@ import Testing
     }
 
     @Test func overwriteEvictsOthersBeforeItsOwnOldValue() async throws {
-        let cache = self.makeCache(entryLimit: 2_500)
+        let cache = self.makeCache(sizeLimit: 2_500)
         for name in ["a", "b"] {
             try await cache.store(makeData(1_000), metadata: .init(), for: CacheKey(name))
             self.clock.advance(by: 1)
@@ -100,12 +99,12 @@ import Testing
     }
 
     @Test func openingAFolderOverTheLimitTrimsIt() async throws {
-        let first = self.makeCache(entryLimit: 1 << 20)
+        let first = self.makeCache(sizeLimit: 1 << 20)
         for number in 0..<20 {
             try await first.store(makeData(1_000), metadata: .init(), for: CacheKey("\(number)"))
             self.clock.advance(by: 1)
         }
-        let second = self.makeCache(entryLimit: 5_500)
+        let second = self.makeCache(sizeLimit: 5_500)
         await second.waitForHousekeeping()
         let statistics = await second.statistics()
         #expect(statistics.byteCount <= 5_500)
@@ -115,9 +114,9 @@ import Testing
     }
 
     @Test func pruneEvictsWhatOtherProcessesAddedOverTheLimit() async throws {
-        let cache = self.makeCache(entryLimit: 5_500)
+        let cache = self.makeCache(sizeLimit: 5_500)
         try await cache.store(makeData(1_000), metadata: .init(), for: CacheKey("mine"))
-        let other = self.makeCache(entryLimit: 1 << 20)
+        let other = self.makeCache(sizeLimit: 1 << 20)
         for number in 0..<9 {
             self.clock.advance(by: 1)
             try await other.store(makeData(1_000), metadata: .init(), for: CacheKey("\(number)"))
@@ -130,13 +129,13 @@ import Testing
     }
 
     @Test func entryThatAnotherProcessUsesIsNotTheVictim() async throws {
-        let cache = self.makeCache(entryLimit: 2_500)
+        let cache = self.makeCache(sizeLimit: 2_500)
         for name in ["a", "b"] {
             try await cache.store(makeData(1_000), metadata: .init(), for: CacheKey(name))
             self.clock.advance(by: 100)
         }
         // Known to the first cache as the oldest.
-        #expect(try await self.makeCache(entryLimit: 2_500).entry(for: CacheKey("a")) != nil)
+        #expect(try await self.makeCache(sizeLimit: 2_500).entry(for: CacheKey("a")) != nil)
         try await cache.store(makeData(1_000), metadata: .init(), for: CacheKey("c"))
         #expect(await cache.contains(CacheKey("a")))
         #expect(await !cache.contains(CacheKey("b")))

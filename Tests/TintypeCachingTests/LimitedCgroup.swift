@@ -28,7 +28,7 @@ final class LimitedCgroup: Sendable {
 
     deinit {
         // Processes that have ended may take a moment to leave it.
-        for _ in 0..<1_000 where rmdir(self.path) != 0 && errno == EBUSY { usleep(1_000) }
+        for _ in 0..<100_000 where rmdir(self.path) != 0 && errno == EBUSY { sched_yield() }
     }
 
     /// What watches the group.

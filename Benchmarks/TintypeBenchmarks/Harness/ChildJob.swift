@@ -60,7 +60,10 @@ enum ChildJob {
         case "large-thumbnail" where arguments.count == 2: try await TintypeLargePicture.load(arguments[1])
         case "large-thousand" where arguments.count == 2: try await TintypeLargePicture.loadThousand(arguments[1])
         case "large-scale-down" where arguments.count == 2: try await TintypeLargePicture.scaleDown(arguments[1])
+        case "large-download" where arguments.count == 2: try await TintypeDownloads.meetLarge(arguments[1])
         case "bomb" where arguments.count == 2: try await TintypeBombs.meet(arguments[1])
+        case "disk-open" where arguments.count == 2: try await TintypeMillionEntries.open(arguments[1])
+        case "disk-write" where arguments.count == 5: try await TintypeDiskWriters.write(arguments)
         default: throw Options.Misuse(description: "unknown job \(arguments.joined(separator: " "))")
         }
     }

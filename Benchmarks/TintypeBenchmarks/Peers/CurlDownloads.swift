@@ -27,6 +27,7 @@ struct CurlDownloads: Sendable {
         let list = self.folder.appendingPathComponent("curl-\(self.target.load.name)-\(count)").path
         if !FileManager.default.fileExists(atPath: list) { try self.write(count, to: list) }
         var command = ["/usr/bin/curl", "--no-progress-meter", "--fail", "--config", list]
+        if self.target.load.isSecure { command += ["--cacert", self.target.origin.certificate.path] }
         if self.isParallel {
             command += ["--parallel", "--parallel-immediate", "--parallel-max", "\(self.target.load.concurrency)"]
         }

@@ -8,6 +8,10 @@ import FoundationNetworking
 struct NginxOrigin: Sendable {
     /// Where it answers, ending in a slash.
     let base: String
+    /// Where it answers over TLS, with HTTP/2 and HTTP/1.1, ending in a slash.
+    let tlsBase: String
+    /// The certificate that vouches for the one it shows: itself.
+    let certificate: URL
     /// What it serves.
     let root: URL
     private let process: ChildProcess
@@ -21,13 +25,24 @@ struct NginxOrigin: Sendable {
         let root = folder.appendingPathComponent("root")
         try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
         let port = try self.freePort()
+        let tlsPort = try self.freePort()
+        let certificate = folder.appendingPathComponent("certificate.pem")
+        try await self.makeCertificate(in: folder)
+        // Foundation's sessions trust what this names.
+        setenv("URLSessionCertificateAuthorityInfoFile", certificate.path, 1)
         let configuration = folder.appendingPathComponent("nginx.conf")
-        try self.configuration(folder.path, port).write(to: configuration, atomically: true, encoding: .utf8)
+        try self.configuration(folder.path, port, tlsPort).write(to: configuration, atomically: true, encoding: .utf8)
         let command = [nginx, "-p", folder.path, "-e", "stderr", "-c", configuration.path]
         let process = try await BlockingLane.shared.run {
             try ChildProcess(self.dyingWithUs + command, output: .discarded)
         }
-        let origin = NginxOrigin(base: "http://127.0.0.1:\(port)/", root: root, process: process)
+        let origin = NginxOrigin(
+            base: "http://127.0.0.1:\(port)/",
+            tlsBase: "https://127.0.0.1:\(tlsPort)/",
+            certificate: certificate,
+            root: root,
+            process: process
+        )
         try await origin.waitUntilReady()
         return origin
     }
@@ -37,6 +52,18 @@ struct NginxOrigin: Sendable {
         var generator = SystemRandomNumberGenerator()
         let bytes = Data((0..<size).map { _ in UInt8.random(in: 0...255, using: &generator) })
         return try self.serve(name, bytes)
+    }
+
+    /// Puts a file of `mebibytes` under `name`, for one that is too large to fill with chance.
+    func serveLarge(_ name: String, mebibytes: Int) throws -> String {
+        var generator = SystemRandomNumberGenerator()
+        let block = Data((0..<1 << 20).map { _ in UInt8.random(in: 0...255, using: &generator) })
+        let file = self.root.appendingPathComponent(name)
+        try Data().write(to: file)
+        let handle = try FileHandle(forWritingTo: file)
+        for _ in 0..<mebibytes { try handle.write(contentsOf: block) }
+        try handle.close()
+        return self.base + name
     }
 
     /// Puts `bytes` under `name` and returns the address.
@@ -69,7 +96,18 @@ struct NginxOrigin: Sendable {
         return FileManager.default.isExecutableFile(atPath: path) ? [path, "--pdeathsig", "TERM"] : []
     }
 
-    private static func configuration(_ folder: String, _ port: UInt16) -> String {
+    private static func makeCertificate(in folder: URL) async throws {
+        let key = folder.appendingPathComponent("key.pem").path
+        let certificate = folder.appendingPathComponent("certificate.pem").path
+        let (exit, output) = try await ChildProcess.run([
+            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+            "-keyout", key, "-out", certificate,
+        ])
+        guard exit.status == 0 else { throw Unavailable("no certificate: openssl said \(output)") }
+    }
+
+    private static func configuration(_ folder: String, _ port: UInt16, _ tlsPort: UInt16) -> String {
         """
         daemon off;
         \(getuid() == 0 ? "user root;" : "")
@@ -93,6 +131,9 @@ struct NginxOrigin: Sendable {
             keepalive_timeout 300;
             server {
                 listen 127.0.0.1:\(port) backlog=1024;
+                listen 127.0.0.1:\(tlsPort) ssl http2 backlog=1024;
+                ssl_certificate \(folder)/certificate.pem;
+                ssl_certificate_key \(folder)/key.pem;
                 root \(folder)/root;
                 location = /status { stub_status; }
             }

@@ -3,7 +3,9 @@ import Foundation
 /// The virtual environment that the Python peers live in.
 enum PythonEnvironment {
     /// What is installed; pinned, so that two runs compare the same.
-    private static let packages = ["pillow==13.0.0", "pyvips==3.2.0", "pyvips-binary==8.18.7", "numpy==2.4.6"]
+    private static let packages = [
+        "pillow==13.0.0", "pyvips==3.2.0", "pyvips-binary==8.18.7", "numpy==2.4.6", "diskcache==5.6.3",
+    ]
 
     /// Makes the environment unless it is there, and returns the command of the worker in it.
     static func prepare(in folders: Folders) async throws -> [String] {

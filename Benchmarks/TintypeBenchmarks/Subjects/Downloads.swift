@@ -7,8 +7,10 @@ enum Downloads {
         let bodyName: String
         let bodySize: Int
         let concurrency: Int
+        /// Whether HTTP/2 over TLS is spoken.
+        var isSecure = false
 
-        var name: String { "download-\(self.bodyName)-\(self.concurrency)" }
+        var name: String { "download-\(self.isSecure ? "h2-" : "")\(self.bodyName)-\(self.concurrency)" }
     }
 
     /// The addresses that the clients of one row ask for, one for each request in flight.
@@ -22,10 +24,15 @@ enum Downloads {
         [1, 6, 64].map { Load(bodyName: body.0, bodySize: body.1, concurrency: $0) }
     }
 
-    static let benchmarks = loads.map { load in
+    static let secureLoads = loads.map {
+        Load(bodyName: $0.bodyName, bodySize: $0.bodySize, concurrency: $0.concurrency, isSecure: true)
+    }
+
+    static let benchmarks = (loads + secureLoads).map { load in
         Benchmark(
             name: load.name,
-            summary: "\(load.bodyName) bodies, \(load.concurrency) at once, against URLSession and curl --parallel"
+            summary:
+                "\(load.bodyName) bodies, \(load.concurrency) at once\(load.isSecure ? ", HTTP/2" : ""), against URLSession and curl --parallel"
         ) { session in
             try await run(load, session)
         }
@@ -33,7 +40,8 @@ enum Downloads {
 
     private static func run(_ load: Load, _ session: Session) async throws -> [Row] {
         let origin = try await session.nginx()
-        let address = try origin.serve("body-\(load.bodyName)", size: load.bodySize)
+        let plain = try origin.serve("body-\(load.bodyName)", size: load.bodySize)
+        let address = load.isSecure ? origin.tlsBase + "body-\(load.bodyName)" : plain
         // A query of its own for each: equal requests in flight would share one transfer.
         let addresses = (0..<load.concurrency).map { "\(address)?\($0)" }
         let target = Target(load: load, addresses: addresses, origin: origin)
@@ -44,9 +52,9 @@ enum Downloads {
             try self.counted(CurlDownloads(target, session.folders).contestant, target)
         }
         try await contest.measure(session.plan.limited(to: 11))
-        let isBarred = load.concurrency > 1
         return contest.rows(named: load.name, .rate(1, "requests/s")) { peer in
-            isBarred && peer == SessionDownloads.name ? [.times(3)] : []
+            if load.isSecure { return peer == SessionDownloads.name ? [.times(4)] : [] }
+            return [.times(peer == SessionDownloads.name ? 5 : 0.9)]
         } + contest.rows(named: load.name, .cpu(.microseconds))
     }
 

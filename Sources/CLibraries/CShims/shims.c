@@ -1,9 +1,11 @@
 #include "CShims.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <errno.h>
 #include <sys/epoll.h>
 #include <stddef.h>
@@ -49,4 +51,23 @@ unsigned cshims_thread_number(void) {
     static _Thread_local unsigned number;
     if (number == 0) number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
     return number;
+}
+
+void *cshims_map(size_t size, size_t alignment) {
+    char *start = mmap(NULL, size + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) return NULL;
+    size_t before = (alignment - (size_t)start % alignment) % alignment;
+    if (before > 0) munmap(start, before);
+    munmap(start + before + size, alignment - before);
+    return start + before;
+}
+
+int cshims_move_mapped(void *from, void *to, size_t size) {
+    return mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to ? 0 : -1;
+}
+
+size_t cshims_trim_heap(void) {
+    malloc_trim(0);
+    struct mallinfo2 heap = mallinfo2();
+    return heap.uordblks + heap.hblkhd;
 }

@@ -28,7 +28,8 @@ extension DiskCache {
         /// The bytes that all files in the folder may take together; `Int.max` for no limit.
         ///
         /// It holds while writing, also when several processes write that have the same limit. The
-        /// catalogue counts: 4 KiB in a small cache, 5 % of entries of 1 KB.
+        /// catalogue counts: 4 KiB in a small cache, 5 % of entries of 1 KB. Below a limit of 64 KiB only the
+        /// entries count.
         public var sizeLimit: Int
         /// What the age counts from.
         public var expiry: Expiry

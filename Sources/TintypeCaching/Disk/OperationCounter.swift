@@ -1,48 +1,48 @@
+import Synchronization
 import TintypeConcurrency
 
-/// Counts the operations that are under way, and lets one caller wait until there are none.
+/// Counts the operations that are under way, and lets callers wait until there are none.
+///
+/// One word, changed without a lock: the operations, and a bit that says that no more may begin.
 final class OperationCounter: Sendable {
-    private struct State {
-        var count = 0
-        var isClosed = false
-        var waiters: [CheckedContinuation<Void, Never>] = []
-    }
+    private static let closed = 1 << 62
 
-    private let state = Locked(State())
+    private let state = Atomic<Int>(0)
+    private let waiters = Locked<[CheckedContinuation<Void, Never>]>([])
 
     /// Begins an operation, unless the counter is closed.
     func begin() -> Bool {
-        self.state.withLock { state in
-            if !state.isClosed { state.count += 1 }
-            return !state.isClosed
-        }
+        let count = self.state.add(1, ordering: .acquiring).newValue
+        guard count & Self.closed != 0 else { return true }
+        self.end()
+        return false
     }
 
     /// Begins a part of an operation that is under way, and that may outlive it.
     func beginPart() {
-        self.state.withLock { $0.count += 1 }
+        self.state.add(1, ordering: .relaxed)
     }
 
     /// Ends an operation or a part of one.
     func end() {
-        let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            state.count -= 1
-            guard state.count == 0 else { return [] }
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter.resume() }
+        if self.state.subtract(1, ordering: .releasing).newValue == Self.closed { self.resumeWaiters() }
     }
 
     /// Lets no further operation begin, and waits for the end of those under way.
     func close() async {
+        self.state.bitwiseOr(Self.closed, ordering: .relaxed)
         await withCheckedContinuation { continuation in
-            let isIdle = self.state.withLock { state in
-                state.isClosed = true
-                if state.count > 0 { state.waiters.append(continuation) }
-                return state.count == 0
-            }
-            if isIdle { continuation.resume() }
+            self.waiters.withLock { $0.append(continuation) }
+            // Whoever ended the last operation before this was added has not seen it.
+            if self.state.load(ordering: .acquiring) == Self.closed { self.resumeWaiters() }
         }
+    }
+
+    private func resumeWaiters() {
+        let waiters = self.waiters.withLock { waiters in
+            defer { waiters = [] }
+            return waiters
+        }
+        for waiter in waiters { waiter.resume() }
     }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Synchronization
 import TintypeConcurrency
 
 /// The stores of one lane that wait to be written in the background, in their order.
@@ -34,6 +35,8 @@ final class PendingStores: Sendable {
 
     private let state = Locked(State())
     private let byteLimit: Int
+    /// Whether nothing waits and nothing is being written: most reads need not look.
+    private let isIdle = Atomic<Bool>(true)
 
     init(byteLimit: Int) {
         self.byteLimit = byteLimit
@@ -49,6 +52,7 @@ final class PendingStores: Sendable {
             guard byteCount <= self.byteLimit || state.items.isEmpty else { return .refused(state.byteCount) }
             if state.items.updateValue(item, forKey: item.key) == nil { state.queue.append(item.key) }
             state.byteCount = byteCount
+            self.isIdle.store(false, ordering: .releasing)
             defer { state.isWriting = true }
             return state.isWriting ? .queued : .queuedFirst
         }
@@ -77,7 +81,10 @@ final class PendingStores: Sendable {
     /// What was taken out has been written, or has failed; says whether it is still wanted.
     func endItem() -> Bool {
         let written = self.state.withLock { state in
-            defer { state.current = nil }
+            defer {
+                state.current = nil
+                self.isIdle.store(state.items.isEmpty, ordering: .releasing)
+            }
             return state.current
         }
         return written != nil
@@ -85,7 +92,8 @@ final class PendingStores: Sendable {
 
     /// The store of `key` that waits or is being written.
     func item(_ key: CacheKey) -> Item? {
-        self.state.withLock { state in
+        guard !self.isIdle.load(ordering: .acquiring) else { return nil }
+        return self.state.withLock { state in
             if let item = state.items[key] { return item }
             return state.current?.key == key ? state.current : nil
         }

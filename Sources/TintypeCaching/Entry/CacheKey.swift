@@ -1,5 +1,6 @@
 import CXXHash
 import Glibc
+import Synchronization
 
 /// What an entry is found by, made once and then cheap to compare.
 ///
@@ -16,6 +17,22 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
 
         let text: String
         let hash: UInt64
+        /// The parts of the entry name, made when they are first asked for; the first is 0 until then.
+        private let nameHigh = Atomic<UInt64>(0)
+        private let nameLow = Atomic<UInt64>(0)
+
+        /// What an entry of the text is called on disk.
+        var entryName: EntryName {
+            let high = self.nameHigh.load(ordering: .acquiring)
+            if high != 0 {
+                return EntryName(high: high, low: UInt32(truncatingIfNeeded: self.nameLow.load(ordering: .relaxed)))
+            }
+            let name = EntryName(KeyDigest(text: self.text))
+            // Whoever else does the same writes the same.
+            self.nameLow.store(UInt64(name.low), ordering: .relaxed)
+            self.nameHigh.store(name.high, ordering: .releasing)
+            return name
+        }
 
         init(_ text: String) {
             var text = text
@@ -55,6 +72,9 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     public var digest: String { KeyDigest(self).fileName }
 
     public var description: String { self.text }
+
+    /// What an entry of the key is called on disk; computed once.
+    var entryName: EntryName { self.storage.entryName }
 
     /// The hash of the text, computed when the key was made; differs from process to process.
     var hash: UInt64 { self.storage.hash }

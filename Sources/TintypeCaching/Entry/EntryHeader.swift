@@ -93,6 +93,6 @@ struct EntryHeader {
     /// XXH3 of the body, seeded with XXH3 of what comes before it, so that the two need not lie
     /// in one block.
     private static func checksum(of head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) -> UInt64 {
-        XXH3_64bits_withSeed(body.baseAddress, body.count, XXH3_64bits(head.baseAddress, head.count))
+        cxxhash_64bits_with_seed(body.baseAddress, body.count, XXH3_64bits(head.baseAddress, head.count))
     }
 }

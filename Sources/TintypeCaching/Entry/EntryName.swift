@@ -16,7 +16,7 @@ struct EntryName: Sendable, Hashable {
     }
 
     init(_ key: CacheKey) {
-        self.init(KeyDigest(key))
+        self = key.entryName
     }
 
     init(_ digest: KeyDigest) {
@@ -45,19 +45,23 @@ struct EntryName: Sendable, Hashable {
     func withPath<Result: ~Copyable, Failure: Error>(
         _ body: (UnsafePointer<CChar>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var text = InlineArray<34, CChar>(repeating: 0)
-        for (position, character) in Self.prefix.enumerated() { text[position] = character }
-        text[8] = self.digit(0)
-        text[9] = self.digit(1)
-        text[10] = CChar(UInt8(ascii: "/"))
-        for position in 2..<Self.digitCount { text[9 + position] = self.digit(position) }
-        return try text.span.withUnsafeBufferPointer { text throws(Failure) -> Result in
-            // The array is not empty, so it has an address.
-            try body(text.baseAddress.unsafelyUnwrapped)
+        try withUnsafeTemporaryAllocation(of: CChar.self, capacity: Self.pathByteCount) {
+            text throws(Failure) -> Result in
+            // The buffer is not empty, so it has an address.
+            let start = text.baseAddress.unsafelyUnwrapped
+            UnsafeMutableRawPointer(start).storeBytes(of: Self.prefix.littleEndian, as: UInt64.self)
+            start[8] = self.digit(0)
+            start[9] = self.digit(1)
+            start[10] = CChar(UInt8(ascii: "/"))
+            for position in 2..<Self.digitCount { start[9 + position] = self.digit(position) }
+            start[Self.pathByteCount - 1] = 0
+            return try body(start)
         }
     }
 
-    private static let prefix: [CChar] = Array("entries/".utf8CString.dropLast())
+    /// The eight letters `entries/`, the first one lowest.
+    private static let prefix: UInt64 = 0x2F73_6569_7274_6E65
+    private static let pathByteCount = 34
 
     private func digit(_ position: Int) -> CChar {
         let value =

@@ -11,7 +11,11 @@ struct KeyDigest: Sendable, Hashable {
 
     /// Hashes the text of `key`.
     init(_ key: CacheKey) {
-        var text = key.text
+        self.init(text: key.text)
+    }
+
+    init(text: String) {
+        var text = text
         text.withUTF8 { input in
             withUnsafeMutableBytes(of: &self.words) { output in
                 _ = SHA256(input.baseAddress, input.count, output.bindMemory(to: UInt8.self).baseAddress)

@@ -62,7 +62,7 @@ public final class MemoryCache: Sendable {
     /// Is no use of it, counts as no look-up, and does not extend its lifetime.
     public func contains(_ key: CacheKey) -> Bool {
         let life = self.table.read { table, _ in
-            table.slot(of: key).map { table.life(in: $0) } ?? table.weak.life(of: key)
+            table.slot(of: key).map { table.mark(in: $0).life } ?? table.weak.life(of: key)
         }
         guard let life else { return false }
         return life.isEndless || !life.isOver(at: self.time)

@@ -57,7 +57,7 @@ struct MemoryLedger: Sendable {
     ) -> MemoryEntry? {
         self.statistics.hits -= 1
         self.statistics.misses += 1
-        guard let slot = table.slot(of: key), table.life(in: slot)?.isOver(at: time) == true else { return nil }
+        guard let slot = table.slot(of: key), table.mark(in: slot).life.isOver(at: time) else { return nil }
         self.statistics.expirations += 1
         return self.take(slot, in: &table) { $0.evict($1) }?.entry
     }
@@ -157,7 +157,7 @@ struct MemoryLedger: Sendable {
         // Two keys with one hash, which does not happen, have one place.
         let other = Int(self.tableSlots[policySlot])
         if other >= 0, let entry = self.take(other, in: &table, telling: { _, _ in })?.entry { removed.append(entry) }
-        let item = MemoryTable.Item(image: entry.image, life: life, policySlot: Int32(policySlot), hash: key.hash)
+        let mark = MemoryTable.Mark(life: life, policySlot: Int32(policySlot), hash: key.hash)
         let rest = MemoryTable.Rest(
             key: key,
             metadata: entry.metadata,
@@ -165,7 +165,7 @@ struct MemoryLedger: Sendable {
             data: entry.data,
             cost: cost
         )
-        self.tableSlots[policySlot] = Int32(table.insert(item, rest))
+        self.tableSlots[policySlot] = Int32(table.insert(entry.image, mark, rest))
         self.statistics.count += 1
         self.statistics.cost += cost
         while !self.limits.admits(cost: self.statistics.cost, count: self.statistics.count),
@@ -178,8 +178,8 @@ struct MemoryLedger: Sendable {
 
     /// Makes an entry of the table known to a new policy.
     private mutating func enrol(_ slot: Int, in table: inout MemoryTable) {
-        guard let (cost, hash) = table.weight(in: slot) else { return }
-        let policySlot = self.policy.insert(hash: hash, weight: self.limits.weight(ofCost: cost))
+        let weight = self.limits.weight(ofCost: table.cost(in: slot))
+        let policySlot = self.policy.insert(hash: table.mark(in: slot).hash, weight: weight)
         self.tableSlots[policySlot] = Int32(slot)
         table.setPolicySlot(policySlot, in: slot)
     }
@@ -206,12 +206,11 @@ struct MemoryLedger: Sendable {
         in table: inout MemoryTable,
         telling tell: (inout EvictionPolicy, Int) -> Void
     ) -> (entry: MemoryEntry, life: EntryLife, key: CacheKey)? {
-        guard let (item, rest) = table.remove(slot) else { return nil }
-        self.tableSlots[Int(item.policySlot)] = -1
-        tell(&self.policy, Int(item.policySlot))
+        guard let (entry, mark, rest) = table.remove(slot) else { return nil }
+        self.tableSlots[Int(mark.policySlot)] = -1
+        tell(&self.policy, Int(mark.policySlot))
         self.statistics.count -= 1
         self.statistics.cost -= rest.cost
-        let entry = MemoryEntry(image: item.image, metadata: rest.metadata, frames: rest.frames, data: rest.data)
-        return (entry, item.life, rest.key)
+        return (entry, mark.life, rest.key)
     }
 }

@@ -22,13 +22,14 @@ extension MemoryTable {
         noting buffer: inout AccessBuffer,
         _ pick: (borrowing MemoryTable, Int) -> Value?
     ) -> MemoryLookUp<Value> {
-        guard let slot = self.slot(of: key), let life = self.life(in: slot) else {
+        guard let slot = self.slot(of: key) else {
             // A look-up that goes on among the weak ones is counted there.
             let mayBeAlive = self.weak.contains(key)
             if !mayBeAlive { buffer.didMiss() }
             return MemoryLookUp(value: nil, life: .endless, isBufferDue: false, mayBeAlive: mayBeAlive)
         }
-        let isDue = buffer.didHit(.init(ticks: ticks, hash: key.hash, slot: self.policySlot(in: slot)))
-        return MemoryLookUp(value: pick(self, slot), life: life, isBufferDue: isDue, mayBeAlive: false)
+        let mark = self.mark(in: slot)
+        let isDue = buffer.didHit(.init(ticks: ticks, hash: mark.hash, slot: mark.policySlot))
+        return MemoryLookUp(value: pick(self, slot), life: mark.life, isBufferDue: isDue, mayBeAlive: false)
     }
 }

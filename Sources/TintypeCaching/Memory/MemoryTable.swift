@@ -5,12 +5,11 @@ import TintypeImage
 ///
 /// Knows no limits and no order; ``MemoryLedger`` decides, and changes it while nobody reads.
 struct MemoryTable: ~Copyable, Sendable {
-    /// What is asked for at every hit, close together.
-    struct Item: Sendable {
-        let image: Image
+    /// What is asked for at every hit beside the picture.
+    struct Mark: Sendable {
         var life: EntryLife
         /// The slot of the entry in the policy.
-        let policySlot: Int32
+        var policySlot: Int32
         let hash: UInt64
     }
 
@@ -24,7 +23,9 @@ struct MemoryTable: ~Copyable, Sendable {
     }
 
     private var table = KeyTable()
-    private var items = SlotMemory<Item?>()
+    // Apart from each other: to read one of them copies no reference of another.
+    private var images = SlotMemory<Image?>()
+    private var marks = SlotMemory<Mark>()
     private var rests = SlotMemory<Rest?>()
     private var freeSlots: [Int] = []
     /// What left the cache and may be alive elsewhere.
@@ -39,77 +40,71 @@ struct MemoryTable: ~Copyable, Sendable {
     /// The picture in `slot`.
     @inline(__always)
     func image(in slot: Int) -> Image? {
-        self.items.address(of: slot).pointee?.image
+        self.images[slot]
     }
 
-    /// When the entry in `slot` ends.
+    /// The life of the entry in `slot`, and where the policy has it.
     @inline(__always)
-    func life(in slot: Int) -> EntryLife? {
-        self.items.address(of: slot).pointee?.life
+    func mark(in slot: Int) -> Mark {
+        self.marks[slot]
     }
 
-    /// The slot of the entry in `slot` in the policy, or -1.
-    @inline(__always)
-    func policySlot(in slot: Int) -> Int32 {
-        self.items.address(of: slot).pointee?.policySlot ?? -1
-    }
-
-    /// What the entry in `slot` is counted with, and the hash of its key.
-    func weight(in slot: Int) -> (cost: Int, hash: UInt64)? {
-        guard let item = self.items[slot], let rest = self.rests[slot] else { return nil }
-        return (rest.cost, item.hash)
+    /// What the entry in `slot` is counted with.
+    func cost(in slot: Int) -> Int {
+        self.rests[slot]?.cost ?? 0
     }
 
     /// The whole entry in `slot`.
     func entry(in slot: Int) -> MemoryEntry? {
-        guard let item = self.items[slot], let rest = self.rests[slot] else { return nil }
-        return MemoryEntry(image: item.image, metadata: rest.metadata, frames: rest.frames, data: rest.data)
+        guard let image = self.images[slot], let rest = self.rests[slot] else { return nil }
+        return MemoryEntry(image: image, metadata: rest.metadata, frames: rest.frames, data: rest.data)
     }
 
     /// Puts an entry under a key that has none, and returns its slot.
-    mutating func insert(_ item: Item, _ rest: Rest) -> Int {
-        let slot = self.freeSlots.popLast() ?? self.items.count
-        if slot == self.items.count {
-            self.items.append(nil)
-            self.rests.append(nil)
+    mutating func insert(_ image: Image, _ mark: Mark, _ rest: Rest) -> Int {
+        let slot: Int
+        if let free = self.freeSlots.popLast() {
+            slot = free
+            self.images[slot] = image
+            self.marks[slot] = mark
+            self.rests[slot] = rest
+        } else {
+            slot = self.images.count
+            self.images.append(image)
+            self.marks.append(mark)
+            self.rests.append(rest)
         }
-        self.items[slot] = item
-        self.rests[slot] = rest
         self.table.insert(rest.key, slot: slot)
         return slot
     }
 
     /// Puts the end of the entry in `slot` off, as it was read at `time`.
     mutating func extendLife(in slot: Int, at time: Double) {
-        guard var item = self.items[slot] else { return }
-        item.life.extend(at: time)
-        self.items[slot] = item
+        var mark = self.marks[slot]
+        mark.life.extend(at: time)
+        self.marks[slot] = mark
     }
 
-    /// Puts the entry in `slot` at another slot of a new policy.
+    /// Notes that a new policy has the entry in `slot` elsewhere.
     mutating func setPolicySlot(_ policySlot: Int, in slot: Int) {
-        guard let item = self.items[slot] else { return }
-        self.items[slot] = Item(
-            image: item.image,
-            life: item.life,
-            policySlot: Int32(policySlot),
-            hash: item.hash
-        )
+        var mark = self.marks[slot]
+        mark.policySlot = Int32(policySlot)
+        self.marks[slot] = mark
     }
 
     /// Takes the entry in `slot` out.
-    mutating func remove(_ slot: Int) -> (item: Item, rest: Rest)? {
-        guard let item = self.items[slot], let rest = self.rests[slot] else { return nil }
-        self.items[slot] = nil
+    mutating func remove(_ slot: Int) -> (entry: MemoryEntry, mark: Mark, rest: Rest)? {
+        guard let entry = self.entry(in: slot), let rest = self.rests[slot] else { return nil }
+        self.images[slot] = nil
         self.rests[slot] = nil
         self.table.remove(slot)
         self.freeSlots.append(slot)
-        return (item, rest)
+        return (entry, self.marks[slot], rest)
     }
 
     /// Takes all entries out, also those that are alive elsewhere.
     mutating func removeAll() -> [MemoryEntry] {
-        let removed = (0..<self.items.count).compactMap { self.entry(in: $0) }
+        let removed = (0..<self.images.count).compactMap { self.entry(in: $0) }
         self = MemoryTable()
         return removed
     }

@@ -24,9 +24,8 @@ extension TransferEngine {
             return
         }
         let headers = self.headerList(for: transfer)
-        handle.prepare(for: transfer, headers: headers)
+        handle.prepare(for: transfer, headers: headers, activeCount: self.active.count)
         transfer.willStart()
-        self.watchHead(of: transfer)
         self.active[transfer.id] = ActiveTransfer(handle: handle, headers: headers)
         guard self.multi.add(handle.easy) else {
             self.fail(transfer, DownloadError.outOfMemory(at: transfer.address))
@@ -128,14 +127,5 @@ extension TransferEngine {
         guard self.events.hasObservers else { return }
         let url = DownloadError.url(transfer.address) ?? transfer.request.url
         self.events.send(DownloadEvent(transferID: transfer.id, url: url, kind: kind))
-    }
-
-    private func watchHead(of transfer: Transfer) {
-        guard self.events.hasObservers else {
-            transfer.onHead = nil
-            return
-        }
-        // The transfer ends before the engine does.
-        transfer.onHead = { [unowned self] in self.tell($0, .receivedHead(status: $0.status ?? 0)) }
     }
 }

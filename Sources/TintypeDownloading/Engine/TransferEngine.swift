@@ -34,6 +34,11 @@ final class TransferEngine: @unchecked Sendable {
     var idleHandles: [EasyHandle] = []
     let defaultHeaders: HTTPHeaders
     let defaultHeaderList: HeaderList
+    /// Made once for all transfers, which end before the engine does.
+    private lazy var didReceiveHead: (Transfer) -> Void = { [unowned self] in
+        self.counters.receivedHeads += 1
+        self.tell($0, .receivedHead(status: $0.status ?? 0))
+    }
     /// No transfer can be overdue before this.
     var nextDeadline: ContinuousClock.Instant?
 
@@ -178,6 +183,7 @@ final class TransferEngine: @unchecked Sendable {
     // MARK: The way of a transfer
 
     private func begin(_ transfer: Transfer, owner: DownloadActor) {
+        transfer.onHead = self.didReceiveHead
         self.counters.started += 1
         self.transfers[transfer.id] = transfer
         self.budget.didStartRequest()

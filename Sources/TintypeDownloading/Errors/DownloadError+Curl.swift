@@ -10,6 +10,9 @@ extension DownloadError {
         at address: ResourceAddress
     ) -> DownloadError {
         let underlyingError = CurlError(code: code, details: details)
+        // libcurl says "receive error" for a body that breaks the chunked coding; only its words tell.
+        let isBadlyChunked = code != CURLE_PARTIAL_FILE && details.contains("chunked-encod")
+        let code = isBadlyChunked ? CURLE_WEIRD_SERVER_REPLY : code
         let (kind, message) = Self.explanation(of: code, message: underlyingError.message, at: address)
         return DownloadError(
             code: kind,

@@ -2,6 +2,9 @@ import FoundationEssentials
 import Glibc
 
 /// The bytes of a body while they arrive, in one block that becomes a `Data` without a copy.
+///
+/// A block costs what has arrived, whatever length was declared: large ones are mapped, and untouched until
+/// bytes come.
 struct BodyBuffer: ~Copyable {
     enum AppendResult {
         case appended
@@ -9,34 +12,34 @@ struct BodyBuffer: ~Copyable {
         case outOfMemory
     }
 
-    /// What a declared length may reserve: it costs the sender nothing to lie.
-    private static let maximumReservation = 4 << 20
     private static let minimumCapacity = 16 << 10
 
     let limit: Int
     private(set) var count = 0
-    private var base: UnsafeMutableRawPointer?
-    private var capacity = 0
+    private var block: BodyBlock?
 
     init(limit: Int) {
         self.limit = limit
     }
 
     deinit {
-        free(self.base)
+        self.block?.free()
     }
 
-    /// Makes room for a body of `declared` bytes, as far as that is sane.
+    private var capacity: Int { self.block?.capacity ?? 0 }
+
+    /// Makes room for a body of `declared` bytes, within the limit.
     mutating func reserve(declared: Int) {
-        let wanted = min(declared, Self.maximumReservation, self.limit)
+        let wanted = min(declared, self.limit)
+        // Without the memory it grows while bytes come.
         if wanted > self.capacity { _ = self.grow(to: wanted) }
     }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> AppendResult {
         guard let source = bytes.baseAddress, !bytes.isEmpty else { return .appended }
         guard bytes.count <= self.limit - self.count else { return .overLimit }
-        guard self.makeRoom(for: bytes.count), let base else { return .outOfMemory }
-        memcpy(base + self.count, source, bytes.count)
+        guard self.makeRoom(for: bytes.count), let block else { return .outOfMemory }
+        memcpy(block.base + self.count, source, bytes.count)
         self.count += bytes.count
         return .appended
     }
@@ -45,8 +48,8 @@ struct BodyBuffer: ~Copyable {
     ///
     /// Returns `nil` when the memory is not to be had.
     mutating func appendInPlace(maximum: Int, _ read: (UnsafeMutableRawBufferPointer) -> Int) -> Int? {
-        guard self.makeRoom(for: maximum), let base else { return nil }
-        let written = read(UnsafeMutableRawBufferPointer(start: base + self.count, count: maximum))
+        guard self.makeRoom(for: maximum), let block else { return nil }
+        let written = read(UnsafeMutableRawBufferPointer(start: block.base + self.count, count: maximum))
         self.count += max(0, written)
         return written
     }
@@ -57,26 +60,25 @@ struct BodyBuffer: ~Copyable {
     }
 
     borrowing func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
-        body(UnsafeRawBufferPointer(start: self.base, count: self.count))
+        body(UnsafeRawBufferPointer(start: self.block?.base, count: self.count))
     }
 
     /// A copy of the bytes so far.
     borrowing func copy() -> Data {
-        guard let base else { return Data() }
-        return Data(bytes: base, count: self.count)
+        guard let block else { return Data() }
+        return Data(bytes: block.base, count: self.count)
     }
 
     /// Moves the bytes out; the buffer is empty afterwards.
     mutating func takeData() -> Data {
-        // A block that grew by doubling gives back what it did not need.
-        if self.capacity - self.count > self.count / 8, self.count > 0 { _ = self.grow(to: self.count) }
-        guard let base, self.count > 0 else { return Data() }
-        defer {
-            self.base = nil
-            self.capacity = 0
-            self.count = 0
+        guard let block = self.block.take() else { return Data() }
+        let count = self.count
+        self.count = 0
+        guard count > 0 else {
+            block.free()
+            return Data()
         }
-        return Data(bytesNoCopy: base, count: self.count, deallocator: .free)
+        return block.makeData(count: count)
     }
 
     private mutating func makeRoom(for additional: Int) -> Bool {
@@ -86,9 +88,8 @@ struct BodyBuffer: ~Copyable {
     }
 
     private mutating func grow(to capacity: Int) -> Bool {
-        guard let block = realloc(self.base, capacity) else { return false }
-        self.base = block
-        self.capacity = capacity
+        guard let block = BodyBlock.grown(self.block, count: self.count, to: capacity) else { return false }
+        self.block = block
         return true
     }
 }

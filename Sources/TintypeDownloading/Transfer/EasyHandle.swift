@@ -7,10 +7,11 @@ import CCurl
 ///
 /// Not sendable: only the loop's thread touches it.
 final class EasyHandle {
-    /// The bytes that libcurl reads at once.
+    /// The bytes that libcurl reads at once, for few transfers and for many.
     ///
-    /// It allocates them for each transfer, and touches what arrives.
-    private static let receiveBufferSize = 64 << 10
+    /// It allocates them for each transfer, and touches what arrives. Of a crowd none gets much at once.
+    private static let receiveBufferSize = (few: 64 << 10, many: 16 << 10)
+    private static let crowd = 256
 
     let easy: UnsafeMutableRawPointer
     /// The transfer that the callbacks report to.
@@ -22,6 +23,7 @@ final class EasyHandle {
     private var verifiesCertificates = true
     private var decodesContent = true
     private var waitsForMultiplexing = false
+    private var receiveBufferSize = 0
 
     /// Creates a handle, or returns `nil` when there is no memory.
     ///
@@ -67,7 +69,7 @@ final class EasyHandle {
     /// Makes the handle ready to be added to the multi handle for `transfer`.
     ///
     /// libcurl does not copy `headers`: they must live until the transfer is over.
-    func prepare(for transfer: Transfer, headers: HeaderList) {
+    func prepare(for transfer: Transfer, headers: HeaderList, activeCount: Int) {
         self.transfer = transfer
         transfer.connections = ConnectionRecord(leadsToProxy: transfer.leadsToProxy)
         self.errorBuffer.pointee = 0
@@ -82,6 +84,11 @@ final class EasyHandle {
             self.verifiesCertificates.toggle()
             ccurl_setopt_long(self.easy, CURLOPT_SSL_VERIFYPEER, self.verifiesCertificates ? 1 : 0)
             ccurl_setopt_long(self.easy, CURLOPT_SSL_VERIFYHOST, self.verifiesCertificates ? 2 : 0)
+        }
+        let size = activeCount > Self.crowd ? Self.receiveBufferSize.many : Self.receiveBufferSize.few
+        if size != self.receiveBufferSize {
+            self.receiveBufferSize = size
+            ccurl_setopt_long(self.easy, CURLOPT_BUFFERSIZE, size)
         }
         // Where HTTP/2 may be spoken, wait for the first connection rather than open a second.
         if (transfer.address.scheme == .https) != self.waitsForMultiplexing {
@@ -123,7 +130,6 @@ final class EasyHandle {
         // Pictures are compressed already, and a compressed answer hides the length. What a
         // server compresses all the same is inflated.
         ccurl_setopt_string(self.easy, CURLOPT_ACCEPT_ENCODING, "identity")
-        ccurl_setopt_long(self.easy, CURLOPT_BUFFERSIZE, Self.receiveBufferSize)
         ccurl_setopt_long(self.easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         // A cancelled transfer must not wait for its name look-up: the loop would stand still.
         ccurl_setopt_long(self.easy, CURLOPT_QUICK_EXIT, 1)

@@ -41,7 +41,13 @@ extension Transfer {
             )
         }
         guard self.hasHead, let status else {
-            throw .invalidResponse("it sent no header", at: self.address)
+            throw .transferFailed(
+                CURLE_GOT_NOTHING,
+                details: "it ended inside the header",
+                status: nil,
+                headers: [:],
+                at: self.address
+            )
         }
         // 304 and its like have none.
         let mayBeEmpty = self.request.method == .head || !(200..<300 ~= status)

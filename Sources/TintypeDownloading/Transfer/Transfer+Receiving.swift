@@ -70,7 +70,12 @@ extension Transfer {
         self.hasHead = true
         self.responseTime = Date()
         self.onHead?(self)
-        let declared = self.responseHeaders["Content-Length"].flatMap { Int64($0) }
+        let declared: Int64?
+        switch DeclaredLength(self.responseHeaders) {
+        case .none: declared = nil
+        case .bytes(let count): declared = count
+        case .invalid: return self.abort(.invalidResponse("its Content-Length is no number", at: self.address))
+        }
         guard self.isSuccess else {
             return declared ?? 0 > Self.discardLimit && !self.answersChallenges ? .abort : .proceed
         }

@@ -1,6 +1,8 @@
 #ifndef CSHIMS_H
 #define CSHIMS_H
 
+#include <stddef.h>
+
 // Linux calls that the Glibc overlay does not import.
 
 /// Returns a blocking, close-on-exec eventfd, or -1 with errno set.
@@ -78,5 +80,16 @@ static inline unsigned long long cshims_ticks(void) {
     return (unsigned long long)time.tv_sec * 1000000000ULL + (unsigned long long)time.tv_nsec;
 #endif
 }
+
+/// Returns `size` bytes of untouched memory that starts at a multiple of `alignment`, or NULL.
+///
+/// Nothing is set aside for it before it is touched. Unmap it with `munmap`.
+void *_Nullable cshims_map(size_t size, size_t alignment);
+
+/// Moves `size` mapped bytes to where other memory is mapped, without a copy. Returns 0, or -1 with errno set.
+int cshims_move_mapped(void *_Nonnull from, void *_Nonnull to, size_t size);
+
+/// Gives unused memory of the heap back to the system, and returns the bytes that are in use.
+size_t cshims_trim_heap(void);
 
 #endif

@@ -62,8 +62,12 @@ final class CacheFolder: Sendable {
 
     /// Whether a name that the catalogue does not know has no file.
     var knowsAbsence: Bool {
+        self.knowsAbsence(self.region)
+    }
+
+    /// Whether a name that the catalogue `region` does not know has no file.
+    func knowsAbsence(_ region: CatalogueRegion) -> Bool {
         guard case .shared = self.mode else { return false }
-        let region = self.region
         let flags = region.flags
         return flags.contains(.isComplete) && !flags.contains(.isSuperseded)
     }

@@ -80,8 +80,11 @@ extension CatalogueRegion {
         let bytes = [CatalogueLayout.Word.byteCount, .reservedByteCount, .discardedByteCount].reduce(0) {
             $0.addingClamped(Int(clamping: self[$1]))
         }
-        return bytes.addingClamped(self.isShared ? self.byteCount + FolderLock.byteCount : 0)
+        return bytes.addingClamped(self.ownByteCount)
     }
+
+    /// The bytes of the catalogue's file and the lock's.
+    var ownByteCount: Int { self.isShared ? self.byteCount + FolderLock.byteCount : 0 }
 
     /// Works the totals out anew, after somebody was ended while changing them.
     func recountTotals() {
@@ -92,7 +95,9 @@ extension CatalogueRegion {
         }
         self[.entryCount] = UInt64(count + damaged)
         self[.byteCount] = UInt64(bytes)
-        let reserved = (0..<CatalogueLayout.ownerCount).map { self[owner: $0] }
+        // Nobody could give back what those without a number of their own had reserved.
+        self[owner: 0] = 0
+        let reserved = (1..<CatalogueLayout.ownerCount).map { self[owner: $0] }
         self[.reservedByteCount] = UInt64(reserved.reduce(0) { $0.addingClamped(Int(clamping: $1)) })
         self.flags.insert(.needsReading)
     }

@@ -11,6 +11,9 @@ extension EntryStore {
         case unknown
     }
 
+    /// The largest file that is read on the caller's thread: it takes 50 microseconds.
+    private static let cachedByteCountLimit = 512 << 10
+
     /// Looks up `key` as far as that takes no waiting: safe on any thread.
     ///
     /// A miss costs a look into memory, and a hit the reading of what the system has in memory
@@ -23,7 +26,7 @@ extension EntryStore {
         case .unknown:
             return .unknown
         case .absent:
-            guard folder.knowsAbsence, self.configuration.readOnlyDirectories.isEmpty, !self.isCheckDue() else {
+            guard folder.knowsAbsence(region), !self.looksElsewhere, !self.isCheckDue() else {
                 return .unknown
             }
             self.counters.misses.add(1, ordering: .relaxed)
@@ -43,7 +46,7 @@ extension EntryStore {
         in folder: CacheFolder,
         now: Double
     ) throws(SystemCallError) -> DiskEntry? {
-        guard record.byteCount <= self.sizeLimit else { return nil }
+        guard record.byteCount <= min(self.sizeLimit, Self.cachedByteCountLimit) else { return nil }
         let descriptor = record.name.withPath { cshims_open_cached(folder.descriptor, $0) }
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }

@@ -41,7 +41,7 @@ extension EntryStore {
 
     /// Removes the least recently used entries until no more than `limit` bytes are taken.
     func trim(to limit: Int, _ result: inout PruneResult) {
-        guard let folder = self.folderToClean(), folder.region.usedByteCount > limit else { return }
+        guard let folder = self.folderToClean(), self.usedByteCount(folder.region) > limit else { return }
         let (count, byteCount) = self.evict(downTo: max(0, limit), in: folder)
         result.evictedEntries += count
         result.freedByteCount += byteCount

@@ -56,12 +56,12 @@ extension EntryStore {
         now: Double
     ) throws(SystemCallError) -> Step {
         let region = catalogue.region
-        let used = region.usedByteCount
+        let used = self.usedByteCount(region)
         // Until all entries are known, no more than the permitted 1 % may be added to them.
         let isKnown = region.flags.contains(.isComplete)
         if !isKnown, self.earlyByteCount.load(ordering: .relaxed) > self.sizeLimit / 100 - byteCount { return .wait }
         // A table that is full must grow, or an entry must go for the new one.
-        let growth = region.hasRoom ? 0 : catalogue.growthByteCount
+        let growth = region.hasRoom || !self.countsCatalogue ? 0 : catalogue.growthByteCount
         if byteCount <= self.sizeLimit, used.addingClamped(growth) <= self.sizeLimit - byteCount {
             if !region.hasRoom { try catalogue.grow() }
             if !isKnown { self.earlyByteCount.add(byteCount, ordering: .relaxed) }
@@ -93,7 +93,7 @@ extension EntryStore {
             }
             let now = self.now
             let removed = try? folder.withCatalogue { catalogue, victims throws(SystemCallError) -> (String, Int)? in
-                while catalogue.region.usedByteCount > limit {
+                while self.usedByteCount(catalogue.region) > limit {
                     guard let victim = victims.takeVictim(in: catalogue.region, sparing: nil, now: now) else { break }
                     if let path = try self.beginRemoval(of: victim, &catalogue) { return (path, victim.byteCount) }
                 }
@@ -106,6 +106,11 @@ extension EntryStore {
             bytes += byteCount
         }
         return (count, bytes)
+    }
+
+    /// The bytes of the folder that count towards the limit.
+    func usedByteCount(_ region: CatalogueRegion) -> Int {
+        region.usedByteCount - (self.countsCatalogue ? 0 : region.ownByteCount)
     }
 
     /// Picks the entries that are to go next, without the lock.

@@ -28,7 +28,11 @@ final class EntryStore: Sendable {
     /// Has the housekeeper look what there is to do.
     let housekeeping = Locked<(@Sendable () -> Void)?>(nil)
 
+    /// Whether the catalogue counts towards the limit: not in a cache so small that little else would fit.
+    let countsCatalogue: Bool
     let maximumAge: Double
+    /// Whether there are folders that are only read.
+    let looksElsewhere: Bool
     private let nextExpiryCheck = Locked(0.0)
     private let clock: @Sendable () -> Date
     private let folder = Locked<CacheFolder?>(nil)
@@ -42,8 +46,10 @@ final class EntryStore: Sendable {
         self.configuration = configuration
         self.directory = configuration.folderPath
         self.sizeLimit = max(0, configuration.sizeLimit)
+        self.countsCatalogue = configuration.sizeLimit >= 1 << 16
         self.maximumAge = configuration.maximumAge.map(Self.seconds(of:)) ?? .infinity
         self.clock = configuration.now
+        self.looksElsewhere = !configuration.readOnlyDirectories.isEmpty
     }
 
     // MARK: Folder

@@ -28,6 +28,7 @@ package struct EvictionPolicy: Sendable {
     private var contest = PolicyContest(policyCount: 4)
     private var count = 0
     private var lastUsed = -1
+    /// What a policy has let go of, for a moment; it keeps its memory from request to request.
     private var lost: [Int32] = []
 
     /// Makes a policy for a cache whose entries may weigh `capacity` together.
@@ -129,16 +130,14 @@ package struct EvictionPolicy: Sendable {
         let hash = self.directory.hash(of: slot)
         let node = self.nodes[slot]
         var hits: UInt = 0
-        var lost = self.takeLost()
-        if self.lru.request(slot, hash: hash, weight: node.weight, lost: &lost) { hits |= 1 }
-        self.settle(&lost, policy: 0)
-        if self.fifo.request(slot, hash: hash, weight: node.weight, lost: &lost) { hits |= 2 }
-        self.settle(&lost, policy: 1)
-        if self.lfu.request(slot, hash: hash, weight: node.weight, lost: &lost) { hits |= 4 }
-        self.settle(&lost, policy: 2)
-        if self.lirs.request(slot, hash: hash, weight: node.weight, lost: &lost) { hits |= 8 }
-        self.settle(&lost, policy: 3)
-        self.lost = lost
+        if self.lru.request(slot, hash: hash, weight: node.weight, lost: &self.lost) { hits |= 1 }
+        self.settle(policy: 0)
+        if self.fifo.request(slot, hash: hash, weight: node.weight, lost: &self.lost) { hits |= 2 }
+        self.settle(policy: 1)
+        if self.lfu.request(slot, hash: hash, weight: node.weight, lost: &self.lost) { hits |= 4 }
+        self.settle(policy: 2)
+        if self.lirs.request(slot, hash: hash, weight: node.weight, lost: &self.lost) { hits |= 8 }
+        self.settle(policy: 3)
         self.contest.didRequest(hits: hits, wasHit: node.isResident, entryCount: self.count)
         guard hits != 15 else { return }
         for policy in 0..<4 where hits >> UInt(policy) & 1 == 0 && self.outsiders[policy].contains(slot) {
@@ -147,24 +146,22 @@ package struct EvictionPolicy: Sendable {
         }
     }
 
-    /// The array for lost slots, which keeps its memory from request to request.
-    private mutating func takeLost() -> [Int32] {
-        var lost: [Int32] = []
-        swap(&lost, &self.lost)
-        return lost
+    /// Notes what one policy has let go of.
+    @inline(__always)
+    private mutating func settle(policy: Int) {
+        if !self.lost.isEmpty { self.settleLost(policy: policy) }
     }
 
-    /// Notes what one policy has let go of.
-    private mutating func settle(_ lost: inout [Int32], policy: Int) {
-        guard !lost.isEmpty else { return }
-        for slot in lost.lazy.map({ Int($0) }) {
+    private mutating func settleLost(policy: Int) {
+        for index in self.lost.indices {
+            let slot = Int(self.lost[index])
             if !self.nodes[slot].isResident {
                 self.release(slot)
             } else if !self.holds(slot, policy), !self.outsiders[policy].contains(slot) {
                 self.outsiders[policy].append(slot)
             }
         }
-        lost.removeAll(keepingCapacity: true)
+        self.lost.removeAll(keepingCapacity: true)
     }
 
     private func holds(_ slot: Int, _ policy: Int) -> Bool {

@@ -57,13 +57,12 @@ package struct FrequencySketch: Sendable {
     }
 
     /// The word and the shift of one of the four counters of a key.
+    @inline(__always)
     private func place(_ hash: UInt64, _ row: Int) -> (word: Int, shift: UInt64) {
-        let mixed = (hash &+ UInt64(truncatingIfNeeded: row)) &* Self.multipliers[row]
-        let word = Int(truncatingIfNeeded: mixed >> 32) & (self.words.count - 1)
-        return (word, ((hash & 3) << 2 | UInt64(truncatingIfNeeded: row)) << 2)
+        let row = UInt64(truncatingIfNeeded: row)
+        // Four places from two halves of the hash (Kirsch and Mitzenmacher, 2006).
+        let mixed = hash >> 8 &+ row &* (hash >> 32 | 1)
+        let word = Int(truncatingIfNeeded: mixed) & (self.words.count - 1)
+        return (word, ((hash & 3) << 2 | row) << 2)
     }
-
-    private static let multipliers: InlineArray<4, UInt64> = [
-        0xC3A5_C85C_97CB_3127, 0xB492_B66F_BE98_F273, 0x9AE1_6A3B_2F90_404F, 0xCBF2_9CE4_8422_2325,
-    ]
 }

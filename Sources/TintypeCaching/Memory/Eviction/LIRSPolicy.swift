@@ -52,9 +52,8 @@ package struct LIRSPolicy: ReplacementPolicy {
     package mutating func request(_ slot: Int, hash: UInt64, weight: Int, lost: inout [Int32]) -> Bool {
         switch self.entries[slot].state {
         case .low:
-            let wasOldest = self.stack.oldest() == slot
             self.stack.moveToNewest(slot)
-            if wasOldest { self.prune(&lost) }
+            if let oldest = self.stack.oldest(), self.entries[oldest].state != .low { self.prune(&lost) }
             return true
         case .high:
             self.useHigh(slot, &lost)

@@ -37,8 +37,11 @@ package struct S3FIFOPolicy: ReplacementPolicy {
     }
 
     package mutating func request(_ slot: Int, hash: UInt64, weight: Int, lost: inout [Int32]) -> Bool {
-        if self.holds(slot) {
-            if self.entries[slot].uses < 3 { self.entries[slot].uses += 1 }
+        var entry = self.entries[slot]
+        if entry.queue == .small || entry.queue == .main {
+            guard entry.uses < 3 else { return true }
+            entry.uses += 1
+            self.entries[slot] = entry
             return true
         }
         guard weight <= self.capacity else { return false }

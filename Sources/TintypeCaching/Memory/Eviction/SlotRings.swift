@@ -60,9 +60,15 @@ package struct SlotRings: Sendable {
 
     /// Makes `slot`, which is in one of the rings, the newest of `ring`.
     package mutating func moveToNewest(_ slot: Int, of ring: Int = 0) {
-        guard self.links[ring].older != Int32(slot + self.count) else { return }
-        self.remove(slot)
-        self.append(slot, to: ring)
+        let own = slot + self.count
+        let newest = self.links[ring].older
+        guard newest != Int32(own) else { return }
+        let link = self.links[own]
+        self.links[Int(link.older)].newer = link.newer
+        self.links[Int(link.newer)].older = link.older
+        self.links[own] = Link(older: newest, newer: Int32(ring))
+        self.links[Int(newest)].newer = Int32(own)
+        self.links[ring].older = Int32(own)
     }
 
     /// Takes `slot` out of its ring.

@@ -1,0 +1,76 @@
+import Foundation
+import TestSupport
+import TintypeDownloading
+
+/// Ten thousand transfers at once from an origin that drips.
+///
+/// Memory is counted per transfer while all of them run, against what libcurl takes alone for as many transfers
+/// with its default settings: the difference is our own.
+struct Crowd {
+    private static let count = 10_000
+    /// So many bytes, each second a few: all transfers overlap.
+    private static let bodySize = 1_200
+    private static let bytesPerSecond = 60
+
+    func run() async throws -> Bool {
+        let origin = try NginxOrigin(
+            files: ["drip": Data(repeating: 7, count: Self.bodySize)],
+            directives: "limit_rate \(Self.bytesPerSecond); open_file_cache max=10; reset_timedout_connection on;",
+            connections: 16_000
+        )
+        let baseline = try CurlCrowd.run(count: Self.count, address: origin.url("/drip").absoluteString)
+        let before = try Resources.now()
+        var configuration = DownloadActor.Configuration()
+        configuration.maximumTransfers = Self.count
+        configuration.maximumConnectionsPerHost = Self.count
+        let downloads = DownloadActor(configuration: configuration)
+        let address = origin.url("/drip").absoluteString
+        let start = ContinuousClock.now
+        let crowd = Task {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<Self.count {
+                    group.addTask {
+                        guard let url = URL(string: "\(address)?\(number)") else { throw Failure("bad address") }
+                        let response = try await downloads.response(for: DownloadRequest(url: url))
+                        guard response.body.count == Self.bodySize else { throw Failure("a body is not whole") }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+        while await downloads.counters.receivedHeads < Self.count { try await Task.sleep(for: .milliseconds(100)) }
+        let during = try Resources.now()
+        let idleStart = ContinuousClock.now
+        try await Task.sleep(for: .seconds(3))
+        let later = try Resources.now()
+        let idleShare = (later.cpuSeconds - during.cpuSeconds) / ((.now - idleStart) / .seconds(1))
+        guard await downloads.counters.succeeded == 0 else { throw Failure("some were done before all had begun") }
+        try await crowd.value
+        let seconds = (.now - start) / .seconds(1)
+        let after = try Resources.now()
+        return self.report(baseline, before, during, after, idleShare: idleShare, seconds: seconds)
+    }
+
+    private func report(
+        _ baseline: CurlCrowd.Answer,
+        _ before: Resources,
+        _ during: Resources,
+        _ after: Resources,
+        idleShare: Double,
+        seconds: Double
+    ) -> Bool {
+        let resident = (during.residentBytes - before.residentBytes) / Self.count
+        let heap = (during.heapBytes - before.heapBytes) / Self.count
+        let own = resident - baseline.residentBytes
+        print("crowd: \(Self.count) transfers at once, all whole, in \(seconds) s")
+        print("  resident bytes of each: \(resident), of libcurl alone \(baseline.residentBytes): ours \(own)")
+        print("  heap bytes of each: \(heap), of libcurl alone \(baseline.heapBytes)")
+        print("  threads: \(before.threads) before, \(during.threads) during")
+        print("  share of a core while all drip: \(idleShare)")
+        print("  descriptors: \(before.descriptors) before, \(during.descriptors) during, \(after.descriptors) after")
+        // The others are the main thread and those of the language's pool and timers.
+        let loops = during.threads.count { $0 == "tintype-curl" }
+        let isAlone = loops == 1 && !during.threads.contains { $0.hasPrefix("tintype-") && $0 != "tintype-curl" }
+        return own < 20_000 && isAlone && idleShare < 0.25
+    }
+}

@@ -1,0 +1,34 @@
+import Foundation
+
+/// Long checks of downloads: ten thousand at once, and a storm of cancellations.
+///
+/// Exits with 1 where one does not hold.
+@main
+enum DownloadTorture {
+    static func main() async {
+        let names = CommandLine.arguments.dropFirst()
+        do {
+            try raiseDescriptorLimit()
+            var hasPassed = true
+            if names.isEmpty || names.contains("crowd") {
+                hasPassed = try await Crowd().run() && hasPassed
+            }
+            if names.isEmpty || names.contains("storm") {
+                hasPassed = try await Storm().run() && hasPassed
+            }
+            exit(hasPassed ? 0 : 1)
+        } catch {
+            print("failed: \(error)")
+            exit(1)
+        }
+    }
+
+    private static func raiseDescriptorLimit() throws {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        limit.rlim_cur = limit.rlim_max
+        guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur >= 12_000 else {
+            throw Failure("12,000 descriptors are needed; raise the hard limit (ulimit -Hn)")
+        }
+    }
+}

@@ -1,0 +1,156 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import TintypeCaching
+
+@Suite struct CatalogueTests {
+    private func record(_ number: Int, byteCount: Int = 10, usedAt: Double = 1) -> CatalogueRecord {
+        CatalogueRecord(
+            name: EntryName(CacheKey("\(number)")),
+            byteCount: byteCount,
+            usedAt: usedAt,
+            storedAt: 1,
+            expiresAt: .infinity
+        )
+    }
+
+    private func isFound(_ record: CatalogueRecord, in region: CatalogueRegion) -> Bool {
+        if case .found(let found, _, _) = region.find(record.name) { found == record } else { false }
+    }
+
+    private func isAbsent(_ record: CatalogueRecord, in region: CatalogueRegion) -> Bool {
+        if case .absent = region.find(record.name) { true } else { false }
+    }
+
+    @Test(arguments: [0.0, 1, 1_700_000_000.5, 4_000_000_000])
+    func recordComesBackFromItsWords(usedAt: Double) throws {
+        let record = CatalogueRecord(
+            name: EntryName(high: 0xFEDC_BA98_7654_3210, low: 0x89AB_CDEF),
+            byteCount: 1 << 39 + 7,
+            usedAt: usedAt,
+            storedAt: 1_700_000_000,
+            expiresAt: 1_800_000_000.25
+        )
+        #expect(CatalogueRecord(record.words) == record)
+        #expect(record.usedAtSeconds == usedAt)
+        #expect(record.deadline == 1_800_000_001)
+    }
+
+    @Test func flippedBitsOfASlotAreFoundOutUnlessTheyAreOfTheLastUse() throws {
+        var accepted = 0
+        for bit in 0..<256 where !(64..<112).contains(bit) {
+            var words = self.record(1, byteCount: 51_200, usedAt: 1_700_000_000).words
+            let mask = UInt64(1) << UInt64(bit % 64)
+            switch bit / 64 {
+            case 0: words.0 ^= mask
+            case 1: words.1 ^= mask
+            case 2: words.2 ^= mask
+            default: words.3 ^= mask
+            }
+            if CatalogueRecord(words) != nil { accepted += 1 }
+        }
+        // An eight bit check lets one of 256 pass; this slot's is known to let no more.
+        #expect(accepted <= 2)
+    }
+
+    @Test(arguments: [UInt64(1), 2, 3])
+    func tableHoldsWhatASetWouldHold(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let region = try CatalogueRegion.makePrivate(slotCount: 200)
+        var model: [Int: CatalogueRecord] = [:]
+        for _ in 0..<20_000 {
+            let number = Int(generator.next() % 300)
+            if generator.next() % 2 == 0 {
+                let record = self.record(number, byteCount: Int(generator.next() % 1_000))
+                guard model[number] != nil || region.hasRoom else { continue }
+                #expect(region.put(record) == model.updateValue(record, forKey: number))
+            } else {
+                #expect(region.remove(EntryName(CacheKey("\(number)"))) == model.removeValue(forKey: number))
+            }
+        }
+        for number in 0..<300 {
+            if let record = model[number] {
+                #expect(self.isFound(record, in: region))
+            } else {
+                #expect(self.isAbsent(self.record(number), in: region))
+            }
+        }
+        #expect(region[.entryCount] == UInt64(model.count))
+        #expect(region[.byteCount] == UInt64(model.values.reduce(0) { $0 + $1.byteCount }))
+    }
+
+    @Test func whileSlotsAreMovedAMissIsNotCertain() throws {
+        let region = try CatalogueRegion.makePrivate(slotCount: 100)
+        region[.sequence] += 1
+        guard case .unknown = region.find(self.record(1).name) else {
+            Issue.record("a miss was certain")
+            return
+        }
+        region[.sequence] += 1
+        #expect(self.isAbsent(self.record(1), in: region))
+    }
+
+    @Test func oneWhoWasEndedWhileMovingSlotsLeavesNothingTwice() throws {
+        let region = try CatalogueRegion.makePrivate(slotCount: 100)
+        region.put(self.record(1))
+        region.put(self.record(2))
+        // As closing a gap leaves it in between.
+        region.insert(self.record(1))
+        region[.sequence] += 1
+        let copy = try CatalogueRegion.makePrivate(slotCount: 100)
+        region.copyEntries(to: copy)
+        #expect(copy[.entryCount] == 2)
+        #expect(copy[.byteCount] == 20)
+        #expect(self.isFound(self.record(1), in: copy))
+        copy.remove(self.record(1).name)
+        #expect(self.isAbsent(self.record(1), in: copy))
+    }
+
+    @Test func totalsThatNobodySealedAreKnownToBeWrong() throws {
+        let region = try CatalogueRegion.makePrivate(slotCount: 100)
+        #expect(region.hasValidTotals)
+        region.put(self.record(1))
+        #expect(!region.hasValidTotals)
+        region[.byteCount] = 99
+        region.recountTotals()
+        #expect(region[.byteCount] == 10)
+        region.sealTotals()
+        #expect(region.hasValidTotals)
+    }
+
+    @Test(arguments: [100, 20_000])
+    func victimsAreTheLeastRecentlyUsed(count: Int) throws {
+        let region = try CatalogueRegion.makePrivate(slotCount: count * 2)
+        for number in 0..<count { region.put(self.record(number, usedAt: Double(count - number))) }
+        var victims = VictimQueue()
+        victims.fill(with: VictimQueue.oldest(of: region, 0..<region.slotCount, part: 8, now: 1e6))
+        // The oldest of all was used meanwhile, and the next is spared.
+        region.put(self.record(count - 1, usedAt: 1e5))
+        let spared = self.record(count - 2).name
+        for number in stride(from: count - 3, to: count - 9, by: -1) {
+            let victim = victims.takeVictim(in: region, sparing: spared, now: 1e6)
+            #expect(victim?.name == self.record(number).name)
+        }
+    }
+
+    @Test func largeTableWithoutAQueueGivesUpAnOldEntryInBoundedTime() throws {
+        let count = 60_000
+        let region = try CatalogueRegion.makePrivate(slotCount: 100_000)
+        for number in 0..<count { region.put(self.record(number, usedAt: Double(number))) }
+        var victims = VictimQueue()
+        let victim = victims.takeVictim(in: region, sparing: nil, now: 1e6)
+        #expect(try #require(victim).usedAtSeconds < Double(count) / 16)
+    }
+
+    @Test func spareIsTheOnlyVictimWhenItIsAlone() throws {
+        let region = try CatalogueRegion.makePrivate(slotCount: 100)
+        region.put(self.record(1))
+        var victims = VictimQueue()
+        let only = victims.takeVictim(in: region, sparing: self.record(1).name, now: 10)
+        #expect(only?.name == self.record(1).name)
+        region.remove(self.record(1).name)
+        let none = victims.takeVictim(in: region, sparing: nil, now: 10)
+        #expect(none == nil)
+    }
+}

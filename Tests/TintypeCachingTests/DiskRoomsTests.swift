@@ -1,0 +1,203 @@
+import FoundationEssentials
+import Glibc
+import Synchronization
+import Testing
+
+@testable import TintypeCaching
+
+/// Namespaces, folders that are only read, merging, old layouts and clearing.
+@Suite(.timeLimit(.minutes(1))) struct DiskRoomsTests {
+    private let folder: ScratchFolder
+    private let key = CacheKey("a")
+
+    init() throws {
+        self.folder = try ScratchFolder()
+    }
+
+    private func makeCache(
+        _ name: String = "own",
+        change: (inout DiskCache.Configuration) -> Void = { _ in }
+    ) -> DiskCache {
+        var configuration = DiskCache.Configuration(directory: self.folder.url.appending(path: name))
+        change(&configuration)
+        return DiskCache(configuration)
+    }
+
+    /// Turns a folder of the present layout into one of the first.
+    private func makeLegacy(_ name: String, keys: [CacheKey]) async throws {
+        let cache = self.makeCache(name)
+        for key in keys { try await cache.store(makeData(100), metadata: .sample, for: key) }
+        await cache.shutdown()
+        let root = self.folder.path + "/" + name
+        for key in keys {
+            let shard = root + "/" + key.digest.prefix(2)
+            mkdir(shard, 0o700)
+            let from = "\(root)/\(EntryName(key).path)"
+            #expect(rename(from, shard + "/" + key.digest) == 0)
+        }
+        for rest in ["entries", "temporary", "catalogue", "lock"] {
+            try FileManager.default.removeItem(atPath: root + "/" + rest)
+        }
+        mkdir(root + "/tmp", 0o700)
+        try makeData(10).write(to: URL(filePath: root + "/tmp/left"))
+    }
+
+    @Test func namespacesAreApartAndHaveTheirOwnLimits() async throws {
+        let plain = self.makeCache()
+        let faces = self.makeCache { $0.namespace = "faces" }
+        let small = self.makeCache {
+            $0.namespace = "../small/größe"
+            $0.sizeLimit = 8_000
+        }
+        try await plain.store(makeData(10, seed: 1), metadata: .init(), for: self.key)
+        try await faces.store(makeData(10, seed: 2), metadata: .init(), for: self.key)
+        for number in 0..<20 { try await small.store(makeData(1_000), metadata: .init(), for: CacheKey("\(number)")) }
+        #expect(try await plain.entry(for: self.key)?.data == makeData(10, seed: 1))
+        #expect(try await faces.entry(for: self.key)?.data == makeData(10, seed: 2))
+        #expect(await small.statistics().entryCount == 7)
+        #expect(await faces.statistics().directory == self.folder.path + "/own/namespaces/faces")
+        #expect(await small.statistics().directory.hasPrefix(self.folder.path + "/own/namespaces/%2e.%2fsmall"))
+        try await plain.removeAll(waitingForDeletion: true)
+        #expect(try await faces.entry(for: self.key) != nil)
+    }
+
+    @Test(arguments: ["", ".", "..", "a/b", String(repeating: "n", count: 300), "%", "\u{0}"])
+    func anyNamespaceIsOneFolderName(namespace: String) {
+        let name = DiskCache.Configuration.folderName(of: namespace)
+        #expect(!name.isEmpty && !name.hasPrefix(".") && !name.contains("/") && name.utf8.count <= 255)
+        #expect(name.utf8.allSatisfy { $0 > 32 && $0 < 127 })
+        #expect(DiskCache.Configuration.folderName(of: namespace + "x") != name)
+    }
+
+    @Test(arguments: [false, true])
+    func entryOfAReadOnlyFolderIsFoundAndLeftAlone(isLegacy: Bool) async throws {
+        if isLegacy {
+            try await self.makeLegacy("other", keys: [self.key])
+        } else {
+            let other = self.makeCache("other")
+            try await other.store(makeData(100), metadata: .sample, for: self.key)
+            await other.shutdown()
+        }
+        let before = ScratchFolder.files(under: self.folder.path + "/other")
+        let url = self.folder.url.appending(path: "other")
+        let cache = self.makeCache { $0.readOnlyDirectories = [self.folder.url.appending(path: "none"), url] }
+        #expect(await cache.contains(self.key))
+        #expect(try await cache.entry(for: self.key)?.data == makeData(100))
+        #expect(try await !cache.remove(self.key))
+        try await cache.store(makeData(10), metadata: .init(), for: self.key)
+        #expect(try await cache.entry(for: self.key)?.data == makeData(10))
+        try await cache.removeAll()
+        #expect(try await cache.entry(for: self.key)?.data == makeData(100))
+        #expect(ScratchFolder.files(under: self.folder.path + "/other") == before)
+    }
+
+    @Test func firstLayoutIsTakenOver() async throws {
+        let keys = (0..<50).map { CacheKey("\($0)") }
+        try await self.makeLegacy("own", keys: keys)
+        let cache = self.makeCache()
+        await cache.waitForHousekeeping()
+        for key in keys { #expect(try await cache.entry(for: key)?.data == makeData(100)) }
+        #expect(await cache.statistics().entryCount == 50)
+        let names = try FileManager.default.contentsOfDirectory(atPath: self.folder.path + "/own").sorted()
+        #expect(names == ["catalogue", "entries", "lock"])
+    }
+
+    @Test(arguments: [false, true])
+    func mergingMovesTheEntriesAndRemovesTheFolder(isLegacy: Bool) async throws {
+        let keys = (0..<100).map { CacheKey("\($0)") }
+        if isLegacy {
+            try await self.makeLegacy("old", keys: keys)
+        } else {
+            let old = self.makeCache("old")
+            for key in keys { try await old.store(makeData(100), metadata: .sample, for: key) }
+            await old.shutdown()
+        }
+        let cache = self.makeCache()
+        try await cache.store(makeData(5), metadata: .init(), for: keys[0])
+        #expect(try await cache.merge(from: self.folder.url.appending(path: "old")) == 100)
+        #expect(access(self.folder.path + "/old", F_OK) != 0)
+        #expect(try await cache.entry(for: keys[0])?.data == makeData(5))
+        for key in keys.dropFirst() { #expect(try await cache.entry(for: key)?.metadata == .sample) }
+        let statistics = await cache.statistics()
+        #expect(statistics.entryCount == 100)
+        #expect(
+            statistics.byteCount
+                == ScratchFolder.files(under: self.folder.path + "/own/entries").reduce(0) {
+                    $0 + ScratchFolder.byteCount(of: $1)
+                }
+        )
+    }
+
+    @Test func deletionThatWasCutShortIsFinishedByTheNext() async throws {
+        let first = self.makeCache()
+        for number in 0..<30 { try await first.store(makeData(100), metadata: .init(), for: CacheKey("\(number)")) }
+        await first.waitForHousekeeping()
+        first.store.isClosing.store(true, ordering: .relaxed)
+        try await first.removeAll()
+        await first.shutdown()
+        let discarded = self.folder.path + "/own/discarded"
+        #expect(ScratchFolder.files(under: discarded).count == 30)
+        let second = self.makeCache()
+        await second.waitForHousekeeping()
+        #expect(ScratchFolder.files(under: discarded).isEmpty)
+        let statistics = await second.statistics()
+        #expect(statistics.entryCount == 0)
+        #expect(statistics.overheadByteCount < 5_000)
+    }
+
+    @Test func metadataChangesWithoutTheBytesOrTheirAge() async throws {
+        let clock = TestClock()
+        let cache = self.makeCache { $0.now = { clock.now } }
+        try await cache.store(makeData(1_000), metadata: .sample, for: self.key)
+        let storedAt = clock.now
+        clock.advance(by: 100)
+        #expect(try await cache.updateMetadata(for: self.key) { $0.extra["note"] = "kept" })
+        let entry = try #require(try await cache.entry(for: self.key))
+        #expect(entry.metadata.extra["note"] == "kept" && entry.metadata.etag == EntryMetadata.sample.etag)
+        #expect(entry.data == makeData(1_000) && entry.storedAt == storedAt)
+        #expect(try await cache.updateMetadata(for: self.key) { $0.extra["note"] = nil })
+        #expect(try await cache.entry(for: self.key)?.metadata == .sample)
+        #expect(try await !cache.updateMetadata(for: CacheKey("none")) { $0.extra = [:] })
+    }
+
+    @Test func trimmingKeepsTheNewest() async throws {
+        let clock = TestClock()
+        let cache = self.makeCache { $0.now = { clock.now } }
+        for number in 0..<20 {
+            try await cache.store(makeData(1_000), metadata: .init(), for: CacheKey("\(number)"))
+            clock.advance(by: 1)
+        }
+        let result = await cache.trim(to: 4_200 + 5 * 1_100)
+        #expect(result.evictedEntries == 15)
+        #expect(await cache.contains(CacheKey("19")))
+        #expect(await cache.contains(CacheKey("15")))
+        #expect(await !cache.contains(CacheKey("14")))
+        #expect(await cache.trim(to: 0).evictedEntries == 5)
+    }
+
+    @Test func verifyingNamesEachDamageAndRemovesWhenAsked() async throws {
+        let cache = self.makeCache()
+        let keys = (0..<5).map { CacheKey("\($0)") }
+        for key in keys { try await cache.store(makeData(500), metadata: .init(), for: key) }
+        let paths = keys.map { "\(self.folder.path)/own/\(EntryName($0).path)" }
+        let whole = try Data(contentsOf: URL(filePath: paths[0]))
+        var flipped = whole
+        flipped[whole.count - 1] ^= 1
+        try flipped.write(to: URL(filePath: paths[0]))
+        try whole.dropLast().write(to: URL(filePath: paths[1]))
+        try whole.write(to: URL(filePath: paths[2]))
+        unlink(paths[3])
+        #expect(symlink("/dev/null", paths[3]) == 0)
+        let damages: [String: VerifyResult.Damage] = [
+            paths[0]: .checksum, paths[1]: .header, paths[2]: .name, paths[3]: .notAFile,
+        ]
+        for isRemoving in [false, true] {
+            let result = await cache.verify(removingDamaged: isRemoving)
+            #expect(result.entryCount == 5 && result.isComplete)
+            #expect(Dictionary(uniqueKeysWithValues: result.findings.map { ($0.path, $0.damage) }) == damages)
+            #expect(result.findings.allSatisfy { $0.isRemoved == isRemoving })
+        }
+        #expect(await cache.verify().findings == [])
+        #expect(await cache.statistics().entryCount == 1)
+    }
+}

@@ -1,0 +1,224 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeDownloading
+
+/// Every fault gives the right error or the right body, and never a wrong one.
+@Suite(.timeLimit(.minutes(1)))
+struct FaultTableTests {
+    private static let content = Array(pattern(5_000))
+
+    enum Ending: Sendable {
+        case body([UInt8])
+        case error(DownloadError.Code)
+    }
+
+    struct Fault: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let response: FaultyResponse
+        let ending: Ending
+
+        init(_ name: String, _ response: FaultyResponse, _ ending: Ending) {
+            self.testDescription = name
+            self.response = response
+            self.ending = ending
+        }
+    }
+
+    private static func raw(
+        _ text: String,
+        then body: [UInt8] = [],
+        _ last: FaultyResponse.Step = .close
+    ) -> FaultyResponse {
+        FaultyResponse([.send(Array(text.utf8)), .send(body), last])
+    }
+
+    private static func chunked(_ text: String) -> FaultyResponse {
+        self.raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(text)")
+    }
+
+    private static func fields(_ count: Int, size: Int) -> [(String, String)] {
+        (0..<count).map { ("X-\($0)", String(repeating: "a", count: size)) }
+    }
+
+    private static let informational = "HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"
+
+    private static let table: [Fault] = [
+        Fault(
+            "more bytes than declared",
+            .lying(declaredLength: 4_000, body: content),
+            .body(Array(content[..<4_000]))
+        ),
+        Fault("fewer bytes than declared", .lying(declaredLength: 5_001, body: content), .error(.bodyCutShort)),
+        Fault(
+            "a length below zero",
+            raw("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", then: [1]),
+            .error(.invalidResponse)
+        ),
+        Fault(
+            "a length that is no number",
+            raw("HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", then: [1]),
+            .error(.invalidResponse)
+        ),
+        Fault(
+            "a length over all bounds",
+            raw("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n", then: [1]),
+            .error(.bodyTooLarge)
+        ),
+        Fault(
+            "two different lengths",
+            raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n", then: [1, 2, 3]),
+            .error(.invalidResponse)
+        ),
+        Fault(
+            "the same length twice",
+            raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n", then: [1, 2]),
+            .body([1, 2])
+        ),
+        Fault("reset before the head", .reset, .error(.connectionLost)),
+        Fault("reset inside the head", raw("HTTP/1.1 200 OK\r\nContent-Le", .reset), .error(.connectionLost)),
+        Fault("closed inside the head", raw("HTTP/1.1 200 OK\r\nContent-Le"), .error(.connectionLost)),
+        Fault(
+            "reset inside the body",
+            raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", then: [1, 2], .reset),
+            .error(.connectionLost)
+        ),
+        Fault("many header fields", .body([1], headers: fields(400, size: 1_000)), .error(.invalidResponse)),
+        Fault("one long header field", .body([1], headers: fields(1, size: 300_000)), .error(.invalidResponse)),
+        Fault("many small header fields", .body([1], headers: fields(200, size: 100)), .body([1])),
+        Fault(
+            "one informational response",
+            raw(informational + "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", then: [7]),
+            .body([7])
+        ),
+        Fault(
+            "a hundred informational responses",
+            raw(
+                String(repeating: informational, count: 100) + "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n",
+                then: [7]
+            ),
+            .body([7])
+        ),
+        Fault(
+            "informational responses without end",
+            raw(String(repeating: informational, count: 20_000)),
+            .error(.invalidResponse)
+        ),
+        Fault("an informational response alone", raw(informational), .error(.connectionLost)),
+        Fault("a chunk size that is no number", chunked("zz\r\nabc\r\n0\r\n\r\n"), .error(.invalidResponse)),
+        Fault(
+            "a chunk size over all bounds",
+            chunked("ffffffffffffffffff\r\nabc\r\n0\r\n\r\n"),
+            .error(.invalidResponse)
+        ),
+        Fault("a chunk size below zero", chunked("-3\r\nabc\r\n0\r\n\r\n"), .error(.invalidResponse)),
+        Fault("no line end after a chunk", chunked("3\r\nabcdef0\r\n\r\n"), .error(.invalidResponse)),
+        Fault("a chunk cut short", chunked("ff\r\nabc"), .error(.bodyCutShort)),
+        Fault("no last chunk", chunked("3\r\nabc\r\n"), .error(.bodyCutShort)),
+        Fault(
+            "chunks with extensions and trailers",
+            chunked("3;a=b\r\nabc\r\n0\r\nX-T: 1\r\n\r\n"),
+            .body(Array("abc".utf8))
+        ),
+        Fault(
+            "a trailer that looks like a head",
+            chunked("3\r\nabc\r\n0\r\nHTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"),
+            .error(.invalidResponse)
+        ),
+        Fault("no HTTP at all", .garbage, .error(.invalidResponse)),
+        Fault("a status that is no number", raw("HTTP/1.1 abc OK\r\n\r\n", then: [1]), .error(.invalidResponse)),
+        Fault(
+            "an unasked part",
+            .body([1], status: 206, headers: [("Content-Range", "bytes 5-5/9")]),
+            .error(.invalidResponse)
+        ),
+        Fault(
+            "a 200 with the fields of a part",
+            .body([1, 2], headers: [("Content-Range", "bytes 5-6/9")]),
+            .body([1, 2])
+        ),
+        Fault(
+            "an unknown content coding",
+            .body([1, 2], headers: [("Content-Encoding", "rot13")]),
+            .error(.invalidResponse)
+        ),
+        Fault("a redirect without end", .redirect(to: "/a"), .error(.tooManyRedirects)),
+        Fault("silence", .silence, .error(.timedOut)),
+        Fault("a stall", .stall(declaredLength: 9, after: [1]), .error(.timedOut)),
+        Fault("a drip", .drip(Array(content[..<20]), size: 1, pauseMilliseconds: 5), .body(Array(content[..<20]))),
+    ]
+
+    @Test(arguments: table)
+    func `each fault ends as it should`(fault: Fault) async throws {
+        let origin = try FaultyOrigin(["/a": fault.response])
+        let request = DownloadRequest(url: origin.url("/a"), timeout: .milliseconds(800))
+        switch fault.ending {
+        case .body(let body):
+            #expect(try await DownloadActor().response(for: request).body == Data(body))
+        case .error(let code):
+            let error = try await DownloadActor().error(for: request)
+            #expect(error.code == code, "\(error)")
+        }
+    }
+
+    @Test func `a declared length costs nothing before its bytes come`() async throws {
+        let declared = 60 << 20
+        let origin = try FaultyOrigin(["/a": .stall(declaredLength: declared, after: [1])])
+        var configuration = DownloadActor.Configuration()
+        configuration.maximumConnectionsPerHost = 20
+        let downloader = DownloadActor(configuration: configuration)
+        let resident = ThisProcess.residentBytes
+        let tasks = (0..<20).map { number in
+            Task { try await downloader.response(for: DownloadRequest(url: origin.url("/a?\(number)"))) }
+        }
+        while await downloader.counters.receivedHeads < 20 { await Task.yield() }
+        // Other tests run meanwhile, and take some.
+        #expect(ThisProcess.residentBytes - resident < declared * 10)
+        for task in tasks { task.cancel() }
+        for task in tasks { _ = await task.result }
+    }
+
+    // MARK: Limits on time
+
+    private func code(
+        _ response: FaultyResponse,
+        _ change: (inout DownloadActor.Configuration) -> Void
+    ) async throws
+        -> DownloadError
+    {
+        let origin = try FaultyOrigin(["/a": response])
+        var configuration = DownloadActor.Configuration()
+        change(&configuration)
+        return try await DownloadActor(configuration: configuration).error(at: origin.url("/a"))
+    }
+
+    @Test func `a head that is late is given up`() async throws {
+        let error = try await self.code(.silence) { $0.firstByteTimeout = .milliseconds(100) }
+        #expect(error.code == .timedOut)
+        #expect(error.message.contains("firstByteTimeout"))
+    }
+
+    @Test func `a body that takes too long is given up, though it goes on`() async throws {
+        let drip = FaultyResponse.drip(Self.content, size: 1, pauseMilliseconds: 5)
+        let error = try await self.code(drip) { $0.totalTimeout = .milliseconds(200) }
+        #expect(error.code == .timedOut)
+        #expect(error.message.contains("totalTimeout"))
+    }
+
+    @Test func `a body that is too slow is given up, though it goes on`() async throws {
+        let drip = FaultyResponse.drip(Self.content, size: 1, pauseMilliseconds: 5)
+        let error = try await self.code(drip) {
+            $0.minimumSpeed = MinimumSpeed(bytesPerSecond: 100_000, period: .milliseconds(100))
+        }
+        #expect(error.code == .tooSlow)
+    }
+
+    @Test func `a body that is fast enough is not given up`() async throws {
+        let body = Array(Self.content[..<60])
+        let origin = try FaultyOrigin(["/a": .drip(body, size: 1, pauseMilliseconds: 5)])
+        var configuration = DownloadActor.Configuration()
+        configuration.minimumSpeed = MinimumSpeed(bytesPerSecond: 5, period: .milliseconds(100))
+        let downloader = DownloadActor(configuration: configuration)
+        #expect(try await downloader.body(at: origin.url("/a")) == Data(body))
+    }
+}
