@@ -66,7 +66,8 @@ public struct ImageRequest: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - url: An `http:`, `https:`, `file:` or `data:` URL.
-    ///   - headers: Header fields to send besides the loader's own; they are a part of the key.
+    ///   - headers: Header fields to send besides the loader's own; they are a part of the key. Where HTTP's
+    ///     freshness counts, the bytes on disk are told apart by what the response's `Vary` names instead.
     ///   - thumbnail: The size to bring the picture to; `nil` keeps it full size.
     ///   - scaleDownLimit: The bytes of pixels, four for each, that a picture without a thumbnail
     ///     may have; a larger one is scaled down to it as it is decoded. `nil` is no limit.

@@ -34,6 +34,7 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
 
     /// Asks the origin whether the cached picture is current, and loads it again if not.
     ///
+    /// What is fresh by HTTP's rules is asked for as well, unless it is `immutable`.
     /// ``LoaderActor/events(for:)`` shows the cached picture first, as ``LoadEvent/cached(_:)``, and
     /// ends with the fresh one, or with the cached one if the origin says that it is not modified.
     public static let refreshCached = LoadOptions(rawValue: 1 << 10)

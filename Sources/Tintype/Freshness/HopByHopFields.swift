@@ -5,7 +5,7 @@ import TintypeDownloading
 enum HopByHopFields {
     private static let names: Set<String> = [
         "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
-        "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+        "proxy-connection", "te", "transfer-encoding", "upgrade",
     ]
 
     /// The fields of `headers` that are stored, in their order.

@@ -32,14 +32,11 @@ struct Validators: Sendable, Hashable {
 
     /// Whether a 304 with the validators `other` is about the response with these (RFC 9111, 4.3.4).
     ///
-    /// One without any is: the request named no other response.
+    /// One without a tag is: the request named no other response, and a date is too weak to contradict.
     func areSelected(by other: Validators) -> Bool {
-        if let tag = other.etag.map({ EntityTag($0) }) {
-            guard let own = self.etag.map({ EntityTag($0) }) else { return false }
-            return tag.isStrong ? own.matchesStrongly(tag) : own.matchesWeakly(tag)
-        }
-        guard let date = other.lastModified else { return true }
-        return self.lastModified == nil || self.lastModified == date
+        guard let tag = other.etag.map({ EntityTag($0) }) else { return true }
+        guard let own = self.etag.map({ EntityTag($0) }) else { return false }
+        return tag.isStrong ? own.matchesStrongly(tag) : own.matchesWeakly(tag)
     }
 
     /// What an origin sent may still be no text that can be sent back.
