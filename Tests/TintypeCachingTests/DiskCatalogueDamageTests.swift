@@ -71,13 +71,14 @@ import Testing
 
     @Test func storeOfOneWhoWasEndedWhileMovingItsFileIsSettled() async throws {
         try await self.fill()
+        let now = Date().timeIntervalSince1970
         do {
             let folder = try #require(try CacheFolder.open(self.folder.path))
             try folder.withCatalogue { catalogue, _ throws(SystemCallError) in
                 for (number, size) in [(0, 5_000), (500, 700)] {
                     let name = EntryName(CacheKey("\(number)"))
                     try catalogue.put(
-                        CatalogueRecord(name: name, byteCount: size, usedAt: 1, storedAt: 1, expiresAt: .infinity)
+                        CatalogueRecord(name: name, byteCount: size, usedAt: now, storedAt: now, expiresAt: .infinity)
                     )
                 }
                 let name = EntryName(self.keys[0])
