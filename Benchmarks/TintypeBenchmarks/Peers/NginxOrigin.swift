@@ -126,6 +126,9 @@ struct NginxOrigin: Sendable {
             open_file_cache max=100;
             keepalive_requests 1000000;
             keepalive_timeout 300;
+            http2_max_concurrent_streams 128;
+            http2_chunk_size 64k;
+            ssl_buffer_size 16k;
             server {
                 listen 127.0.0.1:\(port) backlog=1024;
                 listen 127.0.0.1:\(tlsPort) ssl http2 backlog=1024;
