@@ -17,6 +17,7 @@ public struct ImageRequest: Sendable, Hashable {
         var options: LoadOptions
         var originalCaching: CacheUse
         var variantCaching: CacheUse
+        var priority = DownloadPriority.normal
         var cachePolicy: CachePolicy?
     }
 
@@ -164,6 +165,14 @@ public struct ImageRequest: Sendable, Hashable {
     public var cachePolicy: CachePolicy? {
         get { self.storage.fields.cachePolicy }
         set { self.set(\.cachePolicy, newValue) }
+    }
+
+    /// How urgent the download is to this caller; default normal.
+    ///
+    /// It is no part of the keys. A download that several wait for is as urgent as the most urgent of them.
+    public var priority: DownloadPriority {
+        get { self.storage.fields.priority }
+        set { self.set(\.priority, newValue) }
     }
 
     /// Names the encoded bytes: URL, headers, and whether certificates are verified.

@@ -40,6 +40,9 @@ extension LoaderActor {
         public var now: @Sendable () -> Date
         /// How bodies are downloaded.
         ///
+        /// Its `acceptHeader`, where it was left as it is, becomes the formats that ``coders`` read when the
+        /// loader is made.
+        ///
         /// Of its `maximumBodySize` and the limit of encoded bytes below, the lower one holds.
         public var downloads: DownloadActor.Configuration
         /// What a picture may cost; default 100 megapixels, 32,768 a side, 64 MiB of encoded bytes.
@@ -72,6 +75,17 @@ extension LoaderActor {
             self.framePoolByteLimit = 64 << 20
             self.laneCount = ProcessInfo.processInfo.activeProcessorCount
             self.decodingMemory = MemoryBudget().byteCount / 4
+        }
+
+        /// The same, with what the coders read as the default of the field `Accept`.
+        ///
+        /// Origins that choose a format by it then send none that can't be decoded.
+        var negotiating: Configuration {
+            var copy = self
+            guard self.downloads.acceptHeader == DownloadActor.Configuration.defaultAcceptHeader else { return copy }
+            let types = self.coders.decodableFormats.map(\.mediaType) + ["image/*;q=0.8", "*/*;q=0.5"]
+            copy.downloads.acceptHeader = types.joined(separator: ",")
+            return copy
         }
     }
 }

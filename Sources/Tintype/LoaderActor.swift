@@ -31,6 +31,7 @@ public actor LoaderActor {
     ///
     /// Threads start with the first work that needs them.
     public init(configuration: Configuration = Configuration()) {
+        let configuration = configuration.negotiating
         let cache =
             configuration.cache
             ?? CacheActor(

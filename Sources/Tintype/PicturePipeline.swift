@@ -19,6 +19,7 @@ struct PicturePipeline: Sendable {
     private let rules: FreshnessRules
     private let sources: SourcePipeline
     private let variants: VariantPipeline
+    private let priorities: LoadPriorities
     private let ledger = SourceLedger()
     private let dataLoads = Coalescer<FlightKey, DataResponse, SourceUpdate>()
     /// Owns the stores that nobody waits for.
@@ -44,11 +45,13 @@ struct PicturePipeline: Sendable {
         decoding: DecodePipeline
     ) {
         self.cache = cache
+        self.priorities = LoadPriorities(downloads: downloads)
         self.decoding = decoding
         self.rules = FreshnessRules(configuration)
         self.sources = SourcePipeline(
             store: SourceStore(cache: cache, rules: self.rules),
             downloads: downloads,
+            priorities: self.priorities,
             maximumBodySize: min(configuration.limits.maximumEncodedBytes, configuration.downloads.maximumBodySize),
             acceptableStatusCodes: configuration.downloads.acceptableStatusCodes,
             rules: self.rules,
@@ -92,8 +95,10 @@ struct PicturePipeline: Sendable {
             policy: self.rules.policy(for: request),
             mayServeStale: mayServeStale
         )
-        let response = try await self.imageLoads.value(for: key, observer: observer) { report in
-            try await self.run(request, mayServeStale: mayServeStale, report: report)
+        let response = try await self.priorities.waiting(for: request.sourceKey, priority: request.priority) {
+            try await self.imageLoads.value(for: key, observer: observer) { report in
+                try await self.run(request, mayServeStale: mayServeStale, report: report)
+            }
         }
         if response.revalidation == .inBackground { self.revalidatePicture(request) }
         return response
@@ -101,7 +106,9 @@ struct PicturePipeline: Sendable {
 
     /// The bytes that `request` names, from a load that equal requests share.
     func data(for request: ImageRequest) async throws -> DataResponse {
-        let response = try await self.fetch(request, mayServeStale: true) { _ in }
+        let response = try await self.priorities.waiting(for: request.sourceKey, priority: request.priority) {
+            try await self.fetch(request, mayServeStale: true) { _ in }
+        }
         if response.revalidation == .inBackground {
             self.revalidate("\(request.sourceKey.text)\n|bytes") {
                 _ = try? await self.fetch(request, mayServeStale: false) { _ in }

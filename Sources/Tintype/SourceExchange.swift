@@ -53,11 +53,14 @@ struct SourceExchange: Sendable {
         if acceptsNotModified { request.acceptableStatusCodes = self.pipeline.acceptableStatusCodes.union(304) }
         let report = self.report
         let showBytes: @Sendable (Data) -> Void = { report(.bytes($0)) }
-        return try await downloads.response(
-            for: request,
-            observer: { report(.progress($0)) },
-            bytesObserver: self.request.options.contains(.previews) ? showBytes : nil
-        )
+        return try await self.pipeline.priorities.downloading(request, for: self.request.sourceKey) { priority in
+            try await downloads.response(
+                for: request,
+                priority: priority,
+                observer: { report(.progress($0)) },
+                bytesObserver: self.request.options.contains(.previews) ? showBytes : nil
+            )
+        }
     }
 
     /// What caches on the way are told (RFC 9111, 5.2.1); a refresh shares no transfer of a plain load.

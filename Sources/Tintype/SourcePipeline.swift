@@ -7,6 +7,7 @@ import TintypeImage
 struct SourcePipeline: Sendable {
     let store: SourceStore
     let downloads: DownloadActor
+    let priorities: LoadPriorities
     let maximumBodySize: Int
     /// The statuses that the loader takes for success.
     let acceptableStatusCodes: StatusCodes

@@ -65,6 +65,15 @@ public final class CoderRegistry: Sendable {
         return coder
     }
 
+    /// The formats that the registered coders read, those of the coder that is asked first in front.
+    public var decodableFormats: [ImageFormat] {
+        var formats: [ImageFormat] = []
+        for (_, coder) in self.state.withLock({ $0.coders }).reversed() {
+            formats += coder.decodableFormats.sorted { $0.name < $1.name }.filter { !formats.contains($0) }
+        }
+        return formats
+    }
+
     private func last(where matches: (any ImageCoder) -> Bool) -> (any ImageCoder)? {
         // The coders are asked outside the lock: they are the user's code.
         self.state.withLock { $0.coders }.last { matches($0.coder) }?.coder

@@ -46,7 +46,10 @@ extension DownloadActor {
         /// Sent as `User-Agent`.
         public var userAgent = "tintype"
         /// Sent as `Accept`.
-        public var acceptHeader = "image/*,*/*;q=0.8"
+        public var acceptHeader = Self.defaultAcceptHeader
+
+        /// Any picture, and as a last resort anything; a loader says more exactly what its coders read.
+        public static let defaultAcceptHeader = "image/*,*/*;q=0.8"
         /// What may be fetched; everything by default, private networks too.
         ///
         /// A server that loads what others ask for wants ``NetworkPolicy/publicInternet``.

@@ -1,5 +1,6 @@
 import TintypeCaching
 import TintypeConcurrency
+import TintypeDownloading
 
 /// The prefetch of one list.
 struct PrefetchList: Sendable {
@@ -7,6 +8,7 @@ struct PrefetchList: Sendable {
     let loader: LoaderActor
     let destination: Prefetcher.Destination
     let concurrency: Int
+    let priority: DownloadPriority
     /// Shared with the prefetcher's other lists.
     let gate: WeightedGate
 
@@ -54,6 +56,7 @@ struct PrefetchList: Sendable {
     private func load(_ request: ImageRequest) async throws -> PrefetchResult.Loaded {
         var request = request
         request.options.insert(.waitForStore)
+        request.priority = self.priority
         switch self.destination {
         case .disk:
             return try await self.store(request)

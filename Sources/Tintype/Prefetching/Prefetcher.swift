@@ -1,4 +1,5 @@
 import TintypeConcurrency
+public import TintypeDownloading
 
 /// Brings pictures into a cache before they are asked for.
 ///
@@ -16,6 +17,7 @@ public final class Prefetcher: Sendable {
     private let loader: LoaderActor
     private let destination: Destination
     private let concurrency: Int
+    private let priority: DownloadPriority
     private let gate: WeightedGate
     private let lists = TaskOwner()
 
@@ -25,10 +27,18 @@ public final class Prefetcher: Sendable {
     ///   - loader: Loads the pictures; its caches are filled.
     ///   - destination: Where the pictures go; default disk.
     ///   - concurrency: How many are loaded at once, at least 1; default 3.
-    public init(loader: LoaderActor, destination: Destination = .disk, concurrency: Int = 3) {
+    ///   - priority: How urgent the downloads are, whatever the requests say; default low, so that
+    ///     those that somebody waits for go first.
+    public init(
+        loader: LoaderActor,
+        destination: Destination = .disk,
+        concurrency: Int = 3,
+        priority: DownloadPriority = .low
+    ) {
         self.loader = loader
         self.destination = destination
         self.concurrency = max(1, concurrency)
+        self.priority = priority
         self.gate = WeightedGate(capacity: max(1, concurrency))
     }
 
@@ -44,6 +54,7 @@ public final class Prefetcher: Sendable {
             loader: self.loader,
             destination: self.destination,
             concurrency: self.concurrency,
+            priority: self.priority,
             gate: self.gate
         )
         let task = self.lists.run("prefetch") {
