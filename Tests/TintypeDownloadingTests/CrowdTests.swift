@@ -6,7 +6,7 @@ import TintypeDownloading
 /// What the long checks do with ten thousand and a hundred thousand transfers, with fewer.
 @Suite(.timeLimit(.minutes(2)))
 struct CrowdTests {
-    @Test func `hundreds of transfers that drip all run at once and all arrive`() async throws {
+    @Test func `hundreds of transfers that drip all arrive`() async throws {
         let count = 400
         let content = pattern(1_500)
         let origin = try NginxOrigin(files: ["a": content], directives: "limit_rate 1000;")
@@ -18,11 +18,11 @@ struct CrowdTests {
             for number in 0..<count {
                 group.addTask { try await downloader.body(at: origin.url("/a?\(number)")) }
             }
-            while await downloader.counters.receivedHeads < count { await Task.yield() }
-            // The rate lets none be done within a second of its head.
-            #expect(await downloader.counters.active > count / 2)
             for try await body in group { #expect(body == content) }
         }
+        let counters = await downloader.counters
+        #expect(counters.succeeded == count)
+        #expect(counters.active == 0)
     }
 
     @Test func `a storm of cancellations loses nobody and leaves nothing`() async throws {
