@@ -18,7 +18,7 @@ public struct DownloadCounters: Sendable, Hashable {
     public internal(set) var resumed = 0
     /// The transfers that are in progress now.
     public internal(set) var active = 0
-    /// The transfers that wait for their turn now.
+    /// The transfers that wait for their turn, for another try or for a hook now.
     public internal(set) var waiting = 0
     /// The bytes of body that were received, before any `Content-Encoding` was undone.
     public internal(set) var receivedBytes: Int64 = 0

@@ -83,6 +83,23 @@ struct TLSTests {
         #expect(try await downloader.error(for: second).code == .tlsFailed)
     }
 
+    @Test func `a client certificate stays with its origin, whoever gave it`() async throws {
+        let asking = try TLSOrigin(asksForCertificate: true)
+        let origin = try FaultyOrigin(["/r": .redirect(to: asking.url().absoluteString)])
+        var policy = self.trusting(asking)
+        policy.clientCertificate = TLSPolicy.ClientCertificate(
+            certificate: try asking.clientCertificate(),
+            privateKey: try asking.clientKey()
+        )
+        var configuration = DownloadActor.Configuration()
+        configuration.tls = policy
+        let downloader = DownloadActor(configuration: configuration)
+        #expect(try await downloader.error(at: origin.url("/r")).code == .badStatus)
+        #expect(try await downloader.response(for: DownloadRequest(url: asking.url())).status == 200)
+        let request = DownloadRequest(url: origin.url("/r"), tls: policy)
+        #expect(try await DownloadActor().error(for: request).code == .badStatus)
+    }
+
     @Test func `a client certificate is shown where it is asked for`() async throws {
         let origin = try TLSOrigin(asksForCertificate: true)
         var policy = self.trusting(origin)

@@ -79,8 +79,8 @@ final class TransferEngine: @unchecked Sendable {
 
     // MARK: Orders
 
-    /// The number of transfers that wait for their turn or their next try.
-    var waitingCount: Int { self.queue.waitingCount + self.delayed.count }
+    /// The number of transfers that wait for their turn, for another try or for a hook.
+    var waitingCount: Int { self.transfers.count - self.active.count }
 
     /// The number of transfers that libcurl works on.
     var activeCount: Int { self.active.count }

@@ -193,14 +193,25 @@ final class Transfer {
     func redirect(to target: ResourceAddress) {
         if target.origin != self.address.origin {
             self.requestHeaders = Redirect.safeHeaders(self.requestHeaders)
-            self.options?.credentials = nil
-            self.options?.unixSocketPath = nil
-            self.options?.tls?.clientCertificate = nil
+            self.dropIdentity()
         }
         self.address = target
         self.metrics.redirectCount += 1
         self.resetResponse()
         self.headerBytes = 0
+    }
+
+    /// Leaves behind what says who asks, that of the configuration included.
+    private func dropIdentity() {
+        var options = self.options ?? TransportOptions(self.request)
+        options.credentials = nil
+        options.unixSocketPath = nil
+        var tls = options.tls ?? self.configuration.tls
+        if tls.clientCertificate != nil {
+            tls.clientCertificate = nil
+            options.tls = tls
+        }
+        self.options = options.isOrdinary ? nil : options
     }
 
     /// Goes back to the first address, for another try.

@@ -44,7 +44,7 @@ public struct TLSPolicy: Sendable, Hashable {
     public var minimumVersion = Version.tls1_2
     /// Who may vouch for a server; default those that the system trusts.
     public var authorities = Authorities.system
-    /// Shown to servers of the first origin that ask for one; redirects to others do not take it along.
+    /// Shown to servers that ask for one; redirects to another origin do not take it along.
     public var clientCertificate: ClientCertificate?
     /// SHA-256 digests, in base64, of the public keys (`SubjectPublicKeyInfo`) that a server may have; empty for any.
     ///
