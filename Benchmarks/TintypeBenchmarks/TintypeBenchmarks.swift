@@ -12,6 +12,7 @@ enum TintypeBenchmarks {
         + Bombs.benchmarks
 
     static func main() async {
+        OriginTrust.enter()
         do {
             try await self.run(Options(Array(CommandLine.arguments.dropFirst())))
         } catch let misuse as Options.Misuse {
@@ -41,6 +42,7 @@ enum TintypeBenchmarks {
         let path = options.json ?? session.folders.results.appendingPathComponent("latest.json").path
         try await run.report(options, session).write(to: path)
         await session.end()
+        OriginTrust.leave()
         Console.show(run.conclusion + "\n\nWritten to \(path)")
     }
 

@@ -26,12 +26,15 @@ struct NginxOrigin: Sendable {
         try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
         let port = try self.freePort()
         let tlsPort = try self.freePort()
-        let certificate = folder.appendingPathComponent("certificate.pem")
-        try await self.makeCertificate(in: folder)
-        // Foundation's sessions trust what this names.
-        setenv("URLSessionCertificateAuthorityInfoFile", certificate.path, 1)
+        let trust = OriginTrust.folder ?? folder
+        if OriginTrust.folder == nil { try OriginTrust.makeCertificate(in: folder) }
+        let certificate = trust.appendingPathComponent("certificate.pem")
         let configuration = folder.appendingPathComponent("nginx.conf")
-        try self.configuration(folder.path, port, tlsPort).write(to: configuration, atomically: true, encoding: .utf8)
+        try self.configuration(folder.path, port, tlsPort, trust.path).write(
+            to: configuration,
+            atomically: true,
+            encoding: .utf8
+        )
         let command = [nginx, "-p", folder.path, "-e", "stderr", "-c", configuration.path]
         let process = try await BlockingLane.shared.run {
             try ChildProcess(self.dyingWithUs + command, output: .discarded)
@@ -96,18 +99,12 @@ struct NginxOrigin: Sendable {
         return FileManager.default.isExecutableFile(atPath: path) ? [path, "--pdeathsig", "TERM"] : []
     }
 
-    private static func makeCertificate(in folder: URL) async throws {
-        let key = folder.appendingPathComponent("key.pem").path
-        let certificate = folder.appendingPathComponent("certificate.pem").path
-        let (exit, output) = try await ChildProcess.run([
-            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
-            "-keyout", key, "-out", certificate,
-        ])
-        guard exit.status == 0 else { throw Unavailable("no certificate: openssl said \(output)") }
-    }
-
-    private static func configuration(_ folder: String, _ port: UInt16, _ tlsPort: UInt16) -> String {
+    private static func configuration(
+        _ folder: String,
+        _ port: UInt16,
+        _ tlsPort: UInt16,
+        _ trust: String
+    ) -> String {
         """
         daemon off;
         \(getuid() == 0 ? "user root;" : "")
@@ -129,11 +126,14 @@ struct NginxOrigin: Sendable {
             open_file_cache max=100;
             keepalive_requests 1000000;
             keepalive_timeout 300;
+            http2_max_concurrent_streams 128;
+            http2_chunk_size 64k;
+            ssl_buffer_size 16k;
             server {
                 listen 127.0.0.1:\(port) backlog=1024;
                 listen 127.0.0.1:\(tlsPort) ssl http2 backlog=1024;
-                ssl_certificate \(folder)/certificate.pem;
-                ssl_certificate_key \(folder)/key.pem;
+                ssl_certificate \(trust)/certificate.pem;
+                ssl_certificate_key \(trust)/key.pem;
                 root \(folder)/root;
                 location = /status { stub_status; }
             }

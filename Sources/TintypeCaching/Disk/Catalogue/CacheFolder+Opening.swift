@@ -62,6 +62,8 @@ extension CacheFolder {
             } else if errno == EMFILE || errno == ENFILE {
                 throw SystemCallError.last("open")
             }
+            // An empty folder of that name would be in the way.
+            unlinkat(folder, self.catalogueName, AT_REMOVEDIR)
             if let region = try? self.makeShared(folder, slotCount: CatalogueLayout.smallestSlotCount),
                 renameat(folder, self.newCatalogueName, folder, self.catalogueName) == 0
             {
@@ -70,6 +72,8 @@ extension CacheFolder {
                 return region
             }
         }
+        // Something that can't be replaced is in its place.
+        unlinkat(folder, self.newCatalogueName, 0)
         let region = try CatalogueRegion.makePrivate(slotCount: CatalogueLayout.smallestSlotCount)
         region.flags = self.hasEntries(folder) ? .needsReading : .isComplete
         region.sealTotals()

@@ -44,7 +44,8 @@ struct EntryBuffer: ~Copyable {
     }
 
     private static func isText(_ bytes: UnsafeRawBufferPointer, _ key: CacheKey) -> Bool {
-        key.text.utf8.span.bytes.withUnsafeBytes { text in
+        var text = key.text
+        return text.withUTF8 { text in
             guard text.count == bytes.count, let text = text.baseAddress, let start = bytes.baseAddress else {
                 return text.count == bytes.count
             }

@@ -6,20 +6,31 @@ enum SystemPressure {
     static func sensors(
         machinePath: String = "/proc/pressure/memory",
         membershipPath: String = "/proc/self/cgroup",
-        mountPath: String = "/sys/fs/cgroup"
+        mountPath: String = "/sys/fs/cgroup",
+        meminfoPath: String = "/proc/meminfo"
     ) -> [any PressureSensor] {
         let groups = self.groups(membershipPath: membershipPath, mountPath: mountPath)
-        var sensors = self.stallSensors(machinePath)
+        let machine = MemoryScarcity(meminfoPath: meminfoPath)
+        var sensors = self.stallSensors(machinePath, machine)
         if let folder = groups.second {
-            sensors += self.stallSensors(folder + "/memory.pressure")
+            let group = MemoryScarcity(meminfoPath: meminfoPath, folder: folder)
+            sensors += self.stallSensors(folder + "/memory.pressure", group)
             if let sensor = CgroupEventSensor(folder: folder) { sensors.append(sensor) }
         }
-        if let folder = groups.first { sensors += self.levelSensors(folder) }
+        if let folder = groups.first {
+            // The root group is the machine, and has no limit of its own.
+            let isRoot = folder == mountPath + "/memory"
+            sensors += self.levelSensors(folder).map {
+                isRoot ? ConfirmedSensor(base: $0, scarcity: machine) : $0
+            }
+        }
         return sensors
     }
 
-    private static func stallSensors(_ path: String) -> [any PressureSensor] {
-        [StallSensor(path: path, level: .some), StallSensor(path: path, level: .full)].compactMap { $0 }
+    private static func stallSensors(_ path: String, _ scarcity: MemoryScarcity) -> [any PressureSensor] {
+        [MemoryPressure.some, .full].compactMap { level in
+            StallSensor(path: path, level: level).map { ConfirmedSensor(base: $0, scarcity: scarcity) }
+        }
     }
 
     private static func levelSensors(_ folder: String) -> [any PressureSensor] {

@@ -1,0 +1,96 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import TintypeCaching
+
+/// A catalogue that is lost or wrong is never trusted over the files.
+@Suite(.timeLimit(.minutes(1))) struct DiskCatalogueDamageTests {
+    private let folder: ScratchFolder
+    private let keys = (0..<120).map { CacheKey("\($0)") }
+
+    init() throws {
+        self.folder = try ScratchFolder()
+    }
+
+    private var catalogue: URL { self.folder.url.appending(path: "catalogue") }
+
+    private func fill() async throws {
+        let cache = DiskCache(.init(directory: self.folder.url))
+        for key in self.keys { try await cache.store(makeData(100), metadata: .sample, for: key) }
+        await cache.shutdown()
+    }
+
+    enum Damage: CaseIterable {
+        case missing, empty, short, garbage, otherVersion, folder
+    }
+
+    @Test(arguments: Damage.allCases)
+    func lostCatalogueIsMadeAnewFromTheFiles(damage: Damage) async throws {
+        try await self.fill()
+        var bytes = try Data(contentsOf: self.catalogue)
+        try FileManager.default.removeItem(at: self.catalogue)
+        switch damage {
+        case .missing: break
+        case .empty: try Data().write(to: self.catalogue)
+        case .short: try bytes.dropLast(32).write(to: self.catalogue)
+        case .garbage: try makeData(bytes.count).write(to: self.catalogue)
+        case .otherVersion:
+            bytes[8] = 2
+            try bytes.write(to: self.catalogue)
+        case .folder: mkdir(self.catalogue.path, 0o700)
+        }
+        let cache = DiskCache(.init(directory: self.folder.url))
+        // At once, before the folder has been read.
+        for key in self.keys { #expect(try await cache.entry(for: key)?.data == makeData(100)) }
+        let statistics = await cache.statistics()
+        #expect(statistics.entryCount == self.keys.count)
+        #expect(statistics.byteCount == self.folder.byteCount())
+        #expect(try await cache.entry(for: CacheKey("none")) == nil)
+    }
+
+    @Test func catalogueOfAnotherStartOfTheSystemIsComparedWithTheFolder() async throws {
+        try await self.fill()
+        do {
+            let folder = try #require(try CacheFolder.open(self.folder.path))
+            // As after a power cut: one entry has a file and no slot, another a slot and no file.
+            try folder.withCatalogue { catalogue, _ in
+                catalogue.remove(EntryName(self.keys[0]))
+                catalogue.region.setBoot(BootIdentity(high: 1, low: 2))
+            }
+            unlink(self.folder.path(of: self.keys[1]))
+        }
+        let cache = DiskCache(.init(directory: self.folder.url))
+        await cache.waitForHousekeeping()
+        let statistics = await cache.statistics()
+        #expect(statistics.entryCount == self.keys.count - 1)
+        #expect(statistics.byteCount == self.folder.byteCount())
+        #expect(try await cache.entry(for: self.keys[0]) != nil)
+        #expect(try await cache.entry(for: self.keys[1]) == nil)
+    }
+
+    @Test func storeOfOneWhoWasEndedWhileMovingItsFileIsSettled() async throws {
+        try await self.fill()
+        let now = Date().timeIntervalSince1970
+        do {
+            let folder = try #require(try CacheFolder.open(self.folder.path))
+            try folder.withCatalogue { catalogue, _ throws(SystemCallError) in
+                for (number, size) in [(0, 5_000), (500, 700)] {
+                    let name = EntryName(CacheKey("\(number)"))
+                    try catalogue.put(
+                        CatalogueRecord(name: name, byteCount: size, usedAt: now, storedAt: now, expiresAt: .infinity)
+                    )
+                }
+                let name = EntryName(self.keys[0])
+                (catalogue.region[.intentHigh], catalogue.region[.intentLow]) = (name.high, UInt64(name.low))
+            }
+            try folder.withCatalogue { catalogue, _ in
+                let name = EntryName(CacheKey("500"))
+                (catalogue.region[.intentHigh], catalogue.region[.intentLow]) = (name.high, UInt64(name.low))
+            }
+        }
+        let statistics = await DiskCache(.init(directory: self.folder.url)).statistics()
+        #expect(statistics.entryCount == self.keys.count)
+        #expect(statistics.byteCount == self.folder.byteCount())
+    }
+}

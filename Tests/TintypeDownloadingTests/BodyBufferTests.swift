@@ -1,0 +1,61 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import TintypeDownloading
+
+@Suite struct BodyBufferTests {
+    @Test(arguments: [1, 4_000, 16_384, 50_000, 1_048_576, 1_500_000, 2_097_152, 2_097_153, 9_000_000])
+    func `bytes come out as they went in, declared or not`(count: Int) {
+        let content = pattern(count)
+        for declared in [nil, count, count / 2, count * 3] {
+            var buffer = BodyBuffer(limit: 64 << 20)
+            if let declared { buffer.reserve(declared: declared) }
+            var start = 0
+            while start < count {
+                let end = min(count, start + 60_001)
+                let result = content[start..<end].withUnsafeBytes { buffer.append($0) }
+                #expect(result == .appended)
+                start = end
+            }
+            #expect(buffer.copy() == content)
+            #expect(buffer.takeData() == content)
+            #expect(buffer.takeData().isEmpty)
+        }
+    }
+
+    @Test func `a declared length that is a lie costs nothing`() {
+        let before = ThisProcess.residentBytes
+        let buffers = (0..<40).map { _ in ReservedBuffer(declared: 60 << 20) }
+        // Other tests run meanwhile, and take some.
+        #expect(ThisProcess.residentBytes - before < 40 * 30 << 20)
+        #expect(buffers.count == 40)
+    }
+
+    private final class ReservedBuffer {
+        private var buffer = BodyBuffer(limit: 64 << 20)
+
+        init(declared: Int) {
+            self.buffer.reserve(declared: declared)
+            _ = [UInt8]([7]).withUnsafeBytes { self.buffer.append($0) }
+        }
+    }
+
+    @Test(arguments: [16_384, 16_385, 50_000, 65_536, 65_537, 100_000, 1_048_576])
+    func `a block has room, and little over`(count: Int) {
+        let size = BlockPool.size(for: count)
+        #expect(size >= count)
+        #expect(size <= count + count / 4)
+        #expect(BlockPool.size(for: size) == size)
+    }
+
+    @Test func `a pool keeps to its limit`() throws {
+        let pool = BlockPool(maximumBytes: 100_000)
+        let blocks = try (0..<5).map { _ in try #require(pool.take(size: 32_768)) }
+        for block in blocks { pool.give(block, size: 32_768) }
+        #expect(pool.heldBytes == 98_304)
+        let again = try #require(pool.take(size: 32_768))
+        #expect(blocks.contains(again))
+        pool.give(again, size: 32_768)
+    }
+}
