@@ -65,6 +65,9 @@ struct PicturePipeline: Sendable {
         )
     }
 
+    /// The number of sources whose order is known.
+    var ledgerCount: Int { self.ledger.count }
+
     // MARK: Asking
 
     /// The picture, if it is in memory and may be served.

@@ -1,4 +1,5 @@
 import CAllocationCounter
+import Tintype
 
 /// Looking up a picture that is in memory.
 enum MemoryHits {
@@ -16,6 +17,14 @@ enum MemoryHits {
         },
         Benchmark(name: "memory-hit-url", summary: "image(for: url): the request is made on the way") { session in
             try await times("memory-hit-url", .url, session, isBarred: false)
+        },
+        Benchmark(name: "memory-hit-fresh", summary: "image(for: request) where HTTP's freshness is honoured") {
+            session in
+            var contest = Contest()
+            await contest.enterOurs { try await TintypeFreshHits.contestant(.honorFreshness) }
+            await contest.enter("unasked") { try await TintypeFreshHits.contestant(.neverRevalidate) }
+            try await contest.measure(session.plan)
+            return contest.rows(named: "memory-hit-fresh", .wall(.nanoseconds)) { _ in [] }
         },
         Benchmark(name: "memory-hit-8-tasks", summary: "throughput of 8 tasks that look up different pictures") {
             session in

@@ -27,11 +27,14 @@ struct FreshnessRules: Sendable {
 
     /// The policy that counts for a request.
     func policy(for request: ImageRequest) -> CachePolicy {
-        let policy = request.cachePolicy ?? self.defaultPolicy
+        request.isLocal ? .neverRevalidate : self.networkPolicy(for: request)
+    }
+
+    private func networkPolicy(for request: ImageRequest) -> CachePolicy {
         // Nobody else is asked then, so what is there must do.
-        if request.options.contains(.cacheOnly) || request.isLocal { return .neverRevalidate }
+        if request.options.contains(.cacheOnly) { return .neverRevalidate }
         if request.options.contains(.refreshCached) { return .alwaysRevalidate }
-        return policy
+        return request.cachePolicy ?? self.defaultPolicy
     }
 
     /// All fields of the request that the origin sees, as far as responses may vary on them.
@@ -45,7 +48,8 @@ struct FreshnessRules: Sendable {
     func decision(for metadata: EntryMetadata, of request: ImageRequest) -> ReuseDecision {
         ReuseDecision(
             metadata.response?.freshness,
-            policy: self.policy(for: request),
+            // Only what came over the network has a response, and looking at a URL takes long.
+            policy: metadata.response == nil ? self.policy(for: request) : self.networkPolicy(for: request),
             headers: request.headers,
             now: self.now()
         )

@@ -31,6 +31,7 @@ enum ReuseDecision: Sendable, Hashable {
         // What must not be stored may have been, by loads without HTTP's freshness.
         guard freshness.flags.isDisjoint(with: [.noCache, .noStore, .variesOnEverything]) else { return .revalidate }
         // Most requests say nothing, and this is on the way to every picture in memory.
+        if headers.isEmpty, freshness.isFresh(at: now) { return .serve }
         let request = CacheControl(headers.values(for: "Cache-Control"))
         guard !self.asksOrigin(request, headers) else { return .revalidate }
         let age = freshness.age(at: now)

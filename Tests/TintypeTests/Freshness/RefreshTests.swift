@@ -124,6 +124,35 @@ import TintypeConcurrency
         #expect(origin.requests.count == 2)
     }
 
+    /// Whatever overlaps with whatever: after the last refresh nothing older is served.
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .alwaysRevalidate])
+    func afterAStormTheNewestPictureIsEverywhere(policy: CachePolicy) async throws {
+        let origin = try RevisingOrigin([("Cache-Control", "max-age=600")])
+        let loader = self.fixture.makeLoader { $0.cachePolicy = policy }
+        @Sendable func request(_ index: Int, _ options: LoadOptions = []) -> ImageRequest {
+            let thumbnail: Resize? = index % 3 == 0 ? nil : .stretch(width: 4 * (index % 3), height: 3)
+            return ImageRequest(url: origin.url, thumbnail: thumbnail, options: options)
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in 0..<200 {
+                if index % 10 == 0 { origin.revise() }
+                group.addTask {
+                    let options: LoadOptions = index % 7 == 0 ? .refresh : index % 5 == 0 ? .refreshCached : []
+                    _ = try await loader.image(for: request(index, options))
+                }
+            }
+            try await group.waitForAll()
+        }
+        let last = try await loader.response(for: request(0, [.refresh, .waitForStore]))
+        for index in 0..<3 {
+            let response = try await loader.response(for: request(index))
+            #expect(response.metadata.bodyDigest == last.metadata.bodyDigest)
+        }
+        #expect(try await loader.image(for: request(0)).width == 30)
+        #expect(try await self.fixture.makeLoader().image(for: request(0)).width == 30)
+        #expect(loader.pictures.ledgerCount <= 1)
+    }
+
     @Test func sourcesThatNobodyLoadsAreForgotten() {
         let ledger = SourceLedger(limit: 10)
         for index in 0..<1_000 {
