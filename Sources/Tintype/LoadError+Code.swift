@@ -9,6 +9,7 @@ extension LoadError {
             case invalidURL, invalidHeader, unsupportedScheme, hostNotFound, cannotConnect, tlsFailed, timedOut
             case connectionLost, badStatus, tooManyRedirects, unsafeRedirect, invalidResponse, bodyTooLarge
             case bodyCutShort, emptyBody, fileNotFound, fileUnreadable
+            case tooSlow, unacceptableContentType, refused, decryptionFailed
             case schemeNotAllowed, userInformationInURL, malformedHost, portNotAllowed, hostNotAllowed,
                 addressNotAllowed
             // Of coding and transforms.
@@ -64,6 +65,14 @@ extension LoadError {
         public static let bodyCutShort = Code(.bodyCutShort)
         /// The origin answered with no bytes.
         public static let emptyBody = Code(.emptyBody)
+        /// The body came more slowly than the limit allows.
+        public static let tooSlow = Code(.tooSlow)
+        /// The body has a media type that was not asked for.
+        public static let unacceptableContentType = Code(.unacceptableContentType)
+        /// A hook refused the request or its response.
+        public static let refused = Code(.refused)
+        /// A hook could not decrypt the body.
+        public static let decryptionFailed = Code(.decryptionFailed)
         /// There is no such file.
         public static let fileNotFound = Code(.fileNotFound)
         /// The file can't be read.

@@ -45,6 +45,8 @@ extension LoaderActor {
         ///
         /// Of its `maximumBodySize` and the limit of encoded bytes below, the lower one holds.
         public var downloads: DownloadActor.Configuration
+        /// What is done with requests and responses on their way; default nothing.
+        public var downloadHooks: DownloadHooks
         /// What a picture may cost; default 100 megapixels, 32,768 a side, 64 MiB of encoded bytes.
         public var limits: DecodingLimits
         /// The coders to ask; by default all of this library.
@@ -70,6 +72,7 @@ extension LoaderActor {
             self.memory = MemoryCache.Configuration(respondsToMemoryPressure: true)
             self.disk = DiskCache.Configuration()
             self.downloads = DownloadActor.Configuration()
+            self.downloadHooks = DownloadHooks()
             self.limits = DecodingLimits()
             self.coders = CoderRegistry()
             self.framePoolByteLimit = 64 << 20

@@ -38,7 +38,7 @@ public actor LoaderActor {
                 memory: MemoryCache(configuration.memory),
                 disk: configuration.disk.map { DiskCache($0) }
             )
-        let downloads = DownloadActor(configuration: configuration.downloads)
+        let downloads = DownloadActor(configuration: configuration.downloads, hooks: configuration.downloadHooks)
         self.framePool = FramePool(byteLimit: configuration.framePoolByteLimit)
         self.cache = cache
         self.downloads = downloads
