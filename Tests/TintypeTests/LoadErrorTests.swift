@@ -29,9 +29,9 @@ import Testing
 
     @Test(arguments: [
         DownloadError.Code.schemeNotAllowed, .userInformationInURL, .malformedHost, .portNotAllowed, .hostNotAllowed,
-        .addressNotAllowed,
+        .addressNotAllowed, .tooSlow, .unacceptableContentType, .refused, .decryptionFailed,
     ])
-    func everyCodeOfAPolicyKeepsItsName(code: DownloadError.Code) {
+    func everyCodeOfADownloadKeepsItsName(code: DownloadError.Code) {
         let error = LoadError.wrapping(DownloadError(code: code, message: "")) as? LoadError
         #expect(error?.code.description == code.description)
     }
