@@ -9,6 +9,11 @@ import TintypeTransforms
 /// for each header, then one for what is made of it. Keys are written to disk, so that what may be
 /// a secret is in them only as a digest: header values, and a user and password in the URL.
 enum RequestKeys {
+    /// The key of the picture at `url` as it is, without headers and options.
+    static func plain(_ url: URL) -> CacheKey {
+        self.source(url: url, headers: [:], options: [])
+    }
+
     static func source(url: URL, headers: HTTPHeaders, options: LoadOptions) -> CacheKey {
         let (address, credentials) = url.withoutCredentials
         var text = address
