@@ -76,6 +76,29 @@ import Testing
         #expect(!terminal.screen.contains { $0.contains("~") })
     }
 
+    @Test func aPrefetchShowsOneBarForTheWholeList() async throws {
+        let door = Latch()
+        let body = self.body
+        let origin = try FaultyOrigin([
+            "/1": .body(body), "/2": .reset, "/3": .held(by: door, body: body), "/4": .body(body),
+        ])
+        let list = (1...4).map { origin.url("/\($0)").absoluteString }.joined(separator: "\n")
+        try self.fixture.folder.write(list.utf8, to: "urls.txt")
+        let terminal = try PseudoTerminal()
+        let process = try self.start(["prefetch", "urls.txt", "--concurrency", "1"], on: terminal)
+        // One came, one failed, and the third waits.
+        let isShown = await terminal.wait {
+            $0.contains(#/prefetch \[#+\.+\] 2 of 4, 109 kB, [\d.]+ [kM]?B/s, 1 failed, \d+ s left/#)
+        }
+        #expect(isShown, "\(terminal.text)")
+        door.open()
+        #expect(await process.wait() == 1)
+        await terminal.waitUntilClosed()
+        let screen = terminal.screen
+        #expect(!screen.contains { $0.contains("#") }, "\(screen)")
+        #expect(screen.contains { $0.hasPrefix("3 of 4 are in the cache after ") })
+    }
+
     @Test func noProgressMeansNoControlCodes() async throws {
         let origin = try FaultyOrigin(["/a": .drip(self.body, size: 40_000, pauseMilliseconds: 50)])
         let terminal = try PseudoTerminal()
