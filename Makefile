@@ -8,12 +8,15 @@ CORPUS ?= ../shared/corpus
 FUZZ_SECONDS ?= 600
 FUZZERS = FuzzJPEG FuzzPNG FuzzWebP FuzzGIF
 
-# Tests of codecs and caches compute for long. In one process with those that wait for sockets they
-# would take the cooperative pool's threads from them, until time limits pass.
+# Tests of codecs and caches compute for long, and crowds of downloads keep all threads busy. In one
+# process with those that wait for sockets they would take the cooperative pool's threads from them,
+# until time limits pass.
 COMPUTING_TESTS = 'TintypeCodingTests|ConformanceTests|TintypeTransformsTests|TintypeCachingTests'
+CROWDED_TESTS = 'TintypeDownloadingTests.CrowdTests'
 # run_tests OPTIONS,ENVIRONMENT
 define run_tests
-$(2) $(SWIFT) test --skip-build --disable-xctest $(1) --skip $(COMPUTING_TESTS)
+$(2) $(SWIFT) test --skip-build --disable-xctest $(1) --skip $(COMPUTING_TESTS) --skip $(CROWDED_TESTS)
+$(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(CROWDED_TESTS)
 $(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(COMPUTING_TESTS)
 endef
 
