@@ -5,7 +5,7 @@ import TintypeDownloading
 
 @Suite(.timeLimit(.minutes(1)))
 struct BodyLimitTests {
-    private let downloader = DownloadActor()
+    private let downloader = DownloadActor.patient()
 
     @Test func `a body that is declared too large is not read`() async throws {
         let origin = try FaultyOrigin(["/a": .stall(declaredLength: 1_001)])

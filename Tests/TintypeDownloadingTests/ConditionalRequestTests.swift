@@ -5,7 +5,7 @@ import TintypeDownloading
 
 @Suite(.timeLimit(.minutes(1)))
 struct ConditionalRequestTests {
-    private let downloader = DownloadActor()
+    private let downloader = DownloadActor.patient()
 
     @Test func `an accepted 304 is a response without a body`() async throws {
         let origin = try NginxOrigin(files: ["a": Data([1, 2, 3])])

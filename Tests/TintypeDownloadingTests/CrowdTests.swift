@@ -27,7 +27,7 @@ struct CrowdTests {
 
     @Test func `a storm of cancellations loses nobody and leaves nothing`() async throws {
         let origin = try NginxOrigin(files: ["a": pattern(20_000)])
-        let downloader = DownloadActor()
+        let downloader = DownloadActor.patient()
         let (whole, cancelled) = (Recorder<Int>(), Recorder<Int>())
         await withTaskGroup(of: Void.self) { group in
             for lane in 0..<64 {

@@ -20,7 +20,7 @@ struct EventTests {
         let origin = try FaultyOrigin([
             "/a": .redirect(to: "/b"), "/b": .body([1, 2]), "/c": .body([], status: 404), "/d": .silence,
         ])
-        let downloader = DownloadActor()
+        let downloader = DownloadActor.patient()
         let streams = [downloader.events(), downloader.events()]
         _ = try await downloader.body(at: origin.url("/a"))
         _ = try await downloader.error(at: origin.url("/c"))
@@ -45,7 +45,7 @@ struct EventTests {
 
     @Test func `an observer that does not keep up loses the oldest`() async throws {
         let origin = try FaultyOrigin(["/a": .body([1, 2])])
-        let downloader = DownloadActor()
+        let downloader = DownloadActor.patient()
         let events = downloader.events(bufferSize: 2)
         for _ in 0..<5 { _ = try await downloader.body(at: origin.url("/a")) }
         var ids: [UInt64] = []
@@ -59,7 +59,7 @@ struct EventTests {
     @Test func `the stream ends with the downloader`() async throws {
         let events: AsyncStream<DownloadEvent>
         do {
-            let downloader = DownloadActor()
+            let downloader = DownloadActor.patient()
             events = downloader.events()
             _ = await downloader.counters
         }
@@ -68,7 +68,7 @@ struct EventTests {
 
     @Test func `no event shows credentials`() async throws {
         let origin = try FaultyOrigin(["/a": .body([1])])
-        let downloader = DownloadActor()
+        let downloader = DownloadActor.patient()
         let events = downloader.events()
         _ = try await downloader.body(at: try url("http://user:s3cret@127.0.0.1:\(origin.port)/a"))
         for await event in events {

@@ -6,7 +6,7 @@ import TintypeDownloading
 
 @Suite(.timeLimit(.minutes(1)))
 struct FailureTests {
-    private let downloader = DownloadActor()
+    private let downloader = DownloadActor.patient()
 
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String

@@ -154,9 +154,9 @@ struct FaultTableTests {
         let request = DownloadRequest(url: origin.url("/a"), timeout: .milliseconds(800))
         switch fault.ending {
         case .body(let body):
-            #expect(try await DownloadActor().response(for: request).body == Data(body))
+            #expect(try await DownloadActor.patient().response(for: request).body == Data(body))
         case .error(let code):
-            let error = try await DownloadActor().error(for: request)
+            let error = try await DownloadActor.patient().error(for: request)
             #expect(error.code == code, "\(error)")
         }
     }

@@ -5,7 +5,7 @@ import TintypeDownloading
 
 @Suite(.timeLimit(.minutes(1)))
 struct HeaderTests {
-    private let downloader = DownloadActor()
+    private let downloader = DownloadActor.patient()
 
     private func sent(_ headers: HTTPHeaders) async throws -> [String] {
         let origin = try FaultyOrigin(["/a": .echo])

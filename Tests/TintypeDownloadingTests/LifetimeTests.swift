@@ -24,7 +24,7 @@ struct LifetimeTests {
     @Test func `connections are closed when the downloader goes away`() async throws {
         let origin = try FaultyOrigin(["/a": .body([1])])
         do {
-            let downloader = DownloadActor()
+            let downloader = DownloadActor.patient()
             _ = try await downloader.body(at: origin.url("/a"))
         }
         await origin.waitForDisconnect(from: "/a")
@@ -78,11 +78,11 @@ struct LifetimeTests {
     }
 
     @Test func `a downloader that is never used starts no thread`() {
-        _ = DownloadActor()
+        _ = DownloadActor.patient()
     }
 
     @Test func `the loop is the actor's executor`() async {
-        let downloader = DownloadActor()
+        let downloader = DownloadActor.patient()
         await downloader.expectIsolation()
         #expect(downloader.loop.isIsolatingCurrentContext() == false)
     }

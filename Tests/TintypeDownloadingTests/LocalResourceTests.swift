@@ -6,7 +6,7 @@ import TintypeDownloading
 
 @Suite(.timeLimit(.minutes(1)))
 struct LocalResourceTests {
-    private let downloader = DownloadActor()
+    private let downloader = DownloadActor.patient()
     private let folder: TemporaryDirectory
 
     init() throws {

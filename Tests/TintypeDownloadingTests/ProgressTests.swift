@@ -5,7 +5,7 @@ import TintypeDownloading
 
 @Suite(.timeLimit(.minutes(1)))
 struct ProgressTests {
-    private let downloader = DownloadActor()
+    private let downloader = DownloadActor.patient()
 
     @Test func `progress of a known length rises to the whole`() async throws {
         let content = pattern(1_000_000)

@@ -5,7 +5,7 @@ import TintypeDownloading
 
 @Suite(.timeLimit(.minutes(1)))
 struct RedirectTests {
-    private let downloader = DownloadActor()
+    private let downloader = DownloadActor.patient()
 
     @Test(arguments: [301, 302, 303, 307, 308])
     func `redirects are followed`(status: Int) async throws {

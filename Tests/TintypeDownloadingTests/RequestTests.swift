@@ -7,7 +7,7 @@ import TintypeDownloading
 @Suite(.timeLimit(.minutes(1)))
 struct RequestTests {
     private let origin: FaultyOrigin
-    private let downloader = DownloadActor()
+    private let downloader = DownloadActor.patient()
 
     init() throws {
         self.origin = try FaultyOrigin(["/a": .echo])
@@ -121,7 +121,7 @@ struct RequestTests {
             setenv("http_proxy", "http://127.0.0.1:1", 1)
             setenv("all_proxy", "http://127.0.0.1:1", 1)
             let url = URL(string: "http://127.0.0.1:\(port)/a") ?? URL(filePath: "/")
-            let status = try? await DownloadActor().response(for: DownloadRequest(url: url)).status
+            let status = try? await DownloadActor.patient().response(for: DownloadRequest(url: url)).status
             var configuration = DownloadActor.Configuration()
             configuration.proxy = .environment
             let other = try? await DownloadActor(configuration: configuration).response(for: DownloadRequest(url: url))

@@ -5,7 +5,7 @@ import TintypeDownloading
 
 @Suite(.timeLimit(.minutes(1)))
 struct SharingTests {
-    private let downloader = DownloadActor()
+    private let downloader = DownloadActor.patient()
     private let door = Latch()
 
     /// Starts `count` equal requests and waits until all of them share the transfer.

@@ -5,7 +5,7 @@ import TintypeDownloading
 
 @Suite(.timeLimit(.minutes(1)))
 struct StreamingTests {
-    private let downloader = DownloadActor()
+    private let downloader = DownloadActor.patient()
 
     @Test(arguments: [false, true])
     func `a stream brings the whole body`(overTLS: Bool) async throws {

@@ -4,6 +4,13 @@ import TintypeConcurrency
 import TintypeDownloading
 
 extension DownloadActor {
+    /// A downloader that gives up late: on a starved machine an origin may be silent for longer than the default.
+    static func patient(hooks: DownloadHooks = DownloadHooks()) -> DownloadActor {
+        var configuration = Configuration()
+        configuration.timeout = .seconds(60)
+        return DownloadActor(configuration: configuration, hooks: hooks)
+    }
+
     /// The body at a URL.
     nonisolated func body(at url: URL) async throws -> Data {
         try await self.response(for: DownloadRequest(url: url)).body

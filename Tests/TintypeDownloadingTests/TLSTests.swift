@@ -13,11 +13,11 @@ struct TLSTests {
 
     private func body(_ origin: TLSOrigin, _ policy: TLSPolicy?, invalid: Bool = false) async throws -> String {
         let request = DownloadRequest(url: origin.url(), tls: policy, allowsInvalidCertificates: invalid)
-        return String(decoding: try await DownloadActor().response(for: request).body, as: UTF8.self)
+        return String(decoding: try await DownloadActor.patient().response(for: request).body, as: UTF8.self)
     }
 
     private func code(_ origin: TLSOrigin, _ policy: TLSPolicy?) async throws -> DownloadError.Code {
-        try await DownloadActor().error(for: DownloadRequest(url: origin.url(), tls: policy)).code
+        try await DownloadActor.patient().error(for: DownloadRequest(url: origin.url(), tls: policy)).code
     }
 
     @Test(arguments: [TLSOrigin.Certificate.expired, .wrongHost, .selfSigned])
@@ -75,7 +75,7 @@ struct TLSTests {
 
     @Test func `a pin holds on a connection that is open already`() async throws {
         let origin = try TLSOrigin()
-        let downloader = DownloadActor()
+        let downloader = DownloadActor.patient()
         let first = DownloadRequest(url: origin.url(), tls: self.trusting(origin))
         _ = try await downloader.response(for: first)
         var second = first
@@ -97,7 +97,7 @@ struct TLSTests {
         #expect(try await downloader.error(at: origin.url("/r")).code == .badStatus)
         #expect(try await downloader.response(for: DownloadRequest(url: asking.url())).status == 200)
         let request = DownloadRequest(url: origin.url("/r"), tls: policy)
-        #expect(try await DownloadActor().error(for: request).code == .badStatus)
+        #expect(try await DownloadActor.patient().error(for: request).code == .badStatus)
     }
 
     @Test func `a client certificate is shown where it is asked for`() async throws {

@@ -5,7 +5,7 @@ import TintypeDownloading
 
 @Suite(.timeLimit(.minutes(1)))
 struct TransferTests {
-    private let downloader = DownloadActor()
+    private let downloader = DownloadActor.patient()
 
     @Test(arguments: [1, 2_000, 50_000, 3_000_000])
     func `a body arrives whole`(count: Int) async throws {
