@@ -92,6 +92,7 @@ extension DownloadActor {
     ///
     /// They survive the process. Only those are kept whose server offers ranges and told the version apart for
     /// sure (a strong `ETag`, or a `Last-Modified` long before), and that it does not forbid to store.
+    /// None is kept of a request with a cookie jar: what the jar holds may select the representation.
     public struct PartialBodies: Sendable, Hashable {
         /// The folder, which is created with its last component where it is missing; others need not read it.
         public var directory: String
