@@ -9,15 +9,22 @@ final class LoadPriorities: Sendable {
     private struct Source {
         /// Those who wait, by priority.
         var waiters = [Int](repeating: 0, count: DownloadPriority.allCases.count)
-        /// What is being downloaded for them, and as how urgent.
-        var download: (request: DownloadRequest, priority: DownloadPriority)?
+        /// What is being downloaded for them; loads with different options ask for different things.
+        var downloads: [UInt64: DownloadRequest] = [:]
 
         var priority: DownloadPriority? {
             self.waiters.lastIndex { $0 > 0 }.flatMap { DownloadPriority(rawValue: $0) }
         }
+
+        var isOver: Bool { self.priority == nil && self.downloads.isEmpty }
     }
 
-    private let sources = Locked<[CacheKey: Source]>([:])
+    private struct State {
+        var sources: [CacheKey: Source] = [:]
+        var lastID: UInt64 = 0
+    }
+
+    private let state = Locked(State())
     private let downloads: DownloadActor
 
     init(downloads: DownloadActor) {
@@ -25,7 +32,7 @@ final class LoadPriorities: Sendable {
     }
 
     /// The number of sources that somebody waits for.
-    var count: Int { self.sources.withLock { $0.count } }
+    var count: Int { self.state.withLock { $0.sources.count } }
 
     /// Runs the wait of one caller for `source`.
     func waiting<Result>(
@@ -44,36 +51,44 @@ final class LoadPriorities: Sendable {
         }
     }
 
-    /// Runs the download of `source`, and tells it how urgent it is at its start.
+    /// Runs the download of `source`, which asks how urgent it is when it begins.
     func downloading<Result>(
         _ request: DownloadRequest,
         for source: CacheKey,
-        _ download: (DownloadPriority) async throws -> Result
+        _ download: (_ priority: @escaping @Sendable () -> DownloadPriority) async throws -> Result
     ) async rethrows -> Result {
-        let priority = self.sources.withLock { sources in
-            let priority = sources[source]?.priority ?? .normal
-            sources[source, default: Source()].download = (request, priority)
-            return priority
+        let id = self.state.withLock { state -> UInt64 in
+            state.lastID += 1
+            var entry = state.sources[source] ?? Source()
+            entry.downloads[state.lastID] = request
+            state.sources[source] = entry
+            return state.lastID
         }
         defer {
-            self.sources.withLock { sources in
-                sources[source]?.download = nil
-                if sources[source]?.priority == nil { sources[source] = nil }
+            self.state.withLock { state in
+                state.sources[source]?.downloads[id] = nil
+                if state.sources[source]?.isOver ?? false { state.sources[source] = nil }
             }
         }
-        return try await download(priority)
+        return try await download { self.priority(of: source) ?? .normal }
     }
 
     private func change(_ key: CacheKey, by count: Int, _ priority: DownloadPriority) async {
-        let changed = self.sources.withLock { sources -> (request: DownloadRequest, priority: DownloadPriority)? in
-            var source = sources[key] ?? Source()
+        let requests = self.state.withLock { state -> [DownloadRequest] in
+            var source = state.sources[key] ?? Source()
+            let old = source.priority
             source.waiters[priority.rawValue] += count
-            defer { sources[key] = source.priority == nil && source.download == nil ? nil : source }
-            guard let download = source.download, let urgent = source.priority, urgent != download.priority
-            else { return nil }
-            source.download?.priority = urgent
-            return (download.request, urgent)
+            state.sources[key] = source.isOver ? nil : source
+            guard let urgent = source.priority, urgent != old else { return [] }
+            return Array(source.downloads.values)
         }
-        if let changed { await self.downloads.setPriority(changed.priority, for: changed.request) }
+        // Asked for again there: two changes may arrive in another order than they were made in.
+        for request in requests {
+            await self.downloads.updatePriority(of: request) { self.priority(of: key) ?? priority }
+        }
+    }
+
+    private func priority(of source: CacheKey) -> DownloadPriority? {
+        self.state.withLock { $0.sources[source]?.priority }
     }
 }

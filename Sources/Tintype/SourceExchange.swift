@@ -56,7 +56,7 @@ struct SourceExchange: Sendable {
         return try await self.pipeline.priorities.downloading(request, for: self.request.sourceKey) { priority in
             try await downloads.response(
                 for: request,
-                priority: priority,
+                currentPriority: priority,
                 observer: { report(.progress($0)) },
                 bytesObserver: self.request.options.contains(.previews) ? showBytes : nil
             )

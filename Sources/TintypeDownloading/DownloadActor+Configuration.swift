@@ -66,14 +66,24 @@ extension DownloadActor {
             return headers
         }
 
-        /// Limits under 1 would let no transfer ever start.
+        /// More than any machine has descriptors for; twice as many is still a number for libcurl.
+        private static let maximumCount = 1 << 24
+
+        /// Limits under 1 would let no transfer ever start, and some others would overflow.
         var sanitized: Configuration {
             var copy = self
-            copy.maximumConnectionsPerHost = max(1, self.maximumConnectionsPerHost)
-            copy.maximumTransfers = max(1, self.maximumTransfers)
+            copy.maximumConnectionsPerHost = min(max(1, self.maximumConnectionsPerHost), Self.maximumCount)
+            copy.maximumTransfers = min(max(1, self.maximumTransfers), Self.maximumCount)
             copy.maximumBodySize = max(0, self.maximumBodySize)
             copy.maximumHeaderSize = max(0, self.maximumHeaderSize)
             copy.maximumRedirects = max(0, self.maximumRedirects)
+            // Their properties can be set to what their initialisers would not take.
+            copy.rateLimit = self.rateLimit.map {
+                RateLimit(requestsPerSecond: $0.requestsPerSecond, burst: $0.burst)
+            }
+            copy.minimumSpeed = self.minimumSpeed.map {
+                MinimumSpeed(bytesPerSecond: $0.bytesPerSecond, period: $0.period)
+            }
             return copy
         }
     }
@@ -82,6 +92,7 @@ extension DownloadActor {
     ///
     /// They survive the process. Only those are kept whose server offers ranges and told the version apart for
     /// sure (a strong `ETag`, or a `Last-Modified` long before), and that it does not forbid to store.
+    /// None is kept of a request with a cookie jar: what the jar holds may select the representation.
     public struct PartialBodies: Sendable, Hashable {
         /// The folder, which is created with its last component where it is missing; others need not read it.
         public var directory: String

@@ -5,7 +5,10 @@ extension DownloadActor {
     nonisolated func prepare(_ request: DownloadRequest, id: UInt64) async {
         do {
             let prepared = try await self.loop.engine.hooks.prepare(request)
-            let partial = await self.loop.engine.partials?.body(for: PartialBodyKey(prepared))
+            var partial: PartialBody?
+            if let key = PartialBodyKey(prepared, self.configuration) {
+                partial = await self.loop.engine.partials?.body(for: key)
+            }
             await self.submit(prepared, id: id, partial: partial)
         } catch {
             await self.end(id, .failure(error))

@@ -7,6 +7,11 @@ extension DownloadActor {
         self.loop.engine.setPriority(priority, of: request)
     }
 
+    /// The same with a priority that is asked for on the loop, so that the newest one counts.
+    package func updatePriority(of request: DownloadRequest, _ priority: @Sendable () -> DownloadPriority) {
+        self.loop.engine.setPriority(priority(), of: request)
+    }
+
     /// Lets no transfer start until ``resume()``; those that run go on.
     ///
     /// `file:` and `data:` URLs, which need no network, are read all the same.

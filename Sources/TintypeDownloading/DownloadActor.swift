@@ -65,6 +65,23 @@ public actor DownloadActor {
         observer: (@Sendable (TransferProgress) -> Void)? = nil,
         bytesObserver: (@Sendable (Data) -> Void)? = nil
     ) async throws -> DownloadResponse {
+        try await self.response(
+            for: request,
+            currentPriority: { priority },
+            observer: observer,
+            bytesObserver: bytesObserver
+        )
+    }
+
+    /// The same for a caller whose priority may change before it is heard: it is asked for on the loop.
+    ///
+    /// A change that is not seen there is followed by an ``updatePriority(of:_:)`` that finds the transfer.
+    package nonisolated func response(
+        for request: DownloadRequest,
+        currentPriority: @escaping @Sendable () -> DownloadPriority,
+        observer: (@Sendable (TransferProgress) -> Void)?,
+        bytesObserver: (@Sendable (Data) -> Void)?
+    ) async throws -> DownloadResponse {
         let address = try ResourceAddress(request.url.absoluteString)
         try self.configuration.networkPolicy.check(address)
         switch address.scheme {
@@ -73,7 +90,7 @@ public actor DownloadActor {
             return try await self.transfer(
                 request,
                 from: address,
-                priority: priority,
+                currentPriority: currentPriority,
                 observer: observer,
                 bytesObserver: bytesObserver
             )
@@ -117,7 +134,7 @@ public actor DownloadActor {
     private func transfer(
         _ request: DownloadRequest,
         from address: ResourceAddress,
-        priority: DownloadPriority,
+        currentPriority: @Sendable () -> DownloadPriority,
         observer: (@Sendable (TransferProgress) -> Void)?,
         bytesObserver: (@Sendable (Data) -> Void)?
     ) async throws -> DownloadResponse {
@@ -131,7 +148,7 @@ public actor DownloadActor {
                 }
                 let waiter = TransferWaiter(
                     continuation: continuation,
-                    priority: priority,
+                    priority: currentPriority(),
                     observer: observer,
                     // What arrives is not the body.
                     bytesObserver: self.loop.engine.hooks.decrypt == nil ? bytesObserver : nil

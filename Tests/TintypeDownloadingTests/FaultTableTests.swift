@@ -104,6 +104,16 @@ struct FaultTableTests {
             raw(String(repeating: informational, count: 20_000)),
             .error(.invalidResponse)
         ),
+        Fault(
+            "trailers without end",
+            chunked("1\r\na\r\n0\r\n" + fields(400, size: 1_000).map { "\($0): \($1)\r\n" }.joined()),
+            .error(.invalidResponse)
+        ),
+        Fault(
+            "a trailer",
+            chunked("1\r\na\r\n0\r\nX-A: 1\r\n\r\n"),
+            .body(Array("a".utf8))
+        ),
         Fault("an informational response alone", raw(informational), .error(.connectionLost)),
         Fault("a chunk size that is no number", chunked("zz\r\nabc\r\n0\r\n\r\n"), .error(.invalidResponse)),
         Fault(

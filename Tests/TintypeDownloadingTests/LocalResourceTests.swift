@@ -29,6 +29,18 @@ struct LocalResourceTests {
         #expect(progress.elements.count > 1)
     }
 
+    @Test func `no limit is a limit`() async throws {
+        try self.folder.write([1, 2], to: "a")
+        var configuration = DownloadActor.Configuration()
+        configuration.maximumBodySize = .max
+        configuration.maximumTransfers = .max
+        configuration.maximumConnectionsPerHost = .max
+        let downloader = DownloadActor(configuration: configuration)
+        #expect(try await downloader.body(at: self.folder.url(of: "a")) == Data([1, 2]))
+        let origin = try FaultyOrigin(["/a": .body([3])])
+        #expect(try await downloader.body(at: origin.url("/a")) == Data([3]))
+    }
+
     @Test func `a URL made from a path is read`() async throws {
         try self.folder.write([1, 2], to: "x?#.jpg")
         #expect(try await self.downloader.body(at: self.folder.url(of: "x?#.jpg")) == Data([1, 2]))

@@ -218,6 +218,46 @@ struct ResumptionTests {
         #expect(self.origin.requestHeads(for: "/a").dropFirst().allSatisfy { !$0.contains("Range:") })
     }
 
+    @Test func `what a jar or other defaults may select never gets what is kept`() async throws {
+        self.origin.script("/a", sequence: [Self.firstHalf()])
+        self.origin.script("/a", .body([1]))
+        try await self.breakOff()
+        var other = self.request
+        other.cookieJar = CookieJar()
+        #expect(try await self.downloader().response(for: other).body == Data([1]))
+        var configuration = DownloadActor.Configuration()
+        configuration.partialBodies = DownloadActor.PartialBodies(directory: self.folder.path(of: "parts"))
+        configuration.acceptHeader = "image/webp"
+        let downloader = DownloadActor(configuration: configuration)
+        #expect(try await downloader.response(for: self.request).body == Data([1]))
+        #expect(self.origin.requestHeads(for: "/a").dropFirst().allSatisfy { !$0.contains("Range:") })
+    }
+
+    @Test func `a request that accepts no part asks for none`() async throws {
+        self.origin.script("/a", sequence: [Self.firstHalf(), .body([1])])
+        try await self.breakOff()
+        var request = self.request
+        request.acceptableStatusCodes = [200]
+        #expect(try await self.downloader().response(for: request).body == Data([1]))
+        #expect(self.origin.requestHeads(for: "/a").allSatisfy { !$0.contains("Range:") })
+    }
+
+    @Test func `what is kept is forgotten where the rest is refused`() async throws {
+        self.origin.script("/a", sequence: [Self.firstHalf(), .body([1], status: 400), .body([1])])
+        try await self.breakOff()
+        let downloader = self.downloader()
+        #expect(try await downloader.error(for: self.request).status == 400)
+        // The store forgets in a job of its own.
+        while downloader.loop.engine.partials?.isEmpty == false { await Task.yield() }
+        #expect(try await downloader.response(for: self.request).body == Data([1]))
+        #expect(self.origin.requestHeads(for: "/a").last?.contains("Range:") == false)
+    }
+
+    @Test(arguments: ["\"a\rX-B: 1\"", "\"a\u{0}\"", "\"a\u{7F}\"", "W/\"a\"", "\"", ""])
+    func `a tag that can't be sent back as it is tells no versions apart`(tag: String) {
+        #expect(Validator.strong(in: ["ETag": tag]) == nil)
+    }
+
     @Test func `a damaged file is not used`() async throws {
         self.origin.script("/a", sequence: [Self.firstHalf()])
         self.origin.script("/a", .body([1]))

@@ -91,6 +91,26 @@ struct StreamingTests {
         #expect(error?.code == .badStatus)
     }
 
+    @Test func `a compressed stream that paused keeps to the limit of bodies`() async throws {
+        let gzip = try #require(Data(base64Encoded: Self.gzippedZeros))
+        let origin = try FaultyOrigin(["/a": .body(Array(gzip), headers: [("Content-Encoding", "gzip")])])
+        var request = DownloadRequest(url: origin.url("/a"), timeout: .seconds(5))
+        request.maximumBodySize = 60_000
+        let stream = try await self.downloader.stream(for: request, bufferSize: 1)
+        var count = 0
+        let error = await #expect(throws: DownloadError.self) { for try await chunk in stream { count += chunk.count } }
+        #expect(error?.code == .bodyTooLarge)
+        #expect(count <= 60_000)
+    }
+
+    /// 300,000 bytes.
+    private static let gzippedZeros =
+        "H4sIAAAAAAACA+3BAQ0AAADCoPdPbQ8HFAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+        + "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+        + "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+        + "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+        + "AAAAAAAAAAAAAAAAAAAA/Bj74rL24JMEAA=="
+
     @Test func `a stream keeps to the limit of bodies`() async throws {
         let origin = try FaultyOrigin(["/a": .undeclared(Array(pattern(100_000)))])
         var request = DownloadRequest(url: origin.url("/a"))

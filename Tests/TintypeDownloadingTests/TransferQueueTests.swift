@@ -100,6 +100,45 @@ import Testing
         #expect(queue.originCount <= 2)
     }
 
+    @Test func `limits that would overflow are brought into bounds`() throws {
+        var configuration = DownloadActor.Configuration()
+        var rate = RateLimit(requestsPerSecond: 1, burst: 1)
+        (rate.requestsPerSecond, rate.burst) = (0, 0)
+        var speed = MinimumSpeed(bytesPerSecond: 1)
+        speed.period = .zero
+        (configuration.rateLimit, configuration.minimumSpeed) = (rate, speed)
+        let sanitized = configuration.sanitized
+        #expect(sanitized.rateLimit == RateLimit(requestsPerSecond: 0, burst: 0))
+        #expect(try #require(sanitized.rateLimit).requestsPerSecond > 0)
+        #expect(try #require(sanitized.minimumSpeed).period > .zero)
+    }
+
+    @Test func `the newest first of a long line costs no more than the line`() {
+        var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1_000_000, order: .lastInFirstOut)
+        queue.submit(1, origin: "a")
+        #expect(Self.next(&queue, .now) == 1)
+        for id in UInt64(2)...5_000 { queue.submit(id, origin: "a") }
+        queue.remove(2_500)
+        #expect(queue.ticketCount <= queue.waitingCount + 64)
+        for id in UInt64(4_000)...5_000 { queue.remove(id) }
+        queue.finish(origin: "a")
+        #expect(Self.next(&queue, .now) == 3_999)
+    }
+
+    /// Behaviour of a downloader that takes the newest first: what came while one ran goes before the others.
+    @Test func `last in, first out, with more coming meanwhile`() {
+        var queue = TransferQueue(maximumActive: 1, maximumPerOrigin: 1, order: .lastInFirstOut)
+        queue.submit(1, origin: "a")
+        var ids = [Self.next(&queue)]
+        for id in UInt64(2)...7 { queue.submit(id, origin: "a") }
+        while queue.waitingCount > 0 {
+            queue.finish(origin: "a")
+            ids.append(Self.next(&queue))
+            if ids.last == 7 { for id in UInt64(8)...14 { queue.submit(id, origin: "a") } }
+        }
+        #expect(ids == [1, 7, 14, 13, 12, 11, 10, 9, 8, 6, 5, 4, 3, 2])
+    }
+
     @Test(arguments: [DownloadOrder.firstInFirstOut, .lastInFirstOut])
     func `any mix of orders is as a sort has it`(order: DownloadOrder) {
         var generator = SeededGenerator(seed: 7)

@@ -72,11 +72,61 @@ import TintypeConcurrency
         let key = CacheKey("a")
         await priorities.waiting(for: key, priority: .high) {
             await priorities.downloading(DownloadRequest(url: self.origin.url("/a")), for: key) { priority in
-                #expect(priority == .high)
+                #expect(priority() == .high)
                 #expect(priorities.count == 1)
             }
         }
         #expect(priorities.count == 0)
+    }
+
+    @Test func aChangeBeforeTheDownloaderHeardOfTheDownloadCounts() async throws {
+        let priorities = LoadPriorities(downloads: DownloadActor())
+        let key = CacheKey("a")
+        await priorities.waiting(for: key, priority: .low) {
+            await priorities.downloading(DownloadRequest(url: self.origin.url("/a")), for: key) { priority in
+                await priorities.waiting(for: key, priority: .veryHigh) { #expect(priority() == .veryHigh) }
+                #expect(priority() == .low)
+            }
+        }
+    }
+
+    @Test func everyDownloadOfASourceFollowsThoseWhoWait() async throws {
+        var configuration = DownloadActor.Configuration()
+        configuration.maximumTransfers = 1
+        let downloads = DownloadActor(configuration: configuration)
+        let priorities = LoadPriorities(downloads: downloads)
+        let events = downloads.events()
+        let url = self.origin.url("/a")
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            let held = DownloadRequest(url: self.origin.url("/door"))
+            group.addTask { @Sendable in _ = try await downloads.response(for: held) }
+            await self.origin.waitForRequests(for: "/door")
+            for (index, name) in ["a1", "a2"].enumerated() {
+                let request = DownloadRequest(url: url, headers: ["X-Name": name])
+                group.addTask { @Sendable in
+                    try await priorities.waiting(for: CacheKey("a"), priority: .low) {
+                        _ = try await priorities.downloading(request, for: CacheKey("a")) { priority in
+                            try await downloads.response(for: request, priority: priority())
+                        }
+                    }
+                }
+                while await downloads.counters.waiting < index + 1 { await Task.yield() }
+            }
+            let other = DownloadRequest(url: self.origin.url("/b"))
+            group.addTask { @Sendable in _ = try await downloads.response(for: other) }
+            while await downloads.counters.waiting < 3 { await Task.yield() }
+            try await priorities.waiting(for: CacheKey("a"), priority: .high) {
+                self.door.open()
+                try await group.waitForAll()
+            }
+        }
+        var paths: [String] = []
+        for await event in events {
+            guard case .receivedHead = event.kind else { continue }
+            paths.append(event.url.path)
+            if paths.count == 4 { break }
+        }
+        #expect(paths == ["/door", "/a", "/a", "/b"])
     }
 
     @Test func theOriginIsToldWhatTheCodersRead() async throws {

@@ -45,16 +45,37 @@ extension TransferEngine {
         return self.budget.takeTry(now: now) ? delay : nil
     }
 
+    /// Whether it is worth looking for the first bytes of a body.
+    func mayHavePart(of transfer: Transfer) -> Bool {
+        guard let partials, transfer.canResume, let key = PartialBodyKey(transfer.request, self.configuration) else {
+            return false
+        }
+        return partials.mayHave(key)
+    }
+
     /// Puts the first bytes of a body that is not whole into the store, and takes those of a whole one out.
     func keepPart(of transfer: Transfer, _ result: Result<DownloadResponse, any Error>) {
         guard let partials else { return }
         switch result {
         case .success: self.forgetPart(of: transfer)
         case .failure(let error):
+            let cause = error as? DownloadError
+            // Asking for a part may be what was refused, and would be every time.
+            if let cause, Self.isRefusal(cause) { self.forgetPart(of: transfer) }
             // Limits and refusals would come again.
-            let isBroken = error is CancellationError || (error as? DownloadError).map(Self.mayGoOn) ?? false
-            guard isBroken, let partial = transfer.takePartialBody() else { return }
-            partials.insert(partial, for: PartialBodyKey(transfer.request))
+            let isBroken = error is CancellationError || cause.map(Self.mayGoOn) ?? false
+            guard isBroken, let key = PartialBodyKey(transfer.request, self.configuration),
+                let partial = transfer.takePartialBody()
+            else { return }
+            partials.insert(partial, for: key)
+        }
+    }
+
+    private static func isRefusal(_ error: DownloadError) -> Bool {
+        switch error.code {
+        case .invalidResponse: true
+        case .badStatus: error.status.map { 400..<500 ~= $0 && $0 != 408 && $0 != 429 } ?? false
+        default: false
         }
     }
 
@@ -63,9 +84,10 @@ extension TransferEngine {
     }
 
     private func forgetPart(of transfer: Transfer) {
-        guard let partials, transfer.usedStoredPart else { return }
+        guard let partials, transfer.usedStoredPart,
+            let key = PartialBodyKey(transfer.request, self.configuration)
+        else { return }
         transfer.usedStoredPart = false
-        let key = PartialBodyKey(transfer.request)
         // One short job of the store, which ends by itself.
         Task { await partials.remove(key) }
     }

@@ -144,7 +144,7 @@ final class TransferEngine: @unchecked Sendable {
         guard let transfer = self.transfers[id], transfer.isPaused, let active = self.active[id] else { return }
         transfer.isPaused = false
         transfer.lastProgress = .now
-        active.handle.unpause()
+        if !active.handle.unpause(), let failure = transfer.failure { self.fail(transfer, failure) }
     }
 
     func setPriority(_ priority: DownloadPriority, of request: DownloadRequest) {
@@ -189,8 +189,7 @@ final class TransferEngine: @unchecked Sendable {
         self.budget.didStartRequest()
         self.tell(transfer, .started)
         if self.hooks.changeResponses { transfer.owner = owner }
-        let mayHavePart = self.partials.map { transfer.canResume && $0.mayHave(PartialBodyKey(transfer.request)) }
-        guard self.hooks.modifyRequest != nil || mayHavePart ?? false else {
+        guard self.hooks.modifyRequest != nil || self.mayHavePart(of: transfer) else {
             self.submit(transfer)
             return
         }

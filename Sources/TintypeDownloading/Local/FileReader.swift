@@ -79,7 +79,7 @@ actor FileReader {
     ) throws(DownloadError) -> Bool {
         var code: CInt = 0
         // One byte over the limit is room enough to see that a file has grown.
-        let maximum = min(Self.chunkSize, body.limit - body.count + 1)
+        let maximum = min(Self.chunkSize - 1, body.limit - body.count) + 1
         let count = body.appendInPlace(maximum: maximum) { space in
             while true {
                 let count = read(descriptor, space.baseAddress, space.count)

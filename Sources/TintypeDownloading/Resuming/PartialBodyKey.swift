@@ -10,15 +10,26 @@ struct PartialBodyKey: Sendable, Hashable {
     /// The digest as 64 hexadecimal digits.
     let name: String
 
-    init(_ request: DownloadRequest) {
+    /// The key of what `configuration` makes of `request`, or `nil` where cookies may select the representation:
+    /// what a jar holds is not known, and changes.
+    init?(_ request: DownloadRequest, _ configuration: DownloadActor.Configuration) {
+        guard request.cookieJar == nil, configuration.cookieJar == nil else { return nil }
         var parts = [request.method.description, request.url.absoluteString]
         // A certificate that nobody vouched for may have brought any bytes.
         parts.append(request.allowsInvalidCertificates ? "unverified" : "verified")
         for (name, value) in request.headers { parts += [name.lowercased(), value] }
-        if let credentials = request.credentials { parts.append("\(credentials.value)") }
-        if let certificate = request.tls?.clientCertificate?.certificate {
-            parts.append(certificate.base64EncodedString())
+        for (name, value) in configuration.requestHeaders where request.headers[name] == nil {
+            parts += ["default", name.lowercased(), value]
         }
+        if let credentials = request.credentials { parts.append("\(credentials.value)") }
+        let tls = request.tls ?? configuration.tls
+        if let certificate = tls.clientCertificate?.certificate { parts.append(certificate.base64EncodedString()) }
+        switch tls.authorities {
+        case .system: break
+        case .file(let path): parts += ["authorities", path]
+        case .pem(let text): parts += ["authorities", text.base64EncodedString()]
+        }
+        parts += tls.pinnedPublicKeys
         if let path = request.unixSocketPath { parts.append(path) }
         // Lengths keep two parts from looking like one.
         self.name = Self.digest(Array(parts.map { "\($0.utf8.count):\($0)" }.joined().utf8)[...])

@@ -35,6 +35,9 @@ actor PartialBodyStore {
         self.state.withLock { $0.pending[key] != nil || ($0.names?.contains(key.name) ?? true) }
     }
 
+    /// Whether nothing is kept, as far as is known; for tests.
+    nonisolated var isEmpty: Bool { self.state.withLock { $0.pending.isEmpty && $0.names?.isEmpty ?? false } }
+
     /// The first bytes of a body, if they are here and whole.
     func body(for key: PartialBodyKey) -> PartialBody? {
         if let body = self.state.withLock({ $0.pending[key] }) { return body }

@@ -198,9 +198,8 @@ struct TransferQueue {
             self.origins[name]?.tickets.filter { waiting[$0.id]?.ticket == $0 }
         }
         if self.candidates.count > self.origins.count * 2 + 1_024 {
-            let waiting = self.waiting
-            self.candidates.filter { waiting[$0.ticket.id]?.ticket == $0.ticket }
-            // What was taken out may have been all that an origin had put in.
+            // One for each origin is enough: most of the others were the best of theirs once, and still wait.
+            self.candidates = Heap()
             for name in Array(self.origins.keys) { self.offer(name) }
         }
     }

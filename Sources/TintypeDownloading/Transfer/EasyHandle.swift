@@ -98,8 +98,11 @@ final class EasyHandle {
     }
 
     /// Lets a transfer go on that was paused.
-    func unpause() {
-        curl_easy_pause(self.easy, CURLPAUSE_CONT)
+    ///
+    /// libcurl hands over what it has kept before this returns; where that was refused it returns false and
+    /// does nothing more with the transfer.
+    func unpause() -> Bool {
+        curl_easy_pause(self.easy, CURLPAUSE_CONT) == CURLE_OK
     }
 
     /// What libcurl wrote about the last failure; empty where it wrote nothing.

@@ -11,17 +11,17 @@ extension Transfer {
     func receive(headerLine bytes: UnsafeRawBufferPointer) -> Verdict {
         self.lastProgress = .now
         let line = HeaderLine(bytes)
+        // Informational responses and trailers count in: there is no end to them otherwise.
+        self.headerBytes += bytes.count
+        guard self.headerBytes <= self.limits.maximumHeaderSize else {
+            let limit = self.limits.maximumHeaderSize
+            return self.abort(.invalidResponse("its header has more than \(limit) bytes", at: self.address))
+        }
         // After the head only trailers come, which nobody asked for; or the answer to the second request
         // that a challenge takes.
         if self.hasHead {
             guard case .status = line, self.isChallenged else { return .proceed }
             self.resetResponse()
-        }
-        // Informational responses count in: there is no end to them otherwise.
-        self.headerBytes += bytes.count
-        guard self.headerBytes <= self.limits.maximumHeaderSize else {
-            let limit = self.limits.maximumHeaderSize
-            return self.abort(.invalidResponse("its header has more than \(limit) bytes", at: self.address))
         }
         switch line {
         case .status(let status):

@@ -5,7 +5,9 @@ import FoundationEssentials
 extension Transfer {
     /// Whether the request asks for the whole of a resource, of which a part can be asked for instead.
     var canResume: Bool {
-        guard self.request.method == .get, self.channel == nil else { return false }
+        guard self.request.method == .get, self.channel == nil, self.limits.acceptableStatusCodes.contains(206) else {
+            return false
+        }
         let conditions = ["Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"]
         return self.requestHeaders.isEmpty || conditions.allSatisfy { self.requestHeaders[$0] == nil }
     }
