@@ -157,6 +157,14 @@ import Testing
         #expect(await self.makeCache("none").verify().isComplete)
     }
 
+    @Test func longNamespaceNeverSharesTheFolderOfAShortOne() throws {
+        let long = (0..<10_000).map { String(repeating: "x", count: 81) + "\($0)" }
+        let digest = try #require(long.lazy.map { CacheKey($0).digest }.first { $0.hasPrefix("21") })
+        let name = try #require(long.first { CacheKey($0).digest == digest })
+        let short = "!" + digest.dropFirst(2)
+        #expect(DiskCache.Configuration.folderName(of: name) != DiskCache.Configuration.folderName(of: short))
+    }
+
     @Test func deletionThatWasCutShortIsFinishedByTheNext() async throws {
         let first = self.makeCache()
         for number in 0..<30 { try await first.store(makeData(100), metadata: .init(), for: CacheKey("\(number)")) }
