@@ -54,6 +54,28 @@ import Testing
         #expect(accepted <= 2)
     }
 
+    @Test func catalogueThatIsOnlyReadOutlivesTheShorteningOfItsFile() throws {
+        let folder = try ScratchFolder()
+        let descriptor = open(folder.path + "/catalogue", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        try CatalogueRegion.make(in: descriptor, slotCount: 1_000).put(self.record(1))
+        let region = try #require(try CatalogueRegion.open(descriptor, isShared: false))
+        #expect(ftruncate(descriptor, 0) == 0)
+        #expect(self.isFound(self.record(1), in: region))
+        #expect(try CatalogueRegion.open(descriptor, isShared: false) == nil)
+    }
+
+    @Test func reservationsThatAreAnyNumberDoNotOverflow() throws {
+        let region = try CatalogueRegion.makePrivate(slotCount: 8)
+        region[owner: 0] = .max
+        region[.reservedByteCount] = .max
+        region.reserve(10, for: 0)
+        #expect(region[owner: 0] == UInt64(Int.max))
+        region.reserve(-Int.max, for: 0)
+        #expect(region[.reservedByteCount] == 0)
+    }
+
     @Test(arguments: [UInt64(1), 2, 3])
     func tableHoldsWhatASetWouldHold(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)

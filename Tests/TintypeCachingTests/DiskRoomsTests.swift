@@ -128,6 +128,43 @@ import Testing
         )
     }
 
+    @Test func mergingLeavesFilesAloneThatAreNoEntries() async throws {
+        let other = self.folder.url.appending(path: "other")
+        let paths = ["de/brief.txt", "my/letter", "entries/ab/notes"].map { other.appending(path: $0) }
+        for path in paths {
+            let place = path.deletingLastPathComponent()
+            try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+            try makeData(100).write(to: path)
+        }
+        let cache = DiskCache(.init(directory: self.folder.url.appending(path: "new")))
+        #expect(try await cache.merge(from: other) == 0)
+        for path in paths { #expect(try Data(contentsOf: path) == makeData(100)) }
+    }
+
+    @Test func mergingAFolderWithItselfByAnotherPathChangesNothing() async throws {
+        let (own, link) = (self.folder.url.appending(path: "own"), self.folder.url.appending(path: "link"))
+        let cache = DiskCache(.init(directory: own))
+        try await cache.store(makeData(100), metadata: .sample, for: CacheKey("a"))
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: own)
+        #expect(try await cache.merge(from: link) == 0)
+        #expect(try await cache.entry(for: CacheKey("a"))?.data == makeData(100))
+        #expect(FileManager.default.fileExists(atPath: own.appending(path: "catalogue").path))
+    }
+
+    @Test func verifyingAFolderThatCannotBeOpenedIsNotComplete() async throws {
+        #expect(symlink("loop", self.folder.path + "/loop") == 0)
+        #expect(await self.makeCache("loop").verify().isComplete == false)
+        #expect(await self.makeCache("none").verify().isComplete)
+    }
+
+    @Test func longNamespaceNeverSharesTheFolderOfAShortOne() throws {
+        let long = (0..<10_000).map { String(repeating: "x", count: 81) + "\($0)" }
+        let digest = try #require(long.lazy.map { CacheKey($0).digest }.first { $0.hasPrefix("21") })
+        let name = try #require(long.first { CacheKey($0).digest == digest })
+        let short = "!" + digest.dropFirst(2)
+        #expect(DiskCache.Configuration.folderName(of: name) != DiskCache.Configuration.folderName(of: short))
+    }
+
     @Test func deletionThatWasCutShortIsFinishedByTheNext() async throws {
         let first = self.makeCache()
         for number in 0..<30 { try await first.store(makeData(100), metadata: .init(), for: CacheKey("\(number)")) }

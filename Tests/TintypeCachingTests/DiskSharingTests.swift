@@ -55,6 +55,34 @@ import Testing
         #expect(self.folder.files() == self.folder.entryFiles())
     }
 
+    @Test func useByOneWhoOnlyReadsCountsAfterTheCatalogueHasGrown() async throws {
+        let clock = TestClock()
+        func makeCache() -> DiskCache {
+            DiskCache(.init(directory: self.folder.url, maximumAge: .seconds(3_600), now: { clock.now }))
+        }
+        let (writer, reader) = (makeCache(), makeCache())
+        let key = CacheKey("used")
+        try await writer.store(makeData(100), metadata: .sample, for: key)
+        #expect(try await reader.entry(for: key) != nil)
+        for number in 0..<200 {
+            try await writer.store(makeData(100), metadata: .sample, for: CacheKey("\(number)"))
+        }
+        clock.advance(by: 1_800)
+        #expect(try await reader.entry(for: key) != nil)
+        clock.advance(by: 2_000)
+        #expect(await writer.removeExpired().expiredEntries == 200)
+        #expect(try await writer.entry(for: key) != nil)
+    }
+
+    @Test func fileOfAKilledWriterWithTheSameNumberIsCleanedAwayWithoutACatalogue() async throws {
+        let temporary = self.folder.url.appending(path: "temporary")
+        try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
+        try makeData(100).write(to: temporary.appending(path: "1-dead-1"))
+        let cache = self.makeCache()
+        await cache.waitForHousekeeping()
+        #expect(self.folder.files() == [])
+    }
+
     @Test func folderDeletedBehindIsEmptyAndMadeAgain() async throws {
         let cache = self.makeCache()
         try await cache.store(makeData(10), metadata: .init(), for: self.key)

@@ -87,7 +87,8 @@ extension DiskCache {
         /// A name that is safe for a folder: what is not a letter of ASCII, a digit, `_`, `-` or a dot
         /// inside is written as `%` and two digits; a very long one is a digest.
         static func folderName(of namespace: String) -> String {
-            guard (1...80).contains(namespace.utf8.count) else { return "%" + CacheKey(namespace).digest }
+            // Two digits follow every other "%", so that no short name can be the same.
+            guard (1...80).contains(namespace.utf8.count) else { return "%-" + CacheKey(namespace).digest }
             return namespace.utf8.enumerated().reduce(into: "") { name, next in
                 let character = Character(UnicodeScalar(next.element))
                 let isSafe =

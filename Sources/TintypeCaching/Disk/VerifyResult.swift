@@ -42,7 +42,7 @@ public struct VerifyResult: Sendable, Hashable {
     public internal(set) var byteCount = 0
     /// The damaged entries.
     public internal(set) var findings: [Finding] = []
-    /// Whether all was read: not when the cache was shut down meanwhile.
+    /// Whether all was read: not when a folder could not be opened, or the cache was shut down meanwhile.
     public internal(set) var isComplete = true
 
     /// Creates the result of a reading that found nothing.

@@ -126,8 +126,13 @@ final class CacheFolder: Sendable {
             guard stat(self.path + "/" + Self.catalogueName, &status) == 0 else { return false }
             return CatalogueRegion.Identity(status) == identity || region.flags.contains(.isSuperseded)
         }
-        var own = stat()
-        guard stat(self.path, &status) == 0, fstat(self.descriptor, &own) == 0 else { return false }
+        return self.isFolder(at: self.path)
+    }
+
+    /// Whether `path` leads to this folder.
+    func isFolder(at path: String) -> Bool {
+        var (status, own) = (stat(), stat())
+        guard stat(path, &status) == 0, fstat(self.descriptor, &own) == 0 else { return false }
         return CatalogueRegion.Identity(status) == CatalogueRegion.Identity(own)
     }
 }

@@ -65,12 +65,12 @@ extension CatalogueRegion {
 
     /// Adds to one of the totals, which never falls below zero.
     func add(_ amount: Int, to word: CatalogueLayout.Word) {
-        self[word] = UInt64(max(0, Int(clamping: self[word]) + amount))
+        self[word] = UInt64(max(0, Int(clamping: self[word]).addingClamped(amount)))
     }
 
     /// Changes what an owner has reserved.
     func reserve(_ amount: Int, for owner: Int) {
-        self[owner: owner] = UInt64(max(0, Int(clamping: self[owner: owner]) + amount))
+        self[owner: owner] = UInt64(max(0, Int(clamping: self[owner: owner]).addingClamped(amount)))
         self.add(amount, to: .reservedByteCount)
     }
 

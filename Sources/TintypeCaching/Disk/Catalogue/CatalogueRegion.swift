@@ -71,7 +71,7 @@ final class CatalogueRegion: @unchecked Sendable {
 
     /// Maps the catalogue file `descriptor`; `nil` when it is none of this version and machine.
     ///
-    /// Where it is not shared, what is written to the memory does not go to the file.
+    /// Where it is not shared, it is read into memory of this cache's own instead.
     static func open(_ descriptor: CInt, isShared: Bool) throws(SystemCallError) -> CatalogueRegion? {
         let status = try self.status(of: descriptor)
         let byteCount = Int(status.st_size)
@@ -81,15 +81,36 @@ final class CatalogueRegion: @unchecked Sendable {
             // A hole in the file could not be filled on a full disk: `SIGBUS`.
             !isShared || Int(status.st_blocks) * 512 >= byteCount
         else { return nil }
-        let sharing = isShared ? MAP_SHARED : MAP_PRIVATE
-        let base = try self.map(byteCount, PROT_READ | PROT_WRITE, sharing, descriptor)
-        let region = CatalogueRegion(
-            base,
-            slotCount: slotBytes / CatalogueLayout.slotByteCount,
-            identity: Identity(status),
-            isShared: isShared
-        )
+        let slotCount = slotBytes / CatalogueLayout.slotByteCount
+        guard isShared else { return try self.copy(of: descriptor, slotCount: slotCount) }
+        let base = try self.map(byteCount, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor)
+        let region = CatalogueRegion(base, slotCount: slotCount, identity: Identity(status), isShared: true)
         return region.hasValidHeader ? region : nil
+    }
+
+    /// Reads a catalogue file that others may write, and this cache may not.
+    ///
+    /// Mapped, it would end this process (`SIGBUS`) as soon as somebody made the file shorter.
+    private static func copy(of descriptor: CInt, slotCount: Int) throws(SystemCallError) -> CatalogueRegion? {
+        let region = try self.makePrivate(slotCount: slotCount)
+        // The header first: a large file of anything else is not read at all.
+        guard try region.read(0..<CatalogueLayout.headerByteCount, of: descriptor), region.hasValidHeader,
+            try region.read(CatalogueLayout.headerByteCount..<region.byteCount, of: descriptor)
+        else { return nil }
+        return region
+    }
+
+    /// Reads some bytes of a file to their place in memory; says whether it has them all.
+    private func read(_ range: Range<Int>, of descriptor: CInt) throws(SystemCallError) -> Bool {
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let count = pread(descriptor, self.base + offset, range.upperBound - offset, offset)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw SystemCallError.last("read") }
+            guard count > 0 else { return false }
+            offset += count
+        }
+        return true
     }
 
     private static func map(

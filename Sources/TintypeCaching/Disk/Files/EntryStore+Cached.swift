@@ -33,6 +33,8 @@ extension EntryStore {
             return .miss
         case .found(let record, let slot, let word):
             let now = self.now
+            // A use that is noted in a catalogue that was replaced is lost to all others.
+            guard !region.flags.contains(.isSuperseded) else { return .unknown }
             guard let entry = try? self.readCached(key, record, in: folder, now: now) else { return .unknown }
             region.touch(slot, from: word, usedAt: CatalogueRecord.ticks(now))
             self.counters.hits.add(1, ordering: .relaxed)

@@ -55,6 +55,11 @@ extension EntryStore {
         guard let lockFile = folder.lockFile else { return 0 }
         var count = 0
         let names = Folder.names(at: CacheFolder.temporaryName, in: folder.descriptor)
+        // Who had this cache's number before has left no reservation, or it would not have been given again.
+        for name in names where name.hasPrefix("\(folder.owner)-") && folder.owner > 0 {
+            guard !self.isOwnTemporary(name, in: folder) else { continue }
+            if unlinkat(folder.descriptor, "\(CacheFolder.temporaryName)/\(name)", 0) == 0 { count += 1 }
+        }
         for owner in 1..<CatalogueLayout.ownerCount where owner != folder.owner {
             let own = names.filter { $0.hasPrefix("\(owner)-") }
             guard !own.isEmpty || folder.region[owner: owner] > 0, lockFile.tryOwner(owner) else { continue }

@@ -8,8 +8,9 @@ extension EntryStore {
     /// - Returns: The entries that were moved.
     func merge(from directory: String) throws(CacheError) -> Int {
         do {
-            guard directory != self.directory else { return 0 }
             let folder = try self.openFolderForWriting()
+            // By any path: this cache's own folder must not be taken apart.
+            guard !folder.isFolder(at: directory) else { return 0 }
             var count = 0
             for path in Self.entryPaths(in: directory) {
                 guard !self.isClosing.load(ordering: .relaxed) else { return count }
@@ -25,7 +26,7 @@ extension EntryStore {
 
     /// Moves one file, or copies it from another file system; a damaged one is removed.
     private func merge(_ path: String, in folder: CacheFolder) throws(SystemCallError) -> Bool {
-        guard let (name, byteCount) = Self.wholeEntry(at: path) else {
+        guard let (name, byteCount) = try Self.wholeEntry(at: path) else {
             unlink(path)
             return false
         }
@@ -43,21 +44,41 @@ extension EntryStore {
         return isAdopted
     }
 
-    /// The files that may be entries, of either layout.
+    /// The files that may be entries, of either layout, by their names: whoever names a wrong folder must
+    /// not lose what is in it.
     private static func entryPaths(in directory: String) -> [String] {
-        let shards = Folder.names(at: directory).filter { $0.utf8.count == 2 }.map { "\(directory)/\($0)" }
         let entries = "\(directory)/\(CacheFolder.entriesName)"
-        return (shards + Folder.names(at: entries).map { "\(entries)/\($0)" }).flatMap { folder in
-            Folder.names(at: folder).map { "\(folder)/\($0)" }
+        return self.paths(in: directory, digitCount: 64) + self.paths(in: entries, digitCount: EntryName.digitCount - 2)
+    }
+
+    private static func paths(in directory: String, digitCount: Int) -> [String] {
+        Folder.names(at: directory).filter { self.isDigits($0, 2) }.flatMap { shard in
+            Folder.names(at: "\(directory)/\(shard)").filter { self.isDigits($0, digitCount) }.map {
+                "\(directory)/\(shard)/\($0)"
+            }
         }
     }
 
+    private static func isDigits(_ name: String, _ count: Int) -> Bool {
+        name.utf8.count == count && name.utf8.allSatisfy { KeyDigest.value(of: $0) != nil }
+    }
+
     /// The name that an entry file has here, if all of it is as it was stored.
-    private static func wholeEntry(at path: String) -> (EntryName, byteCount: Int)? {
-        guard let file = try? OpenFile(reading: path), let status = try? file.status(), status.isRegular,
-            status.byteCount >= EntryHeader.byteCount, let buffer = try? EntryBuffer(byteCount: status.byteCount),
-            (try? file.read(into: buffer.bytes)) == status.byteCount
-        else { return nil }
+    ///
+    /// - Throws: Why it could not be read, which says nothing against it.
+    private static func wholeEntry(at path: String) throws(SystemCallError) -> (EntryName, byteCount: Int)? {
+        let file: OpenFile
+        do throws(SystemCallError) {
+            file = try OpenFile(reading: path)
+        } catch {
+            // A symbolic link, which no cache makes.
+            guard error.number == ELOOP else { throw error }
+            return nil
+        }
+        let status = try file.status()
+        guard status.isRegular, status.byteCount >= EntryHeader.byteCount else { return nil }
+        let buffer = try EntryBuffer(byteCount: status.byteCount)
+        guard try file.read(into: buffer.bytes) == status.byteCount else { return nil }
         let bytes = UnsafeRawBufferPointer(buffer.bytes)
         guard let header = EntryHeader(bytes, fileByteCount: bytes.count), header.matches(bytes) else { return nil }
         let key = bytes[EntryHeader.byteCount..<EntryHeader.byteCount + header.keyByteCount]

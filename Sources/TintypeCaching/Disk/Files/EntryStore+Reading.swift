@@ -141,6 +141,8 @@ extension EntryStore {
         in folder: CacheFolder,
         now: Double
     ) {
+        // Opens the catalogue that has taken the place of this one.
+        if folder.region.flags.contains(.isSuperseded) { try? folder.withCatalogue { _, _ in } }
         let region = folder.region
         if case .found(let record, let slot, let word) = region.find(name), record.byteCount == status.byteCount {
             region.touch(slot, from: word, usedAt: CatalogueRecord.ticks(now))

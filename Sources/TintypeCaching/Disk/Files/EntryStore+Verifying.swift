@@ -5,14 +5,26 @@ extension EntryStore {
     /// Reads every entry and checks it whole; one that is expired is read as well.
     func verify(isRemoving: Bool) -> VerifyResult {
         var result = VerifyResult()
-        guard let folder = try? self.openFolder() else { return result }
+        let opened: CacheFolder?
+        do throws(SystemCallError) {
+            opened = try self.openFolder()
+        } catch {
+            // Nothing is known of entries that can't be reached: that is no clean bill.
+            result.isComplete = false
+            return result
+        }
+        guard let folder = opened else { return result }
         for shard in UInt8.min...UInt8.max {
             let path = "\(CacheFolder.entriesName)/\(shard < 16 ? "0" : "")\(String(shard, radix: 16))"
             var names: [String] = []
-            try? Folder.forEachName(at: path, in: folder.descriptor) { name, _ in
-                if EntryName(shard: shard, fileName: name) != nil {
-                    names.append(String(decoding: name, as: UTF8.self))
+            do throws(SystemCallError) {
+                try Folder.forEachName(at: path, in: folder.descriptor) { name, _ in
+                    if EntryName(shard: shard, fileName: name) != nil {
+                        names.append(String(decoding: name, as: UTF8.self))
+                    }
                 }
+            } catch {
+                result.isComplete = false
             }
             for name in names.sorted() {
                 if self.isClosing.load(ordering: .relaxed) {

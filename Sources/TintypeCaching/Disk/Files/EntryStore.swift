@@ -127,6 +127,11 @@ final class EntryStore: Sendable {
         return "\(CacheFolder.temporaryName)/\(folder.owner)-\(self.temporaryPrefix)-\(number)"
     }
 
+    /// Whether a temporary file is one that this cache has made, and not one of those that had its number before.
+    func isOwnTemporary(_ name: String, in folder: CacheFolder) -> Bool {
+        name.hasPrefix("\(folder.owner)-\(self.temporaryPrefix)-")
+    }
+
     /// Makes a folder and those above it, for this user only.
     static func makeFolder(_ path: String) throws(SystemCallError) {
         if mkdir(path, 0o700) == 0 || errno == EEXIST { return }

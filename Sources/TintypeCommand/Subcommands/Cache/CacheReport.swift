@@ -129,7 +129,8 @@ struct VerifyReport: CacheReport {
     var lines: [String] {
         let read = Readable.count(self.entries, "entry", "entries")
         let verdict = self.damaged == 0 ? "none is damaged" : "\(self.damaged) damaged"
-        let summary = "read \(read), \(Readable.bytes(Int64(self.bytes))); \(verdict)"
+        let summary =
+            "read \(read), \(Readable.bytes(Int64(self.bytes))); \(verdict)\(self.complete ? "" : ", but not all could be read")"
         guard !self.findings.isEmpty else { return [summary] }
         let rows = self.findings.map { finding in
             [
