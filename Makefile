@@ -25,6 +25,7 @@ endef
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
 	@echo 'make test      run all tests'
+	@echo 'make build     build all for release; the command is .build/release/tintype'
 	@echo 'make lint      check format and house rules'
 	@echo 'make format    format all Swift files'
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
@@ -33,6 +34,7 @@ help:
 	@echo 'make torture   kill processes that use a disk cache, flip its bits, fill its disk;'
 	@echo '               ten thousand downloads at once, a storm of cancellations'
 	@echo 'make sanitize  run all tests under the thread and the address sanitizer'
+	@echo '               (sanitize-thread and sanitize-address: under one)'
 	@echo 'make clean     remove what was built'
 
 demo:
@@ -67,12 +69,12 @@ conformance:
 	@$(SWIFT) build -c release --product TintypeConformance
 	@"$$($(SWIFT) build -c release --show-bin-path)/TintypeConformance"
 
-# Ten thousand downloads at once, and a storm of cancellations; needs 12,000 descriptors.
 # SwiftPM's own address sanitizer flag drops the coverage; the compiler's keeps both.
 fuzz:
 	@.ci/setup build
 	@for fuzzer in $(FUZZERS); do Fuzz/run $$fuzzer $(FUZZ_SECONDS) $(CORPUS) || exit 1; done
 
+# The downloads need 12,000 descriptors.
 torture:
 	@.ci/setup test
 	@for part in CacheTorture DownloadTorture; do \

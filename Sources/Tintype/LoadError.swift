@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// Why a load failed.
 ///
 /// Cancellation is never a `LoadError`: it is always a `CancellationError`.
@@ -17,4 +19,9 @@ public struct LoadError: Error, Sendable, CustomStringConvertible {
     }
 
     public var description: String { "\(self.code): \(self.message)" }
+}
+
+extension LoadError: LocalizedError {
+    /// The message, for those who print `localizedDescription`.
+    public var errorDescription: String? { self.message }
 }

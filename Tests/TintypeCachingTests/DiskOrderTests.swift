@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 
 @testable import TintypeCaching
@@ -134,14 +135,14 @@ import Testing
             if number % 3 == 1 { await cache.shutdown() }
         }
         // A cache that nobody holds still writes what it was given.
-        while self.folder.entryFiles().count < 100 { await Task.yield() }
+        await until { self.folder.entryFiles().count >= 100 }
     }
 }
 
 /// Returns once so many threads belong to a disk cache: a thread that was joined may be listed for
 /// another moment.
 private func cacheThreads(become count: Int) async {
-    while cacheThreadCount() != count { await Task.yield() }
+    await until { cacheThreadCount() == count }
 }
 
 /// The threads of this process that belong to a disk cache.

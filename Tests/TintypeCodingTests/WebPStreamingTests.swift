@@ -130,7 +130,7 @@ import TintypeImage
     @Test func aCancelledTaskDecodesNoMore() async throws {
         let data = try Self.file((.lossy, .rgb8))
         let task = Task {
-            while !Task.isCancelled { await Task.yield() }
+            await until { Task.isCancelled }
             #expect(throws: CancellationError.self) { try WebPSamples.rows(of: data) }
             #expect(throws: CancellationError.self) { try WebPSamples.decode([data]) }
             #expect(throws: CancellationError.self) {

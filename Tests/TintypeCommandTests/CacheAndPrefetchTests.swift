@@ -1,6 +1,9 @@
 import FoundationEssentials
 import TestSupport
 import Testing
+import Tintype
+
+@testable import TintypeCommand
 
 /// `tintype cache` and `tintype prefetch`.
 @Suite(.timeLimit(.minutes(1))) struct CacheAndPrefetchTests {
@@ -129,10 +132,29 @@ import Testing
 
     @Test func clearingLeavesForeignFilesAlone() async throws {
         try self.fixture.folder.write([1, 2, 3], to: "mine/precious.txt")
+        // Two letters that are digits as well: the first layout had such folders.
+        try self.fixture.folder.write([4, 5, 6], to: "mine/de/brief.txt")
         for action in ["prune", "clear"] {
             #expect(try await self.fixture.run("cache", action, "--cache-dir", "mine").code == 0)
         }
         #expect(try self.fixture.data("mine/precious.txt") == Data([1, 2, 3]))
+        #expect(try self.fixture.data("mine/de/brief.txt") == Data([4, 5, 6]))
+    }
+
+    @Test func theCommandNeverShrinksACacheThatAServerKeepsLarger() async throws {
+        let directory = self.fixture.folder.url(of: "server")
+        let cache = DiskCache(.init(directory: directory, sizeLimit: 8 << 20))
+        for number in 0..<4 {
+            try await cache.store(Data(count: 1 << 20), metadata: .init(), for: CacheKey("\(number)"))
+        }
+        await cache.shutdown()
+        let small = await DiskCache.Configuration(directory: directory, sizeLimit: 1 << 20).sparing()
+        #expect(small.sizeLimit > 4 << 20)
+        let opened = DiskCache(small)
+        #expect(await opened.prune().evictedEntries == 0)
+        #expect(await opened.statistics().entryCount == 4)
+        await opened.shutdown()
+        #expect(await DiskCache.Configuration(directory: directory, sizeLimit: 8 << 20).sparing().sizeLimit == 8 << 20)
     }
 
     @Test func aFileIsNoCache() async throws {

@@ -182,7 +182,7 @@ struct FaultTableTests {
         let tasks = (0..<20).map { number in
             Task { try await downloader.response(for: DownloadRequest(url: origin.url("/a?\(number)"))) }
         }
-        while await downloader.counters.receivedHeads < 20 { await Task.yield() }
+        await until { await downloader.counters.receivedHeads >= 20 }
         // Other tests run meanwhile, and take some.
         #expect(ThisProcess.residentBytes - resident < declared * 10)
         for task in tasks { task.cancel() }

@@ -70,7 +70,7 @@ struct HookTests {
         let tasks = (0..<20).map { _ in
             Task { try await downloader.response(for: request, bytesObserver: { shown.record($0) }) }
         }
-        while await downloader.counters.shared < 19 { await Task.yield() }
+        await until { await downloader.counters.shared >= 19 }
         door.open()
         for task in tasks {
             let response = try await task.value

@@ -178,7 +178,7 @@ struct RequestTests {
         let downloader = self.downloader
         await downloader.suspend()
         let tasks = requests.map { request in Task { try await downloader.response(for: request) } }
-        while await downloader.counters.started < requests.count { await Task.yield() }
+        await until { await downloader.counters.started >= requests.count }
         #expect(await downloader.counters.shared == 0)
         await downloader.resume()
         for task in tasks { _ = try await task.value }

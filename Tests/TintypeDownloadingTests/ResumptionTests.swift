@@ -248,7 +248,7 @@ struct ResumptionTests {
         let downloader = self.downloader()
         #expect(try await downloader.error(for: self.request).status == 400)
         // The store forgets in a job of its own.
-        while downloader.loop.engine.partials?.isEmpty == false { await Task.yield() }
+        await until { downloader.loop.engine.partials?.isEmpty != false }
         #expect(try await downloader.response(for: self.request).body == Data([1]))
         #expect(self.origin.requestHeads(for: "/a").last?.contains("Range:") == false)
     }

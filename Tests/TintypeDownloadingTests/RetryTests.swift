@@ -63,7 +63,7 @@ struct RetryTests {
         let origin = try FaultyOrigin(["/a": .body([], status: 503, headers: [("Retry-After", "59")])])
         let downloader = self.downloader(RetryPolicy(maximumAttempts: 3))
         let task = Task { try await downloader.body(at: origin.url("/a")) }
-        while await downloader.counters.retried < 1 { await Task.yield() }
+        await until { await downloader.counters.retried >= 1 }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(origin.requestCount(for: "/a") == 1)

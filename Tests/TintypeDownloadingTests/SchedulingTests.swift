@@ -34,7 +34,7 @@ struct SchedulingTests {
             let response = try await downloader.response(for: request, priority: priority)
             finished.record(Int(response.body[0]))
         }
-        while await downloader.counters.started == before { await Task.yield() }
+        await until { await downloader.counters.started != before }
         return task
     }
 
@@ -103,11 +103,11 @@ struct SchedulingTests {
         let asked: [(Int, DownloadPriority)] = [(1, .normal), (2, .normal), (3, .low)]
         let order = try await self.order(asked, of: downloader) {
             let joined = Task { try await downloader.response(for: DownloadRequest(url: url), priority: .high) }
-            while await downloader.counters.shared < 1 { await Task.yield() }
+            await until { await downloader.counters.shared >= 1 }
             let left = Task {
                 try await downloader.response(for: DownloadRequest(url: self.origin.url("/1")), priority: .veryHigh)
             }
-            while await downloader.counters.shared < 2 { await Task.yield() }
+            await until { await downloader.counters.shared >= 2 }
             left.cancel()
             _ = await left.result
             // It ends with the transfer.

@@ -12,7 +12,7 @@ struct SharingTests {
     private func tasks(_ count: Int, for request: DownloadRequest) async -> [Task<Data, any Error>] {
         let downloader = self.downloader
         let tasks = (0..<count).map { _ in Task { try await downloader.response(for: request).body } }
-        while await downloader.counters.shared < count - 1 { await Task.yield() }
+        await until { await downloader.counters.shared >= count - 1 }
         return tasks
     }
 
@@ -76,7 +76,7 @@ struct SharingTests {
         let first = Task { try await downloader.body(at: origin.url("/a")) }
         await origin.waitForRequests(for: "/a")
         let second = Task { try await downloader.body(at: origin.url("/b")) }
-        while await downloader.counters.waiting < 1 { await Task.yield() }
+        await until { await downloader.counters.waiting >= 1 }
         second.cancel()
         await #expect(throws: CancellationError.self) { try await second.value }
         self.door.open()

@@ -63,7 +63,7 @@ struct TransferTests {
                 group.addTask { _ = try await downloader.body(at: origin.url("/a?\(number)")) }
             }
             await origin.waitForRequests(3, for: "/a")
-            while await downloader.counters.waiting < 9 { await Task.yield() }
+            await until { await downloader.counters.waiting >= 9 }
             #expect(await downloader.counters.active == 3)
             door.open()
             try await group.waitForAll()
@@ -98,7 +98,7 @@ struct TransferTests {
         async let first = downloader.body(at: origin.url("/a"))
         await origin.waitForRequests(for: "/a")
         async let second = downloader.body(at: origin.url("/b"))
-        while await downloader.counters.waiting < 1 { await Task.yield() }
+        await until { await downloader.counters.waiting >= 1 }
         #expect(origin.requestCount(for: "/b") == 0)
         door.open()
         #expect(try await first == Data([1]))

@@ -71,8 +71,7 @@ import Tintype
         let loader = self.fixture.makeLoader()
         let request = self.makeThumbnailRequest(options: [], variants: .init())
         _ = try await loader.image(for: request)
-        var isStored = false
-        while !isStored { isStored = await loader.cache.contains(request.key, in: .disk) }
+        await until { await loader.cache.contains(request.key, in: .disk) }
     }
 
     @Test func aDamagedVariantIsMadeAnewFromItsOriginal() async throws {

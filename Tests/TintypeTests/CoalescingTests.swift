@@ -18,7 +18,7 @@ import Tintype
         let request = ImageRequest(url: self.origin.url("/picture"))
         try await withThrowingTaskGroup(of: Image.self) { group in
             for _ in 0..<1_000 { group.addTask { try await loader.image(for: request) } }
-            await waitUntil { await loader.waiterCount == 1_000 }
+            await until { await loader.waiterCount == 1_000 }
             self.latch.open()
             var pictures: [PixelBuffer] = []
             for try await image in group { pictures.append(image.pixels) }
@@ -34,7 +34,7 @@ import Tintype
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/picture"))
         let tasks = (0..<1_000).map { _ in Task { try await loader.image(for: request) } }
-        await waitUntil { await loader.waiterCount == 1_000 }
+        await until { await loader.waiterCount == 1_000 }
         for task in tasks.dropFirst() { task.cancel() }
         for task in tasks.dropFirst() {
             await #expect(throws: CancellationError.self) { try await task.value }
@@ -49,7 +49,7 @@ import Tintype
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/picture"))
         let tasks = (0..<1_000).map { _ in Task { try await loader.image(for: request) } }
-        await waitUntil { await loader.waiterCount == 1_000 }
+        await until { await loader.waiterCount == 1_000 }
         await self.origin.waitForRequests(for: "/picture")
         for task in tasks { task.cancel() }
         for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
@@ -64,7 +64,7 @@ import Tintype
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/picture"))
         let tasks = (0..<10).map { _ in Task { try await loader.image(for: request) } }
-        await waitUntil { await loader.waiterCount == 10 }
+        await until { await loader.waiterCount == 10 }
         await loader.cancelAll()
         for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
     }
@@ -114,9 +114,4 @@ import Tintype
         }
         #expect(await loader.loadCount == 0)
     }
-}
-
-/// Returns once `condition` holds; others run between two looks.
-func waitUntil(_ condition: () async -> Bool) async {
-    while await !condition() { await Task.yield() }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Testing
 
 @testable import Tintype
@@ -42,5 +43,10 @@ import Testing
     ])
     func storeErrorsHaveCodesOfTheirOwn(code: CacheError.Code, expected: LoadError.Code) {
         #expect(LoadError(storing: CacheError(code: code, message: "")).code == expected)
+    }
+
+    @Test func theLocalizedDescriptionIsTheMessage() {
+        let error: any Error = LoadError(code: .notInCache, message: "It is not there.")
+        #expect((error as? any LocalizedError)?.errorDescription == "It is not there.")
     }
 }

@@ -58,7 +58,7 @@ import Tintype
         let events = loader.events(for: ImageRequest(url: origin.url("/a")))
         async let first = self.collect(events)
         async let second = self.collect(events)
-        await waitUntil { await loader.waiterCount == 2 }
+        await until { await loader.waiterCount == 2 }
         latch.open()
         #expect(try await first.ends.count == 1)
         #expect(try await second.ends.count == 1)
@@ -82,7 +82,7 @@ import Tintype
             break
         }
         await origin.waitForDisconnect(from: "/a")
-        await waitUntil { await loader.loadCount == 0 }
+        await until { await loader.loadCount == 0 }
     }
 
     @Test func cancellingTheReaderEndsTheLoad() async throws {

@@ -31,7 +31,7 @@ import TintypeConcurrency
     }
 
     private func waitForWaiting(_ count: Int, in loader: LoaderActor) async {
-        while await loader.downloads.counters.waiting < count { await Task.yield() }
+        await until { await loader.downloads.counters.waiting >= count }
     }
 
     /// Starts loads one after the other behind the held door, and gives the order in which they ended.
@@ -50,7 +50,7 @@ import TintypeConcurrency
                 await self.waitForWaiting(min(index + 1, waiting), in: loader)
             }
             // The last one may have joined another; its wait has then begun once it is counted.
-            while await loader.waiterCount < requests.count + 1 { await Task.yield() }
+            await until { await loader.waiterCount >= requests.count + 1 }
             self.door.open()
             try await group.waitForAll()
         }
@@ -110,11 +110,11 @@ import TintypeConcurrency
                         }
                     }
                 }
-                while await downloads.counters.waiting < index + 1 { await Task.yield() }
+                await until { await downloads.counters.waiting >= index + 1 }
             }
             let other = DownloadRequest(url: self.origin.url("/b"))
             group.addTask { @Sendable in _ = try await downloads.response(for: other) }
-            while await downloads.counters.waiting < 3 { await Task.yield() }
+            await until { await downloads.counters.waiting >= 3 }
             try await priorities.waiting(for: CacheKey("a"), priority: .high) {
                 self.door.open()
                 try await group.waitForAll()

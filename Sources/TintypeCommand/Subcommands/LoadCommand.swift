@@ -46,7 +46,7 @@ struct LoadCommand: Subcommand {
 
     func run() async throws -> Bool {
         let board = ProgressBoard(output: .error, isEnabled: self.showsProgress)
-        let loader = LoaderActor(configuration: self.options.configuration)
+        let loader = LoaderActor(configuration: await self.options.configuration.sparing())
         let job = LoadJob(loader: loader, options: self.options, board: board)
         return try await board.whileShown { try await self.loadAll(job, board) }
     }

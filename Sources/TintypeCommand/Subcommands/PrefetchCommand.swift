@@ -39,7 +39,7 @@ struct PrefetchCommand: Subcommand {
         let clock = ContinuousClock()
         let start = clock.now
         let prefetcher = Prefetcher(
-            loader: LoaderActor(configuration: self.configuration),
+            loader: LoaderActor(configuration: await self.configuration.sparing()),
             concurrency: self.concurrency
         )
         let names = Dictionary(inputs.map { ($0.url, $0.text) }, uniquingKeysWith: { first, _ in first })

@@ -10,7 +10,7 @@ enum LegacyLayout {
     static func isPresent(in folder: CInt) -> Bool {
         var isFound = false
         try? Folder.forEachName(at: ".", in: folder) { name, _ in
-            if self.shard(name) != nil { isFound = true }
+            if self.isShard(name, in: folder) { isFound = true }
         }
         return isFound
     }
@@ -19,15 +19,24 @@ enum LegacyLayout {
     static func shardNames(in folder: CInt) -> [String] {
         var names: [String] = []
         try? Folder.forEachName(at: ".", in: folder) { name, _ in
-            if self.shard(name) != nil { names.append(String(decoding: name, as: UTF8.self)) }
+            if self.isShard(name, in: folder) { names.append(String(decoding: name, as: UTF8.self)) }
         }
         return names
     }
 
-    private static func shard(_ name: UnsafeBufferPointer<UInt8>) -> UInt8? {
-        guard name.count == 2, let high = KeyDigest.value(of: name[0]), let low = KeyDigest.value(of: name[1]) else {
-            return nil
+    /// Whether it is a folder of entries and of nothing else: one that a user made, such as `de`, is not ours.
+    private static func isShard(_ name: UnsafeBufferPointer<UInt8>, in folder: CInt) -> Bool {
+        guard name.count == 2, name.allSatisfy({ KeyDigest.value(of: $0) != nil }) else { return false }
+        var (entries, others) = (0, 0)
+        try? Folder.forEachName(at: String(decoding: name, as: UTF8.self), in: folder) { name, _ in
+            if name.count == 1 && name[0] == UInt8(ascii: ".") { return }
+            if name.count == 2 && name.allSatisfy({ $0 == UInt8(ascii: ".") }) { return }
+            if name.count == 64, name.allSatisfy({ KeyDigest.value(of: $0) != nil }) {
+                entries += 1
+            } else {
+                others += 1
+            }
         }
-        return high << 4 | low
+        return entries > 0 && others == 0
     }
 }

@@ -14,7 +14,7 @@ struct CacheCommand: Subcommand {
 
           stats                 how many entries and bytes there are
           clear                 remove all entries
-          prune                 remove what is expired, has a broken header or is over the size limit
+          prune                 remove what is expired or has a broken header, and leftovers
           verify                read every entry, report the damaged ones and remove them;
                                 the exit code is 1 where there were any
 
@@ -47,7 +47,7 @@ struct CacheCommand: Subcommand {
     func run() async throws -> Bool {
         let path = self.configuration.directory.path
         if OutputFile.isFile(path) { throw OutputError(message: "\(path) is a file; a cache is a folder.") }
-        let cache = DiskCache(self.configuration)
+        let cache = DiskCache(await self.configuration.sparing())
         let report = try await self.perform(on: cache)
         await cache.shutdown()
         if self.writesJSON {
