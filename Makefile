@@ -13,6 +13,8 @@ FUZZERS = FuzzJPEG FuzzPNG FuzzWebP FuzzGIF
 # until time limits pass.
 COMPUTING_TESTS = 'TintypeCodingTests|ConformanceTests|TintypeTransformsTests|TintypeCachingTests'
 CROWDED_TESTS = 'TintypeDownloadingTests.CrowdTests'
+# Hundreds of tests at once, some of which wait in system calls, would run into each other's time limits.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 6
 # run_tests OPTIONS,ENVIRONMENT
 define run_tests
 $(2) $(SWIFT) test --skip-build --disable-xctest $(1) --skip $(COMPUTING_TESTS) --skip $(CROWDED_TESTS)
