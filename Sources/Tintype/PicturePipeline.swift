@@ -21,7 +21,7 @@ struct PicturePipeline: Sendable {
     private let variants: VariantPipeline
     private let priorities: LoadPriorities
     private let ledger = SourceLedger()
-    private let dataLoads = Coalescer<FlightKey, DataResponse, SourceUpdate>()
+    let dataLoads = Coalescer<FlightKey, DataResponse, SourceUpdate>()
     /// Owns the stores that nobody waits for.
     private let background = TaskOwner()
     private let revalidated = KeySet()

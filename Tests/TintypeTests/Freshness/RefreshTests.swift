@@ -109,7 +109,8 @@ import TintypeConcurrency
         async let oldThumbnail = loader.image(for: thumbnail)
         async let oldImage = loader.image(for: ImageRequest(url: origin.url))
         await origin.waitForRequests(1)
-        await until { await loader.waiterCount >= 2 }
+        // Both wait for the old bytes.
+        await until { loader.pictures.dataLoads.waiterCount >= 2 }
         origin.fail(with: nil)
         let refresh = ImageRequest(url: origin.url, options: [.refresh, .waitForStore])
         #expect(try await loader.image(for: refresh).width == 10)

@@ -50,7 +50,8 @@ final class RevisingOrigin: Sendable {
     }
 
     func waitForRequests(_ count: Int) async {
-        await self.server.waitForRequests(count, for: "/picture")
+        // Once a request is among these, its answer is settled.
+        await until { self.requests.count >= count }
     }
 
     func waitForDisconnect() async {
