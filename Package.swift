@@ -163,7 +163,7 @@ let package = Package(
         // Tests
         .target(
             name: "TestSupport",
-            dependencies: ["TintypeConcurrency", "TintypeImage", "CShims"],
+            dependencies: ["TintypeConcurrency", "TintypeImage", "CCrypto", "CShims"],
             path: "Tests/TestSupport",
             exclude: ["Fixtures"]
         ),

@@ -14,14 +14,18 @@ struct FaultyConnection {
 
     private let descriptor: CInt
     private let server: FaultyServer
+    /// Around the socket, where the origin speaks TLS.
+    private let tls: FaultyTLS?
 
     init(_ descriptor: CInt, server: FaultyServer) {
         self.descriptor = descriptor
         self.server = server
+        self.tls = server.authority.flatMap { FaultyTLS(descriptor, authority: $0) }
     }
 
     func serve() {
         defer { self.server.close(connection: self.descriptor) }
+        guard self.server.authority == nil || self.tls != nil else { return }
         var paths: Set<String> = []
         var buffer: [UInt8] = []
         var lastPath: String?
@@ -74,6 +78,10 @@ struct FaultyConnection {
         case .signal(let latch):
             latch.open()
             return .next
+        case .flood(let bytes):
+            while case .next = self.send(bytes) { self.server.record.update { $0.floodedBytes += bytes.count } }
+            return .clientLeft
+        case .sendTickets(let count): return self.tls?.sendTickets(count) ?? true ? .next : .clientLeft
         case .stall: return self.wait(for: nil, milliseconds: -1)
         case .echo: return self.perform(.body(request), request: request)
         case .answer(let answer): return self.perform(answer(request), request: request)
@@ -90,7 +98,13 @@ struct FaultyConnection {
     }
 
     private func send(_ bytes: [UInt8]) -> Outcome {
-        LoopbackSocket.send(bytes, to: self.descriptor) ? .next : .clientLeft
+        let isSent = self.tls?.send(bytes) ?? LoopbackSocket.send(bytes, to: self.descriptor)
+        return isSent ? .next : .clientLeft
+    }
+
+    private func receive() -> [UInt8]? {
+        if let tls { return tls.receive() }
+        return LoopbackSocket.receive(from: self.descriptor)
     }
 
     /// Waits for the door, the client's leaving, the origin's end or the time, whichever comes first.
@@ -124,7 +138,7 @@ struct FaultyConnection {
                 buffer.removeFirst(request.count)
                 return request
             }
-            guard let bytes = LoopbackSocket.receive(from: self.descriptor) else { return nil }
+            guard let bytes = self.receive() else { return nil }
             buffer += bytes
         }
     }

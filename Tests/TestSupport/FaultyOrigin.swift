@@ -11,15 +11,30 @@ public import FoundationEssentials
 /// for each connection, and ends with ``stop()`` or when the object goes away. Unscripted paths are 404.
 public final class FaultyOrigin: Sendable {
     private let server: FaultyServer
+    /// The address that it listens on.
+    public let address: String
 
-    /// Starts the origin on a free port of 127.0.0.1.
+    /// Starts the origin on a free port of an address of this machine.
     ///
     /// - Parameters:
     ///   - responses: What it does, by path; queries are not looked at.
+    ///   - address: The address, one of 127.0.0.0/8.
+    ///   - usesTLS: Whether it speaks HTTPS; ``authorityPath`` is who vouches for it.
     ///   - acceptsConnections: If false, it listens but never accepts, as an overloaded host does.
     /// - Throws: An error when no port can be opened.
-    public init(_ responses: [String: FaultyResponse] = [:], acceptsConnections: Bool = true) throws {
-        self.server = try FaultyServer(responses, acceptsConnections: acceptsConnections)
+    public init(
+        _ responses: [String: FaultyResponse] = [:],
+        address: String = "127.0.0.1",
+        usesTLS: Bool = false,
+        acceptsConnections: Bool = true
+    ) throws {
+        self.address = address
+        self.server = try FaultyServer(
+            responses,
+            address: address,
+            usesTLS: usesTLS,
+            acceptsConnections: acceptsConnections
+        )
     }
 
     deinit {
@@ -31,10 +46,16 @@ public final class FaultyOrigin: Sendable {
 
     /// The URL of a path, which starts with a slash.
     public func url(_ path: String) -> URL {
-        let text = "http://127.0.0.1:\(self.port)\(path)"
+        let text = "\(self.server.authority == nil ? "http" : "https")://\(self.address):\(self.port)\(path)"
         guard let url = URL(string: text) else { preconditionFailure("\(text) is no URL") }
         return url
     }
+
+    /// The file with the certificate of the authority that vouches for it, if it speaks TLS.
+    public var authorityPath: String? { self.server.authority?.authorityPath }
+
+    /// The bytes that it has sent in all with ``FaultyResponse/Step/flood(_:)``.
+    public var floodedBytes: Int { self.server.record.floodedBytes }
 
     /// Sets or replaces what a path does from the next request on.
     public func script(_ path: String, _ response: FaultyResponse) {
@@ -59,6 +80,11 @@ public final class FaultyOrigin: Sendable {
     /// The number of connections over which a path was asked for.
     public func connectionCount(for path: String) -> Int {
         self.server.record.counts(for: path).connections
+    }
+
+    /// The number of clients that have closed a connection whose last request was for this path.
+    public func disconnectCount(from path: String) -> Int {
+        self.server.record.counts(for: path).disconnects
     }
 
     /// The number of connections that have been accepted in all.

@@ -16,6 +16,7 @@ final class FaultyRecord: Sendable {
         var heads: [String: [String]] = [:]
         var counts: [String: Counts] = [:]
         var connections = 0
+        var floodedBytes = 0
         fileprivate var observers: [Observer] = []
     }
 
@@ -31,6 +32,8 @@ final class FaultyRecord: Sendable {
     }
 
     var connections: Int { self.state.withLock { $0.connections } }
+
+    var floodedBytes: Int { self.state.withLock { $0.floodedBytes } }
 
     func counts(for path: String) -> Counts {
         self.state.withLock { $0.counts[path, default: Counts()] }

@@ -13,6 +13,10 @@ public struct FaultyResponse: Sendable {
         case wait(Latch)
         /// Opens a door, to tell the test that all before is done.
         case signal(Latch)
+        /// Sends the same bytes again and again until the client leaves.
+        case flood([UInt8])
+        /// Sends so many session tickets, which are no bytes of an answer; nothing without TLS.
+        case sendTickets(Int)
         /// Waits until the client leaves.
         case stall
         /// Sends the request's own head as the body of a complete response.

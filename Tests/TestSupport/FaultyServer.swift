@@ -13,12 +13,18 @@ final class FaultyServer: Sendable {
     let record: FaultyRecord
     /// Opens when the origin stops; every wait of a thread looks at it.
     let stopping = Latch()
+    /// Who vouches for it, where it speaks TLS.
+    let authority: TLSCertificates?
     private let listener: CInt
     private let state = Locked(State())
 
-    init(_ responses: [String: FaultyResponse], acceptsConnections: Bool) throws {
+    init(_ responses: [String: FaultyResponse], address: String, usesTLS: Bool, acceptsConnections: Bool) throws {
         self.record = FaultyRecord(responses: responses)
-        (self.listener, self.port) = try LoopbackSocket.listen(backlog: acceptsConnections ? 511 : 0)
+        self.authority = usesTLS ? try TLSCertificates.shared() : nil
+        (self.listener, self.port) = try LoopbackSocket.listen(
+            address: address,
+            backlog: acceptsConnections ? 511 : 0
+        )
         guard acceptsConnections else { return }
         self.start(name: "faulty-accept") { self.accept() }
     }
@@ -64,6 +70,9 @@ final class FaultyServer: Sendable {
                 state.connections.insert(connection)
                 return true
             }
+            // What a step sends goes out with it.
+            var noDelay: CInt = 1
+            setsockopt(connection, CInt(IPPROTO_TCP), TCP_NODELAY, &noDelay, socklen_t(MemoryLayout<CInt>.size))
             guard isServed else {
                 Glibc.close(connection)
                 return

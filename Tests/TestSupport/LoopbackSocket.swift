@@ -5,9 +5,11 @@ enum LoopbackSocket {
     /// A socket that listens on a free port.
     ///
     /// It is listening before this returns, so a client that connects at once is never refused.
-    static func listen(backlog: CInt = 511) throws -> (descriptor: CInt, port: Int) {
+    static func listen(address text: String = "127.0.0.1", backlog: CInt = 511) throws -> (descriptor: CInt, port: Int)
+    {
         let descriptor = try self.make()
         var address = self.address(port: 0)
+        address.sin_addr.s_addr = inet_addr(text)
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let isListening = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
@@ -18,7 +20,7 @@ enum LoopbackSocket {
         guard isListening else {
             let code = errno
             close(descriptor)
-            throw TestSupportError("No port of 127.0.0.1 could be opened: errno \(code).")
+            throw TestSupportError("No port of \(text) could be opened: errno \(code).")
         }
         // nginx expects it so of a port that is handed to it.
         _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
