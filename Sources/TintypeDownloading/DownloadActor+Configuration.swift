@@ -6,6 +6,9 @@ extension DownloadActor {
         /// HTTP/2 sends many transfers over each of them.
         public var maximumConnectionsPerHost = 6
         /// The transfers in progress at once; more of them wait for their turn.
+        ///
+        /// Nobody can hold all of eight or more: one that brings less than 16 KiB in two seconds goes on beside them, up
+        /// to as many again, and of each eight places one is kept for origins, or sites, that have none.
         public var maximumTransfers = 64
         /// Which of several equally urgent transfers starts first.
         public var order = DownloadOrder.firstInFirstOut
@@ -15,17 +18,20 @@ extension DownloadActor {
         public var timeout: Duration = .seconds(15)
         /// The longest time for finding a host and connecting to it, TLS included.
         public var connectTimeout: Duration = .seconds(10)
-        /// The longest time from sending a request to the head of its response, or `nil` for ``timeout`` alone.
-        public var firstByteTimeout: Duration?
+        /// The longest time from the start of a request to the end of its response's head, connecting and informational
+        /// responses included, or `nil` for ``timeout`` alone.
+        public var firstByteTimeout: Duration? = .seconds(30)
         /// The longest time for a download, redirects and retries included, or `nil` for no limit.
         ///
-        /// The time in which it waits for its first turn does not count.
+        /// The time in which it waits for its first turn does not count, that for further ones does.
         public var totalTimeout: Duration?
-        /// A body that arrives more slowly is given up, or `nil` for no limit.
-        public var minimumSpeed: MinimumSpeed?
+        /// A body that arrives more slowly is given up, or `nil` for no limit; default 500 bytes a second in each 20.
+        public var minimumSpeed: MinimumSpeed? = MinimumSpeed(bytesPerSecond: 500, period: .seconds(20))
         /// The bytes that a body may have, counted while they arrive and after decompression.
         public var maximumBodySize = 64 << 20
-        /// The bytes that the heads of a response may have, informational ones included.
+        /// The bytes that the heads of a response may have, informational ones and trailers included.
+        ///
+        /// The framing of a chunked body has a limit of its own: as much, and eight times what it frames.
         public var maximumHeaderSize = 256 << 10
         /// The redirects that are followed for one request.
         public var maximumRedirects = 5

@@ -12,6 +12,10 @@ import Testing
         return ids
     }
 
+    private static func setLagging(_ queue: inout TransferQueue, _ isLagging: Bool) -> Bool {
+        queue.setLagging(isLagging)
+    }
+
     /// The one that starts at `now`, if any.
     private static func next(_ queue: inout TransferQueue, _ now: ContinuousClock.Instant = .now) -> UInt64? {
         queue.next(now: now)
@@ -159,5 +163,104 @@ import Testing
             return order == .firstInFirstOut ? $0.id < $1.id : $0.id > $1.id
         }
         #expect(Self.drain(&queue) == expected.map(\.id))
+    }
+
+    // MARK: Shares
+
+    @Test func `the last places are for origins and sites that have none`() {
+        var queue = TransferQueue(maximumActive: 16, maximumPerOrigin: 16)
+        for id in UInt64(1)...20 { queue.submit(id, origin: "http://a.example:80") }
+        #expect(Self.drain(&queue).count == 14)
+        // Another name of the same owner gets one of the two, and the other is for another owner.
+        for id in UInt64(21)...40 { queue.submit(id, origin: "http://b.a.example:80") }
+        #expect(Self.drain(&queue) == [21])
+        for id in UInt64(41)...50 { queue.submit(id, origin: "http://c.a.example:80") }
+        #expect(Self.drain(&queue).isEmpty)
+        for id in UInt64(51)...60 { queue.submit(id, origin: "http://other.test:80") }
+        #expect(Self.drain(&queue) == [51])
+        queue.finish(origin: "http://other.test:80")
+        #expect(Self.drain(&queue) == [52])
+        // Places that are free for all go to the best of all, first come, first served.
+        for _ in 0..<4 { queue.finish(origin: "http://a.example:80") }
+        #expect(Self.drain(&queue) == [15, 16, 41])
+    }
+
+    @Test func `a place that is kept is given to who has none any more`() {
+        var queue = TransferQueue(maximumActive: 16, maximumPerOrigin: 16)
+        for id in UInt64(1)...20 { queue.submit(id, origin: "http://a.example:80") }
+        #expect(Self.drain(&queue).count == 14)
+        for id in UInt64(21)...24 { queue.submit(id, origin: "http://b.test:80") }
+        #expect(Self.drain(&queue) == [21])
+        queue.finish(origin: "http://b.test:80")
+        #expect(Self.drain(&queue) == [22])
+        for _ in 0..<14 { queue.finish(origin: "http://a.example:80") }
+        #expect(Self.drain(&queue) == [15, 16, 17, 18, 19, 20, 23, 24])
+    }
+
+    @Test func `all places are given in the end, and nothing is kept of it`() {
+        var generator = SeededGenerator(seed: 11)
+        var queue = TransferQueue(maximumActive: 24, maximumPerOrigin: 6)
+        var (running, lagging): ([String], [String]) = ([], [])
+        var origins: [UInt64: String] = [:]
+        var started = 0
+        for id in UInt64(1)...3_000 {
+            let origin = "http://h\(Int.random(in: 0..<40, using: &generator)).s\(id % 5).test:80"
+            origins[id] = origin
+            queue.submit(id, origin: origin)
+            while let next = queue.next(now: .now) {
+                running.append(origins[next] ?? "")
+                started += 1
+            }
+            #expect(running.count <= 24)
+            #expect(lagging.count <= 24)
+            if id % 3 == 0, !running.isEmpty, queue.setLagging(true) { lagging.append(running.removeFirst()) }
+            if id % 2 == 0, !running.isEmpty {
+                queue.finish(origin: running.remove(at: Int.random(in: 0..<running.count, using: &generator)))
+            }
+            if id % 7 == 0, !lagging.isEmpty { queue.finish(origin: lagging.removeFirst(), isLagging: true) }
+        }
+        while !running.isEmpty || !lagging.isEmpty {
+            if !lagging.isEmpty { queue.finish(origin: lagging.removeFirst(), isLagging: true) }
+            if !running.isEmpty { queue.finish(origin: running.removeFirst()) }
+            while let next = queue.next(now: .now) {
+                running.append(origins[next] ?? "")
+                started += 1
+            }
+        }
+        #expect(started == 3_000)
+        #expect(queue.waitingCount == 0)
+        #expect(queue.originCount == 0)
+        #expect(queue.siteCount == 0)
+    }
+
+    @Test func `those that lag go on beside the places, as many as there are`() {
+        var queue = TransferQueue(maximumActive: 8, maximumPerOrigin: 100)
+        for id in UInt64(1)...40 { queue.submit(id, origin: "http://h\(id).s\(id).test:80") }
+        #expect(Self.drain(&queue).count == 8)
+        for _ in 0..<8 { #expect(Self.setLagging(&queue, true)) }
+        #expect(Self.drain(&queue).count == 8)
+        #expect(!Self.setLagging(&queue, true))
+        #expect(!Self.setLagging(&queue, false))
+        queue.finish(origin: "http://h1.s1.test:80", isLagging: true)
+        #expect(Self.setLagging(&queue, true))
+        #expect(Self.drain(&queue).count == 1)
+    }
+
+    @Test func `who allows a few at once has just so many`() {
+        var queue = self.queue
+        for id in UInt64(1)...8 { queue.submit(id, origin: "\(id)") }
+        #expect(Self.drain(&queue) == [1, 2, 3, 4])
+        #expect(!Self.setLagging(&queue, true))
+    }
+
+    @Test(arguments: [
+        ("http://127.0.0.1:80", "127.0.0.1"), ("https://[2001:db8::1]:443", "2001:db8::/64"),
+        ("https://[2001:db8:0:0:9::1]:8443", "2001:db8::/64"), ("http://0x7f.1:80", "127.0.0.1"),
+        ("https://a.b.example.com:443", "example.com"), ("https://example.com:443", "example.com"),
+        ("https://a.example.co.uk:443", "example.co.uk"), ("https://localhost:443", "localhost"),
+        ("https://a.example.com.:443", "example.com"), ("https://[::ffff:1.2.3.4]:443", "1.2.3.4"),
+    ])
+    func `an origin belongs to a site`(origin: String, site: String) {
+        #expect(Site.name(ofOrigin: origin) == site)
     }
 }

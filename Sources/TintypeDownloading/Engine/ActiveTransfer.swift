@@ -3,4 +3,6 @@ struct ActiveTransfer {
     let handle: EasyHandle
     /// libcurl does not copy them.
     let headers: HeaderList
+    /// Whether it has given its place to others.
+    var isLagging = false
 }

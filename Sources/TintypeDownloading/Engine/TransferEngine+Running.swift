@@ -25,13 +25,16 @@ extension TransferEngine {
         }
         let headers = self.headerList(for: transfer)
         handle.prepare(for: transfer, headers: headers, activeCount: self.active.count)
+        let isFirst = transfer.firstStartTime == nil
         transfer.willStart()
+        if isFirst, let time = transfer.totalDeadline { self.appoint(totalDeadline: time, of: transfer) }
         self.active[transfer.id] = ActiveTransfer(handle: handle, headers: headers)
         guard self.multi.add(handle.easy) else {
             self.fail(transfer, DownloadError.outOfMemory(at: transfer.address))
             return
         }
         self.expect(deadline: transfer.firstDeadline)
+        self.expectSpeedCheck(after: transfer.startTime)
     }
 
     private func headerList(for transfer: Transfer) -> HeaderList {
@@ -57,6 +60,10 @@ extension TransferEngine {
     }
 
     private func complete(_ transfer: Transfer, code: CURLcode, handle: EasyHandle) {
+        guard !handle.foundSurplus else {
+            self.changeConnection(of: transfer, handle)
+            return
+        }
         transfer.metrics.add(ccurl_get_metrics(handle.easy))
         if transfer.metrics.httpVersion == .http2 { self.queue.setMultiplexes(origin: transfer.address.origin) }
         let details = code == CURLE_OK ? "" : handle.errorDetails
@@ -73,6 +80,29 @@ extension TransferEngine {
         }
     }
 
+    /// Sends the request over a new connection: nothing of it has gone over the one that was chosen.
+    private func changeConnection(of transfer: Transfer, _ handle: EasyHandle) {
+        self.multi.remove(handle.easy)
+        handle.takeFreshConnection()
+        guard self.multi.add(handle.easy) else {
+            self.fail(transfer, DownloadError.outOfMemory(at: transfer.address))
+            return
+        }
+    }
+
+    /// Lets those go on that had enough of the last turn, and ends those that are not worth it.
+    func beginTurn() {
+        for handle in self.multi.beginTurn() where handle.isResting {
+            handle.isResting = false
+            guard let transfer = handle.transfer else { continue }
+            if transfer.failure == nil, transfer.isPaused || handle.unpause() { continue }
+            guard let failure = transfer.failure else { continue }
+            transfer.metrics.add(ccurl_get_metrics(handle.easy))
+            self.detach(transfer)
+            self.settle(transfer, failure)
+        }
+    }
+
     /// Lets the hooks have the response, if there are any.
     private func process(_ response: DownloadResponse, of transfer: Transfer) {
         guard let owner = transfer.owner, transfer.channel == nil else {
@@ -85,18 +115,35 @@ extension TransferEngine {
 
     /// Takes a transfer away from libcurl, if it has it, and gives its place to the next.
     func detach(_ transfer: Transfer) {
-        guard let handle = self.active.removeValue(forKey: transfer.id)?.handle else { return }
+        guard let active = self.active.removeValue(forKey: transfer.id) else { return }
+        let handle = active.handle
         self.multi.remove(handle.easy)
+        handle.releaseConnection()
+        handle.isResting = false
         handle.transfer = nil
         transfer.isPaused = false
         if handle.isReusable { self.idleHandles.append(handle) }
-        self.queue.finish(origin: transfer.address.origin)
+        self.queue.finish(origin: transfer.address.origin, isLagging: active.isLagging)
     }
 
     // MARK: Time
 
-    private func expect(deadline: ContinuousClock.Instant) {
+    func expect(deadline: ContinuousClock.Instant) {
         self.nextDeadline = self.nextDeadline.map { min($0, deadline) } ?? deadline
+    }
+
+    /// When speeds are looked at next: at the same times for all, so that thousands cost one look.
+    private func expectSpeedCheck(after time: ContinuousClock.Instant) {
+        let interval = self.speedCheckInterval
+        // Mostly one is expected already.
+        if let nextDeadline, nextDeadline <= self.nextSpeedCheck, time < self.nextSpeedCheck { return }
+        guard self.nextSpeedCheck <= time else {
+            self.expect(deadline: self.nextSpeedCheck)
+            return
+        }
+        let count = ((time - self.speedCheckOrigin) / interval).rounded(.down) + 1
+        self.nextSpeedCheck = self.speedCheckOrigin + interval * count
+        self.expect(deadline: self.nextSpeedCheck)
     }
 
     /// Ends those that take too long; returns whether there was any.
@@ -104,13 +151,20 @@ extension TransferEngine {
     /// A byte that arrives only moves a deadline away, so that all of them are looked at seldom.
     func endOverdue() -> Bool {
         let now = ContinuousClock.now
-        guard let deadline = self.nextDeadline, now >= deadline else { return false }
+        var hasEnded = self.endWaiting(now)
+        guard let deadline = self.nextDeadline, now >= deadline else { return hasEnded }
         self.nextDeadline = nil
-        var hasEnded = false
         for (id, active) in self.active {
             guard let transfer = self.transfers[id] else { continue }
-            switch transfer.check(connectedAfter: active.handle.connectTime, now: now) {
-            case .success(let deadline): self.expect(deadline: deadline)
+            let result = transfer.check(
+                connectedAfter: active.handle.connectTime,
+                bodyBytes: Int64(ccurl_get_body_bytes(active.handle.easy)),
+                now: now
+            )
+            switch result {
+            case .success(let deadline):
+                self.expect(deadline: deadline)
+                self.setLagging(transfer, active)
             case .failure(let error):
                 transfer.metrics.add(ccurl_get_metrics(active.handle.easy))
                 self.detach(transfer)
@@ -118,7 +172,14 @@ extension TransferEngine {
                 hasEnded = true
             }
         }
+        if !self.active.isEmpty { self.expectSpeedCheck(after: now) }
         return hasEnded
+    }
+
+    /// Lets one that brings next to nothing go on beside those that have places, if there is room for it.
+    private func setLagging(_ transfer: Transfer, _ active: ActiveTransfer) {
+        guard transfer.isLagging != active.isLagging, self.queue.setLagging(transfer.isLagging) else { return }
+        self.active[transfer.id]?.isLagging = transfer.isLagging
     }
 
     // MARK: Telling

@@ -6,12 +6,12 @@ import FoundationEssentials
 /// Sendable although unchecked: after `init`, every method except ``wake()`` is only called
 /// on the thread of the loop that owns the engine.
 final class TransferEngine: @unchecked Sendable {
-    /// A transfer that is tried again later.
-    private struct DelayedTry: Comparable {
+    /// When a transfer is tried again, or ends wherever it is.
+    private struct Appointment: Comparable {
         let time: ContinuousClock.Instant
         let id: UInt64
 
-        static func < (left: DelayedTry, right: DelayedTry) -> Bool { left.time < right.time }
+        static func < (left: Appointment, right: Appointment) -> Bool { left.time < right.time }
     }
 
     let configuration: DownloadActor.Configuration
@@ -25,7 +25,9 @@ final class TransferEngine: @unchecked Sendable {
     private(set) var transfers: [UInt64: Transfer] = [:]
     /// The same ones, to find the one that a request can share; streams are not shared.
     private var transfersByIdentity: [DownloadRequest: Transfer] = [:]
-    private var delayed = Heap<DelayedTry>()
+    private var delayed = Heap<Appointment>()
+    /// The ends of those that have one for all their tries, and of some that are over.
+    private var totalDeadlines = Heap<Appointment>()
     var budget: RetryBudget
     var counters = DownloadCounters()
 
@@ -41,6 +43,10 @@ final class TransferEngine: @unchecked Sendable {
     }
     /// No transfer can be overdue before this.
     var nextDeadline: ContinuousClock.Instant?
+    /// Speeds are looked at in steps from here on.
+    let speedCheckOrigin = ContinuousClock.now
+    var nextSpeedCheck = ContinuousClock.now
+    let speedCheckInterval: Duration
 
     init(
         configuration: DownloadActor.Configuration,
@@ -56,7 +62,7 @@ final class TransferEngine: @unchecked Sendable {
             maximumConnectionsPerHost: configuration.maximumConnectionsPerHost,
             // The default is four times the transfers that are running: when a burst ends, it
             // would close connections that the next burst needs.
-            maximumConnections: configuration.maximumTransfers * 2
+            maximumConnections: configuration.maximumTransfers * 3
         )
         self.queue = TransferQueue(
             maximumActive: configuration.maximumTransfers,
@@ -64,6 +70,7 @@ final class TransferEngine: @unchecked Sendable {
             order: configuration.order,
             rateLimit: configuration.rateLimit
         )
+        self.speedCheckInterval = TransferLimits.speedCheckInterval(configuration.minimumSpeed)
         self.budget = RetryBudget(configuration.retryPolicy.budget, now: .now)
         self.defaultHeaders = configuration.requestHeaders
         self.defaultHeaderList = HeaderList(self.defaultHeaders)
@@ -142,8 +149,8 @@ final class TransferEngine: @unchecked Sendable {
     /// Lets a stream go on whose reader has made room.
     func resumeStream(_ id: UInt64) {
         guard let transfer = self.transfers[id], transfer.isPaused, let active = self.active[id] else { return }
+        transfer.willWait(bodyBytes: Int64(ccurl_get_body_bytes(active.handle.easy)), now: .now)
         transfer.isPaused = false
-        transfer.lastProgress = .now
         if !active.handle.unpause(), let failure = transfer.failure { self.fail(transfer, failure) }
     }
 
@@ -162,6 +169,7 @@ final class TransferEngine: @unchecked Sendable {
 
     /// Does all that can be done without waiting.
     func drive() {
+        self.beginTurn()
         repeat {
             self.submitDelayed()
             self.startReady()
@@ -171,8 +179,16 @@ final class TransferEngine: @unchecked Sendable {
 
     /// Waits for a socket, a time limit or ``wake()``.
     func wait() {
-        let deadline = [self.nextDeadline, self.delayed.first?.time, self.queue.nextTokenTime].compactMap(\.self).min()
+        let deadlines = [
+            self.nextDeadline, self.delayed.first?.time, self.queue.nextTokenTime, self.totalDeadlines.first?.time,
+        ]
+        let deadline = deadlines.compactMap(\.self).min()
         self.multi.wait(until: deadline)
+    }
+
+    /// Lets sockets have a turn, without a wait.
+    func poll() {
+        self.multi.wait(until: .now)
     }
 
     /// Ends the wait that goes on, or the next one; safe from any thread.
@@ -225,18 +241,39 @@ final class TransferEngine: @unchecked Sendable {
 
     /// Tries again after `delay`.
     func submit(_ transfer: Transfer, after delay: Duration) {
-        self.delayed.insert(DelayedTry(time: .now + delay, id: transfer.id))
+        self.delayed.insert(Appointment(time: .now + delay, id: transfer.id))
     }
 
     private func submitDelayed() {
         guard let first = self.delayed.first else { return }
         let now = ContinuousClock.now
-        var next: DelayedTry? = first
+        var next: Appointment? = first
         while let due = next, due.time <= now {
             self.delayed.popFirst()
             if let transfer = self.transfers[due.id] { self.submit(transfer) }
             next = self.delayed.first
         }
+    }
+
+    /// Remembers when a transfer that starts for the first time must be over.
+    func appoint(totalDeadline time: ContinuousClock.Instant, of transfer: Transfer) {
+        if self.totalDeadlines.count > self.transfers.count * 2 + 1_024 {
+            let transfers = self.transfers
+            self.totalDeadlines.filter { transfers[$0.id] != nil }
+        }
+        self.totalDeadlines.insert(Appointment(time: time, id: transfer.id))
+    }
+
+    /// Ends those whose time is over while they wait for a turn, for another try or for a hook.
+    func endWaiting(_ now: ContinuousClock.Instant) -> Bool {
+        var hasEnded = false
+        while let first = self.totalDeadlines.first, first.time <= now {
+            self.totalDeadlines.popFirst()
+            guard let transfer = self.transfers[first.id], self.active[first.id] == nil else { continue }
+            self.fail(transfer, DownloadError.tookTooLong(transfer.limits.totalTimeout ?? .zero, of: transfer))
+            hasEnded = true
+        }
+        return hasEnded
     }
 
     private func cancel(_ transfer: Transfer) {

@@ -29,6 +29,8 @@ final class CurlLoop: SerialExecutor {
         case end
     }
 
+    private static let batchesBeforeSockets = 8
+
     /// Only jobs of the actor may use it, except for `wake()`.
     let engine: TransferEngine
     private let state = Locked(State())
@@ -106,12 +108,18 @@ final class CurlLoop: SerialExecutor {
         }
         let executor = self.asUnownedSerialExecutor()
         var batch: [UnownedJob] = []
+        var batchesInRow = 0
         while true {
             switch self.nextStep(&batch) {
             case .run:
                 for job in batch { job.runSynchronously(on: executor) }
                 batch.removeAll(keepingCapacity: true)
-            case .sleep: self.engine.wait()
+                batchesInRow += 1
+                // Jobs that bring new jobs must not keep the sockets waiting.
+                if batchesInRow % Self.batchesBeforeSockets == 0 { self.engine.poll() }
+            case .sleep:
+                batchesInRow = 0
+                self.engine.wait()
             case .end: return
             }
             // Moving transfers resumes tasks, whose jobs come back here: look before sleeping.

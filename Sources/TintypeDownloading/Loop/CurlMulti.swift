@@ -9,6 +9,10 @@ import Glibc
 ///
 /// Not sendable, except for ``wake()``: only the loop's thread touches it.
 final class CurlMulti {
+    /// How long sockets, or timers, have their way before the others and the jobs have theirs.
+    ///
+    /// One transfer has at most ``EasyHandle/turnBytes`` of it.
+    private static let turn = Duration.milliseconds(1)
     private static let hasGlobalState: Bool = curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
 
     let share: UnsafeMutableRawPointer?
@@ -18,6 +22,9 @@ final class CurlMulti {
     private var timer: ContinuousClock.Instant?
     /// Whether libcurl may have finished something since it was last asked.
     private var mayHaveFinished = false
+    /// Counts the turns of the loop.
+    private(set) var turnNumber: UInt64 = 0
+    private var resting: [EasyHandle] = []
 
     init(maximumConnectionsPerHost: Int, maximumConnections: Int) {
         precondition(Self.hasGlobalState, "curl_global_init failed")
@@ -45,18 +52,39 @@ final class CurlMulti {
     }
 
     /// Lets libcurl do what its timer is due for; a transfer that was added starts here.
+    ///
+    /// libcurl leaves a transfer whose server sends faster than it is read after some megabytes, and sets the timer
+    /// to now: without an end here, the others would wait for that server.
     func runTimer() {
-        while let timer, timer <= .now {
+        var end: ContinuousClock.Instant?
+        while let timer {
+            let now = ContinuousClock.now
+            guard timer <= now, end.map({ now < $0 }) ?? true else { return }
+            end = end ?? now + Self.turn
             self.timer = nil
             self.act(on: CURL_SOCKET_TIMEOUT, 0)
         }
     }
 
+    /// Begins a turn of the loop; returns those that had enough of the last one and now go on.
+    func beginTurn() -> [EasyHandle] {
+        self.turnNumber &+= 1
+        guard !self.resting.isEmpty else { return [] }
+        defer { self.resting.removeAll(keepingCapacity: true) }
+        return self.resting
+    }
+
+    /// Lets a transfer wait for the next turn.
+    func rest(_ handle: EasyHandle) {
+        self.resting.append(handle)
+    }
+
     /// Waits until libcurl has something to do, at most until `deadline`, and lets it.
     func wait(until deadline: ContinuousClock.Instant?) {
         let end = [self.timer, deadline].compactMap(\.self).min()
-        let limit = end.map { min(($0 - .now).wholeMilliseconds, Int(Int32.max)) } ?? -1
-        self.poll.wait(milliseconds: limit) { descriptor, events in
+        var limit = end.map { min(($0 - .now).wholeMilliseconds, Int(Int32.max)) } ?? -1
+        if !self.resting.isEmpty { limit = 0 }
+        self.poll.wait(milliseconds: limit, turn: Self.turn) { descriptor, events in
             let mask =
                 (events & CInt(CSHIMS_READABLE) != 0 ? CURL_CSELECT_IN : 0)
                 | (events & CInt(CSHIMS_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0)

@@ -18,6 +18,10 @@ final class SocketPoll {
         /// The kernel must forget others at once, since the number may come back as another socket.
         var isConnection = false
         var isChanged = false
+        /// Whether the peer may send nothing while nothing is asked for: HTTP/1.1 without more under way.
+        var mustStaySilent = false
+        /// The transfer that has the connection for itself, or 0.
+        var user: UInt64 = 0
     }
 
     private let epoll: CInt
@@ -26,6 +30,9 @@ final class SocketPoll {
     private var sockets: [Socket] = []
     private var changed: [CInt] = []
     private var ready = [cshims_event](repeating: cshims_event(), count: 256)
+    /// Those of `ready` that had no turn yet.
+    private var unserved = 0..<0
+    private var names = SocketNames()
 
     init() {
         self.epoll = cshims_epoll_create()
@@ -57,34 +64,93 @@ final class SocketPoll {
     func didOpen(_ descriptor: CInt) {
         self.makeRoom(for: descriptor)
         self.sockets[Int(descriptor)] = Socket(isConnection: true, isChanged: self.sockets[Int(descriptor)].isChanged)
+        self.names.didOpen(descriptor)
     }
 
     /// The kernel forgets a socket that is closed.
     func willClose(_ descriptor: CInt) {
         guard self.sockets.indices.contains(Int(descriptor)) else { return }
+        self.names.willClose(descriptor)
         self.sockets[Int(descriptor)] = Socket(isChanged: self.sockets[Int(descriptor)].isChanged)
+    }
+
+    // MARK: Connections of one transfer at a time
+
+    /// Lets a transfer have a connection for itself, unless something came over it that nobody asked for.
+    ///
+    /// What came would pass for the answer; libcurl 7.88 looks at most for the end of the connection. Over a new one
+    /// nothing can have come for another request.
+    ///
+    /// - Returns: The socket; -1 where several may be meant, none of which has anything; `nil` to use another.
+    func claim(localPort: Int, remotePort: Int, isNew: Bool, by user: UInt64) -> CInt? {
+        let candidates = self.names.descriptors(localPort: localPort, remotePort: remotePort, isNew: isNew)
+        // Unix-domain sockets have no ports to tell them apart: one that nobody uses is meant.
+        let meant = candidates.count == 1 ? candidates : candidates.filter { self.sockets[Int($0)].user == 0 }
+        guard isNew || !meant.isEmpty && meant.allSatisfy(Self.isSilent) else { return nil }
+        guard meant.count == 1, let descriptor = meant.first else { return -1 }
+        self.sockets[Int(descriptor)].mustStaySilent = true
+        self.sockets[Int(descriptor)].user = user
+        return descriptor
+    }
+
+    /// Ends what ``claim(localPort:remotePort:isNew:by:)`` began; from now on whatever comes is surplus.
+    func release(_ descriptor: CInt, by user: UInt64) {
+        let index = Int(descriptor)
+        guard self.sockets.indices.contains(index), self.sockets[index].user == user else { return }
+        self.sockets[index].user = 0
+        guard self.sockets[index].registered & CInt(CSHIMS_READABLE) == 0 else { return }
+        cshims_epoll_set(self.epoll, descriptor, CInt(CSHIMS_READABLE))
+        self.sockets[index].registered = CInt(CSHIMS_READABLE)
+    }
+
+    /// Whether there is nothing to read, not even the end of the connection.
+    private static func isSilent(_ descriptor: CInt) -> Bool {
+        var byte: UInt8 = 0
+        let count = recv(descriptor, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT))
+        return count < 0 && (errno == EAGAIN || errno == EINTR)
+    }
+
+    /// Makes an idle connection one that libcurl takes for dead when it looks for one to use.
+    private func retire(_ descriptor: CInt) {
+        shutdown(descriptor, CInt(SHUT_RDWR))
+        // libcurl sees the end only where nothing stands before it. More than this is left to be seen at the claim.
+        _ = recv(descriptor, nil, 1 << 20, CInt(MSG_TRUNC | MSG_DONTWAIT))
     }
 
     // MARK: Waiting
 
-    /// Waits at most so long and hands over each socket that is ready.
-    func wait(milliseconds: Int, _ body: (_ descriptor: CInt, _ events: CInt) -> Void) {
+    /// Waits at most so long and hands over sockets that are ready, for as long as a turn is.
+    ///
+    /// Those that are left come first the next time, and there is no wait then.
+    func wait(milliseconds: Int, turn: Duration, _ body: (_ descriptor: CInt, _ events: CInt) -> Void) {
         self.applyChanges()
-        let count = cshims_epoll_wait(self.epoll, &self.ready, CInt(self.ready.count), CInt(milliseconds))
-        precondition(count >= 0, "the download loop can't wait: \(String(cString: strerror(errno)))")
-        for event in self.ready[..<Int(count)] {
-            guard event.descriptor != self.wakeup else {
-                var value: UInt64 = 0
-                _ = read(self.wakeup, &value, 8)
-                continue
-            }
-            // An idle connection that its server closed: libcurl finds out when it wants to use it.
-            if self.sockets[Int(event.descriptor)].wanted == 0 {
-                self.apply(Int(event.descriptor))
-            } else {
-                body(event.descriptor, event.events)
-            }
+        if self.unserved.isEmpty {
+            let count = cshims_epoll_wait(self.epoll, &self.ready, CInt(self.ready.count), CInt(milliseconds))
+            precondition(count >= 0, "the download loop can't wait: \(String(cString: strerror(errno)))")
+            self.unserved = 0..<Int(count)
         }
+        guard !self.unserved.isEmpty else { return }
+        let end = ContinuousClock.now + turn
+        repeat {
+            let event = self.ready[self.unserved.removeFirst()]
+            self.serve(event, body)
+        } while !self.unserved.isEmpty && .now < end
+    }
+
+    private func serve(_ event: cshims_event, _ body: (_ descriptor: CInt, _ events: CInt) -> Void) {
+        guard event.descriptor != self.wakeup else {
+            var value: UInt64 = 0
+            _ = read(self.wakeup, &value, 8)
+            return
+        }
+        let socket = self.sockets[Int(event.descriptor)]
+        guard socket.wanted == 0 else {
+            body(event.descriptor, event.events)
+            return
+        }
+        // An idle connection that its server closed, or that brings what nobody asked for.
+        if socket.isConnection, socket.mustStaySilent, socket.user == 0 { self.retire(event.descriptor) }
+        self.apply(Int(event.descriptor))
     }
 
     /// Ends the wait that goes on, or the next one; safe from any thread.

@@ -1,4 +1,6 @@
 /// A body that arrives more slowly than this is given up.
+///
+/// What counts is the body as it is on the network. Time in which the reader keeps it waiting does not.
 public struct MinimumSpeed: Sendable, Hashable {
     /// The bytes that must arrive each second.
     public var bytesPerSecond: Int

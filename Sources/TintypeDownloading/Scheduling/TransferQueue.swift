@@ -4,6 +4,9 @@
 /// than `maximumActive` run and the origin has room and a token. One whose origin has none waits aside and
 /// holds up nobody else. A transfer that comes back, after a redirect or for another try, keeps its place.
 ///
+/// Nobody can hold all places. The last ones are kept for origins that have none, the very last for sites that have
+/// none, and transfers that bring next to nothing go on beside the places, up to as many again.
+///
 /// libcurl can count connections per host itself, but keeps all that wait in one list, where one host that
 /// hangs holds up the others (seen in 7.88), and a transfer that waits there is hard to tell from one that
 /// stalls.
@@ -17,6 +20,7 @@ struct TransferQueue {
         /// No token before then.
         var throttledUntil: ContinuousClock.Instant?
         var waitingCount = 0
+        let site: String
 
         var hasRoom: Bool { self.active < self.limit && self.throttledUntil == nil }
     }
@@ -28,6 +32,12 @@ struct TransferQueue {
 
         static func < (left: Candidate, right: Candidate) -> Bool { left.ticket < right.ticket }
         static func == (left: Candidate, right: Candidate) -> Bool { left.ticket == right.ticket }
+    }
+
+    private struct SiteState {
+        var active = 0
+        /// The origins of the site that wait aside.
+        var aside: Set<String> = []
     }
 
     private struct Throttled: Comparable {
@@ -42,6 +52,12 @@ struct TransferQueue {
     private let order: DownloadOrder
     private let rateLimit: RateLimit?
     private var activeCount = 0
+    private var laggingCount = 0
+    private var sites: [String: SiteState] = [:]
+    private var knownSites: [String: String] = [:]
+    /// The best of origins that may not have a place that is kept for others: those that have none, and the others.
+    private var asideWithoutPlace = Heap<Candidate>()
+    private var asideWithPlace = Heap<Candidate>()
     private var origins: [String: Origin] = [:]
     private var waiting: [UInt64: (ticket: TransferTicket, origin: String)] = [:]
     private var candidates = Heap<Candidate>()
@@ -67,7 +83,13 @@ struct TransferQueue {
 
     /// What is kept, for tests.
     var originCount: Int { self.origins.count }
-    var ticketCount: Int { self.origins.values.reduce(self.candidates.count) { $0 + $1.tickets.count } }
+    var ticketCount: Int {
+        self.origins.values.reduce(self.candidateCount) { $0 + $1.tickets.count }
+    }
+    var siteCount: Int { self.sites.count }
+    private var candidateCount: Int {
+        self.candidates.count + self.asideWithoutPlace.count + self.asideWithPlace.count
+    }
 
     /// Before this, no origin that ran out of tokens has one.
     var nextTokenTime: ContinuousClock.Instant? { self.isSuspended ? nil : self.throttled.first?.end }
@@ -84,7 +106,10 @@ struct TransferQueue {
         )
         self.sweepOrigins()
         self.waiting[id] = (ticket, name)
-        self.origins[name, default: Origin(limit: self.maximumPerOrigin)].waitingCount += 1
+        if self.origins[name] == nil {
+            self.origins[name] = Origin(limit: self.maximumPerOrigin, site: self.site(ofOrigin: name))
+        }
+        self.origins[name]?.waitingCount += 1
         self.insert(ticket, name)
     }
 
@@ -111,12 +136,17 @@ struct TransferQueue {
     mutating func next(now: ContinuousClock.Instant) -> UInt64? {
         guard !self.isSuspended else { return nil }
         self.endThrottling(now)
-        while self.activeCount < self.maximumActive, let candidate = self.candidates.popFirst() {
+        while self.freePlaces > 0, let candidate = self.popCandidate() {
             let name = candidate.origin
             guard var origin = self.origins[name], origin.hasRoom else { continue }
             guard candidate.ticket == self.best(of: &origin) else {
                 self.origins[name] = origin
                 self.offer(name)
+                continue
+            }
+            guard self.mayHavePlace(origin) else {
+                self.origins[name] = origin
+                self.putAside(candidate, origin)
                 continue
             }
             if let end = self.takeToken(&origin, now) {
@@ -130,6 +160,8 @@ struct TransferQueue {
             origin.waitingCount -= 1
             self.origins[name] = origin
             self.activeCount += 1
+            self.sites[origin.site, default: SiteState()].active += 1
+            self.sites[origin.site]?.aside.remove(name)
             self.waiting[candidate.ticket.id] = nil
             self.offer(name)
             return candidate.ticket.id
@@ -138,11 +170,78 @@ struct TransferQueue {
     }
 
     /// Gives back the place of a transfer that `next` returned.
-    mutating func finish(origin name: String) {
+    mutating func finish(origin name: String, isLagging: Bool = false) {
         self.activeCount -= 1
+        if isLagging { self.laggingCount -= 1 }
         self.origins[name]?.active -= 1
+        if let site = self.origins[name]?.site { self.leave(site) }
         self.offer(name)
         self.forgetIfIdle(name, now: nil)
+    }
+
+    /// Lets one that runs go on beside the places, or take a place again.
+    ///
+    /// - Returns: Whether there is room for it.
+    mutating func setLagging(_ isLagging: Bool) -> Bool {
+        let room = self.maximumActive >= Self.fewestShared ? self.maximumActive - self.laggingCount : 0
+        guard isLagging ? room > 0 : self.freePlaces > 0 else { return false }
+        self.laggingCount += isLagging ? 1 : -1
+        return true
+    }
+
+    // MARK: Shares
+
+    /// An origin is forgotten with its last transfer, and mostly comes back.
+    private mutating func site(ofOrigin name: String) -> String {
+        if let site = self.knownSites[name] { return site }
+        if self.knownSites.count >= 256 { self.knownSites.removeAll(keepingCapacity: true) }
+        let site = Site.name(ofOrigin: name)
+        self.knownSites[name] = site
+        return site
+    }
+
+    private var freePlaces: Int { self.maximumActive - (self.activeCount - self.laggingCount) }
+
+    /// Who allows fewer at once than this counts on exactly so many, in exactly that order.
+    private static let fewestShared = 8
+
+    /// The places that are kept for origins that have none; half of them for sites that have none.
+    private var keptPlaces: Int { self.maximumActive / Self.fewestShared }
+
+    private func mayHavePlace(_ origin: Origin) -> Bool {
+        let free = self.freePlaces
+        if free > self.keptPlaces { return true }
+        if self.sites[origin.site]?.active ?? 0 == 0 { return true }
+        return free > self.keptPlaces / 2 && origin.active == 0
+    }
+
+    /// The best of those that may have one of the places that are free.
+    private mutating func popCandidate() -> Candidate? {
+        if self.asideWithPlace.first == nil, self.asideWithoutPlace.first == nil { return self.candidates.popFirst() }
+        let free = self.freePlaces
+        let withoutPlace = free > self.keptPlaces / 2 ? self.asideWithoutPlace.first : nil
+        let withPlace = free > self.keptPlaces ? self.asideWithPlace.first : nil
+        guard let best = [self.candidates.first, withoutPlace, withPlace].compactMap(\.self).min() else { return nil }
+        if best == withoutPlace { return self.asideWithoutPlace.popFirst() }
+        return best == withPlace ? self.asideWithPlace.popFirst() : self.candidates.popFirst()
+    }
+
+    private mutating func putAside(_ candidate: Candidate, _ origin: Origin) {
+        if origin.active == 0 {
+            self.asideWithoutPlace.insert(candidate)
+        } else {
+            self.asideWithPlace.insert(candidate)
+        }
+        self.sites[origin.site]?.aside.insert(candidate.origin)
+    }
+
+    /// Lets the origins of a site that has no place any more take part again: they may have what is kept.
+    private mutating func leave(_ site: String) {
+        guard var state = self.sites[site] else { return }
+        state.active -= 1
+        self.sites[site] = state.active == 0 ? nil : state
+        guard state.active == 0 else { return }
+        for name in state.aside { self.offer(name) }
     }
 
     /// Remembers that connections to an origin carry many transfers at once.
@@ -197,9 +296,11 @@ struct TransferQueue {
             let waiting = self.waiting
             self.origins[name]?.tickets.filter { waiting[$0.id]?.ticket == $0 }
         }
-        if self.candidates.count > self.origins.count * 2 + 1_024 {
+        if self.candidateCount > self.origins.count * 2 + 1_024 {
             // One for each origin is enough: most of the others were the best of theirs once, and still wait.
             self.candidates = Heap()
+            self.asideWithoutPlace = Heap()
+            self.asideWithPlace = Heap()
             for name in Array(self.origins.keys) { self.offer(name) }
         }
     }

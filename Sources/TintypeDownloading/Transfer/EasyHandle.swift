@@ -18,12 +18,27 @@ final class EasyHandle {
     var transfer: Transfer?
     /// Whether it may serve another transfer: one with settings of its own may not.
     let isReusable: Bool
+    unowned let multi: CurlMulti
     private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var connectTimeout = Duration.zero
     private var verifiesCertificates = true
     private var decodesContent = true
     private var waitsForMultiplexing = false
     private var receiveBufferSize = 0
+
+    // The connection that the transfer has for itself, and what is known of it; see the extension.
+    var claimedDescriptor: CInt = -1
+    /// Whether the transfer must be tried over another connection.
+    var foundSurplus = false
+    private(set) var takesFreshConnection = false
+    var forbidsReuse = false
+    var watchesFraming = false
+    /// The bytes of a chunked body as they came.
+    var framedBytes = 0
+    /// Whether the transfer waits for the next turn of the loop.
+    var isResting = false
+    var turnNumber: UInt64 = 0
+    var spentBytes = 0
 
     /// Creates a handle, or returns `nil` when there is no memory.
     ///
@@ -34,6 +49,7 @@ final class EasyHandle {
     init?(options: TransportOptions?, configuration: DownloadActor.Configuration, multi: CurlMulti) {
         guard let easy = curl_easy_init() else { return nil }
         self.easy = easy
+        self.multi = multi
         self.isReusable = options == nil
         self.errorBuffer.pointee = 0
         multi.watchSockets(of: easy)
@@ -76,6 +92,7 @@ final class EasyHandle {
         ccurl_setopt_string(self.easy, CURLOPT_URL, transfer.address.text)
         ccurl_setopt_pointer(self.easy, CURLOPT_HTTPHEADER, headers.list)
         self.setDecodesContent(true)
+        self.forgetConnection()
         if transfer.limits.connectTimeout != self.connectTimeout {
             self.connectTimeout = transfer.limits.connectTimeout
             ccurl_setopt_long(self.easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, self.connectTimeout.wholeMilliseconds))
@@ -97,6 +114,31 @@ final class EasyHandle {
         }
     }
 
+    private func forgetConnection() {
+        self.claimedDescriptor = -1
+        self.foundSurplus = false
+        self.isResting = false
+        if self.takesFreshConnection {
+            self.takesFreshConnection = false
+            ccurl_setopt_long(self.easy, CURLOPT_FRESH_CONNECT, 0)
+        }
+        if self.forbidsReuse {
+            self.forbidsReuse = false
+            ccurl_setopt_long(self.easy, CURLOPT_FORBID_REUSE, 0)
+        }
+        if self.watchesFraming {
+            self.watchesFraming = false
+            ccurl_setopt_long(self.easy, CURLOPT_VERBOSE, 0)
+        }
+    }
+
+    /// Makes the handle ready to be added once more for the same transfer, over a connection of its own.
+    func takeFreshConnection() {
+        self.foundSurplus = false
+        self.takesFreshConnection = true
+        ccurl_setopt_long(self.easy, CURLOPT_FRESH_CONNECT, 1)
+    }
+
     /// Lets a transfer go on that was paused.
     ///
     /// libcurl hands over what it has kept before this returns; where that was refused it returns false and
@@ -114,7 +156,7 @@ final class EasyHandle {
     }
 
     /// Whether codings of the body are undone; read by libcurl with each piece that arrives.
-    private func setDecodesContent(_ decodesContent: Bool) {
+    func setDecodesContent(_ decodesContent: Bool) {
         guard decodesContent != self.decodesContent else { return }
         self.decodesContent = decodesContent
         ccurl_setopt_long(self.easy, CURLOPT_HTTP_CONTENT_DECODING, decodesContent ? 1 : 0)
@@ -124,6 +166,7 @@ final class EasyHandle {
         ccurl_setopt_pointer(self.easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque())
         ccurl_setopt_pointer(self.easy, CURLOPT_ERRORBUFFER, self.errorBuffer)
         self.guardConnections()
+        self.guardReuse()
         // Signals belong to the program, not to a library.
         ccurl_setopt_long(self.easy, CURLOPT_NOSIGNAL, 1)
         ccurl_setopt_string(self.easy, CURLOPT_PROTOCOLS_STR, "http,https")
@@ -148,6 +191,7 @@ final class EasyHandle {
                 let verdict = transfer.receive(headerLine: line)
                 // libcurl would refuse the body.
                 if transfer.hasUnknownCoding { EasyHandle.of(context).setDecodesContent(false) }
+                if transfer.hasWatchedFraming { EasyHandle.of(context).watchFraming() }
                 return verdict == .proceed ? line.count : 0
             },
             context
@@ -155,10 +199,15 @@ final class EasyHandle {
         ccurl_set_write_callback(
             self.easy,
             { bytes, size, count, context in
-                guard let context, let transfer = EasyHandle.of(context).transfer else { return 0 }
+                guard let context else { return 0 }
+                let handle = EasyHandle.of(context)
+                guard let transfer = handle.transfer else { return 0 }
                 let chunk = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 switch transfer.receive(body: chunk) {
-                case .proceed: return chunk.count
+                case .proceed:
+                    // libcurl keeps what comes after a pause, without a limit where it inflates.
+                    if !handle.watchesFraming, transfer.isIdentity { handle.spend(chunk.count) }
+                    return chunk.count
                 case .pause: return Int(CURL_WRITEFUNC_PAUSE)
                 // Any other count than the one given makes libcurl end the transfer.
                 case .abort: return chunk.isEmpty ? 1 : 0

@@ -4,20 +4,30 @@
 // that lag.
 
 extension Transfer {
+    /// How long a transfer may bring next to nothing before it gives its place to others, and goes on beside them.
+    static let laggingPeriod = Duration.seconds(2)
+    /// Next to nothing, in one such period.
+    private static let laggingBytes: Int64 = 16 << 10
+
     /// When the transfer must be looked at again, or the error that it ends with now.
+    ///
+    /// Speed and progress are looked at besides, in every ``TransferLimits/speedCheckInterval(_:)``.
+    ///
+    /// - Parameters:
+    ///   - connectTime: How long it took until the request could be sent; zero before that.
+    ///   - bodyBytes: The bytes of the body that have come for the last request, as they are on the network.
+    ///   - now: The time.
     func check(
         connectedAfter connectTime: Duration,
+        bodyBytes: Int64,
         now: ContinuousClock.Instant
     ) -> Result<
         ContinuousClock.Instant, DownloadError
     > {
         let total = self.totalDeadline
         if let total, now >= total { return .failure(.tookTooLong(self.limits.totalTimeout ?? .zero, of: self)) }
-        if self.isPaused {
-            // The reader lags, not the server.
-            self.lastProgress = now
-            self.speedWindow = nil
-        }
+        if self.isPaused { self.willWait(bodyBytes: bodyBytes, now: now) }
+        self.noteProgress(bodyBytes + Int64(self.headerBytes), now)
         let idle = self.idleDeadline(connectedAfter: connectTime, now: now)
         guard now < idle else { return .failure(self.stalledError) }
         var deadlines = [idle, total].compactMap(\.self)
@@ -26,9 +36,8 @@ extension Transfer {
             guard now < deadline else { return .failure(.noFirstByte(after: limit, of: self)) }
             deadlines.append(deadline)
         }
-        if let deadline = self.speedDeadline {
-            guard now < deadline || self.renewSpeedWindow(now) else { return .failure(.tooSlow(self)) }
-            deadlines.append(self.speedDeadline ?? deadline)
+        if let deadline = self.speedDeadline, now >= deadline, !self.renewSpeedWindow(bodyBytes, now) {
+            return .failure(.tooSlow(self))
         }
         return .success(deadlines.min() ?? idle)
     }
@@ -37,7 +46,6 @@ extension Transfer {
     var firstDeadline: ContinuousClock.Instant {
         let limits = [
             self.limits.firstByteTimeout.map { self.startTime + $0 }, self.totalDeadline,
-            self.limits.minimumSpeed.map { self.startTime + $0.period },
         ].compactMap(\.self)
         return limits.reduce(self.startTime + self.limits.timeout) { min($0, $1) }
     }
@@ -74,10 +82,22 @@ extension Transfer {
         return speedWindow.start + speed.period
     }
 
+    /// Forgets the time that has passed: the reader lags, not the server.
+    func willWait(bodyBytes: Int64, now: ContinuousClock.Instant) {
+        self.lastProgress = now
+        if self.speedWindow != nil { self.speedWindow = (now, bodyBytes) }
+        self.progressWindow = (now, bodyBytes + Int64(self.headerBytes))
+    }
+
+    private func noteProgress(_ received: Int64, _ now: ContinuousClock.Instant) {
+        guard now - self.progressWindow.start >= Self.laggingPeriod else { return }
+        self.isLagging = received - self.progressWindow.bytes < Self.laggingBytes
+        self.progressWindow = (now, received)
+    }
+
     /// Begins a new window if the last one was fast enough.
-    private func renewSpeedWindow(_ now: ContinuousClock.Instant) -> Bool {
+    private func renewSpeedWindow(_ received: Int64, _ now: ContinuousClock.Instant) -> Bool {
         guard let speed = self.limits.minimumSpeed, let window = self.speedWindow else { return true }
-        let received = self.metrics.bytes + Int64(self.receivedBytes)
         let needed = Double(speed.bytesPerSecond) * ((now - window.start) / .seconds(1))
         guard Double(received - window.bytes) >= needed else { return false }
         self.speedWindow = (now, received)

@@ -69,6 +69,7 @@ extension Transfer {
         guard let status, status >= 200 else { return .proceed }
         self.hasHead = true
         self.responseTime = Date()
+        self.isIdentity = self.responseHeaders["Content-Encoding"].map { $0.lowercased() == "identity" } ?? true
         self.onHead?(self)
         let declared: Int64?
         switch DeclaredLength(self.responseHeaders) {
@@ -76,6 +77,10 @@ extension Transfer {
         case .bytes(let count): declared = count
         case .invalid: return self.abort(.invalidResponse("its Content-Length is no number", at: self.address))
         }
+        self.speedWindow = (.now, 0)
+        self.hasWatchedFraming =
+            self.request.method == .head || declared == 0 || status == 204 || status == 304
+            || declared == nil && self.responseHeaders["Transfer-Encoding"] != nil
         guard self.isSuccess else {
             return declared ?? 0 > Self.discardLimit && !self.answersChallenges ? .abort : .proceed
         }
@@ -92,7 +97,6 @@ extension Transfer {
 
     /// Looks at the declared length before anything comes.
     private func expect(_ declared: Int64?) -> Verdict {
-        self.speedWindow = (.now, self.metrics.bytes + Int64(self.receivedBytes))
         let hasBody = self.request.method != .head && self.status != 304
         if hasBody, let declared {
             let (total, overflow) = declared.addingReportingOverflow(Int64(self.body.count))
@@ -115,11 +119,6 @@ extension Transfer {
             self.report(TransferProgress(receivedBytes: Int64(self.body.count), expectedBytes: self.expectedBytes))
         }
         return .proceed
-    }
-
-    /// Whether the bytes of the body are those of the representation.
-    var isIdentity: Bool {
-        self.responseHeaders["Content-Encoding"].map { $0.lowercased() == "identity" } ?? true
     }
 
     /// Whether libcurl answers a challenge with a second request of its own.

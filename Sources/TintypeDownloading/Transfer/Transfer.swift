@@ -59,8 +59,11 @@ final class Transfer {
     /// The same moments for the head of the response, in the time that people use.
     var requestTime = Date()
     var responseTime = Date()
-    /// From when on the bytes for the minimum speed are counted.
+    /// From when on the bytes of the body are counted for the minimum speed, and those that were here then.
     var speedWindow: (start: ContinuousClock.Instant, bytes: Int64)?
+    /// The same for all bytes, and whether the last such window brought little.
+    var progressWindow: (start: ContinuousClock.Instant, bytes: Int64) = (.now, 0)
+    var isLagging = false
     var isPaused = false
 
     /// Why it was aborted from a callback.
@@ -69,6 +72,10 @@ final class Transfer {
     var responseHeaders = HTTPHeaders()
     /// Whether the whole head of the final response (not of an informational one) is here.
     var hasHead = false
+    /// Whether the bytes of the body are those of the representation.
+    var isIdentity = true
+    /// Whether bytes may come that are neither head nor body.
+    var hasWatchedFraming = false
     var headerBytes = 0
     var discardedBytes: Int64 = 0
     /// Bytes that a reader was given and that are not in `body`.
@@ -187,6 +194,8 @@ final class Transfer {
         self.lastProgress = self.startTime
         self.firstStartTime = self.firstStartTime ?? self.startTime
         self.requestTime = Date()
+        self.progressWindow = (self.startTime, 0)
+        self.isLagging = false
     }
 
     /// Takes the target of a redirect; what the old response left behind is dropped.
@@ -236,6 +245,8 @@ final class Transfer {
         self.status = nil
         self.responseHeaders.removeAll()
         self.hasHead = false
+        self.isIdentity = true
+        self.hasWatchedFraming = false
         self.discardedBytes = 0
         self.expectedBytes = nil
         self.speedWindow = nil

@@ -22,6 +22,21 @@ struct TransferLimits {
         self.acceptableContentTypes = request.acceptableContentTypes ?? configuration.acceptableContentTypes
     }
 
+    /// How often speeds are looked at: often enough that a period is kept to an eighth.
+    static func speedCheckInterval(_ speed: MinimumSpeed?) -> Duration {
+        let longest = Duration.milliseconds(500)
+        return speed.map { max(.milliseconds(10), min(longest, $0.period / 8)) } ?? longest
+    }
+
+    /// The bytes that sizes, extensions and ends of chunks may have around so many bytes of a body.
+    ///
+    /// A chunk of one byte has five around it.
+    func framingLimit(bodyBytes: Int) -> Int {
+        let (product, overflow) = bodyBytes.multipliedReportingOverflow(by: 8)
+        let (sum, sumOverflow) = self.maximumHeaderSize.addingReportingOverflow(product)
+        return overflow || sumOverflow ? .max : sum
+    }
+
     /// Whether a `Content-Type` is among those that are accepted; patterns end in `/*` for all of a kind.
     func accepts(contentType: String?) -> Bool {
         guard let acceptableContentTypes else { return true }

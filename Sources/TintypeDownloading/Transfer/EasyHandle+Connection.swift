@@ -1,0 +1,130 @@
+import CCrypto
+import CCurl
+
+// Answers belong to the requests that they follow.
+
+extension EasyHandle {
+    /// Looks at each connection just before a request goes over it.
+    ///
+    /// An HTTP/1.1 server that sends more than its answer, at once or later, has sent what would pass for the answer
+    /// to the next request. libcurl drops what it read too much, and leaves the rest for that request.
+    func guardReuse() {
+        ccurl_set_prereq_callback(
+            self.easy,
+            { context, _, _, remotePort, localPort in
+                guard let context else { return CInt(CURL_PREREQFUNC_ABORT) }
+                let isUsable = EasyHandle.of(context).claimConnection(localPort: localPort, remotePort: remotePort)
+                return CInt(isUsable ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
+            },
+            Unmanaged.passUnretained(self).toOpaque()
+        )
+        ccurl_set_debug_callback(
+            self.easy,
+            { _, kind, bytes, count, context in
+                guard let context else { return 0 }
+                let handle = EasyHandle.of(context)
+                switch kind {
+                case CURLINFO_DATA_IN: handle.countFraming(count)
+                case CURLINFO_TEXT:
+                    handle.read(message: UnsafeRawBufferPointer(start: bytes, count: count))
+                default: break
+                }
+                return 0
+            },
+            Unmanaged.passUnretained(self).toOpaque()
+        )
+    }
+
+    private func claimConnection(localPort: CInt, remotePort: CInt) -> Bool {
+        guard let transfer else { return false }
+        var hasPending = false
+        if transfer.address.scheme == .https {
+            // Frames come at any time, and belong to streams. Of another TLS library nothing is known.
+            guard let tls = ccurl_get_openssl(self.easy), ccrypto_speaks_http2(tls) == 0 else { return true }
+            // Tickets come before the first answer; a late one costs the connection.
+            hasPending = ccrypto_has_pending(tls) != 0
+        }
+        var newConnections = 0
+        ccurl_getinfo_long(self.easy, CURLINFO_NUM_CONNECTS, &newConnections)
+        // libcurl may try a request twice, over two connections.
+        self.releaseConnection()
+        guard !hasPending,
+            let descriptor = self.multi.poll.claim(
+                localPort: Int(localPort),
+                remotePort: Int(remotePort),
+                isNew: newConnections > 0,
+                by: transfer.id
+            )
+        else {
+            self.foundSurplus = true
+            return false
+        }
+        self.claimedDescriptor = descriptor
+        return true
+    }
+
+    /// Gives the connection back, which may be closed by now.
+    func releaseConnection() {
+        guard let transfer, self.claimedDescriptor >= 0 else { return }
+        self.multi.poll.release(self.claimedDescriptor, by: transfer.id)
+        self.claimedDescriptor = -1
+    }
+
+    /// Lets libcurl tell of the bytes that are no body, where they have no limit or may be followed by others.
+    ///
+    /// It is not done for all: putting its messages together takes libcurl longer than a small transfer may.
+    func watchFraming() {
+        guard !self.watchesFraming else { return }
+        self.watchesFraming = true
+        self.framedBytes = 0
+        ccurl_setopt_long(self.easy, CURLOPT_VERBOSE, 1)
+    }
+
+    /// Counts bytes of a chunked body as they came.
+    ///
+    /// Sizes and extensions of chunks have no limit in libcurl, which hands none of them over.
+    private func countFraming(_ count: Int) {
+        guard let transfer else { return }
+        let body = Int(ccurl_get_body_bytes(self.easy))
+        if self.framedBytes - body > transfer.limits.framingLimit(bodyBytes: body) {
+            transfer.failure =
+                transfer.failure
+                ?? .invalidResponse("its chunks have more framing than content", at: transfer.address)
+            // What comes after a pause is kept, inflated.
+            self.setDecodesContent(false)
+            self.rest()
+        }
+        self.framedBytes += count
+        if transfer.isIdentity { self.spend(count) }
+    }
+
+    /// libcurl drops what it read beyond a body that is chunked or that must not be there, and says so in words only.
+    private func read(message: UnsafeRawBufferPointer) {
+        let words = ["Excess found", "Leftovers after chunking"]
+        guard words.contains(where: { message.starts(with: $0.utf8) }), !self.forbidsReuse else { return }
+        self.forbidsReuse = true
+        ccurl_setopt_long(self.easy, CURLOPT_FORBID_REUSE, 1)
+    }
+
+    // MARK: Turns
+
+    /// The bytes that one transfer may take in one turn of the loop.
+    static let turnBytes = 512 << 10
+
+    /// Counts bytes that libcurl has read for the transfer; at the end of its share it rests until the next turn.
+    func spend(_ count: Int) {
+        if self.turnNumber != self.multi.turnNumber {
+            self.turnNumber = self.multi.turnNumber
+            self.spentBytes = 0
+        }
+        self.spentBytes += count
+        if self.spentBytes > Self.turnBytes { self.rest() }
+    }
+
+    private func rest() {
+        guard !self.isResting else { return }
+        self.isResting = true
+        curl_easy_pause(self.easy, CURLPAUSE_RECV)
+        self.multi.rest(self)
+    }
+}
