@@ -9,7 +9,7 @@ extension Transfer {
     /// Next to nothing, in one such period.
     private static let laggingBytes: Int64 = 16 << 10
 
-    /// When the transfer must be looked at again, or the error that it ends with now.
+    /// Looks whether the transfer takes too long.
     ///
     /// Speed and progress are looked at besides, in every ``TransferLimits/speedCheckInterval(_:)``.
     ///
@@ -17,6 +17,7 @@ extension Transfer {
     ///   - connectTime: How long it took until the request could be sent; zero before that.
     ///   - bodyBytes: The bytes of the body that have come for the last request, as they are on the network.
     ///   - now: The time.
+    /// - Returns: When it must be looked at again, or the error that it ends with now.
     func check(
         connectedAfter connectTime: Duration,
         bodyBytes: Int64,
