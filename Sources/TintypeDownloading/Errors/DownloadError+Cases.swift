@@ -58,6 +58,13 @@ extension DownloadError {
         )
     }
 
+    static func outOfMemoryForHeaders() -> DownloadError {
+        DownloadError(
+            code: .unexpected,
+            message: "There is no memory for the fields of a request; do less at once."
+        )
+    }
+
     // MARK: Responses
 
     static func badStatus(_ status: Int, headers: HTTPHeaders, at address: ResourceAddress) -> DownloadError {

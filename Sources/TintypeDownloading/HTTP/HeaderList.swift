@@ -11,8 +11,9 @@ final class HeaderList {
             // libcurl takes "Name:" as the wish to leave a field out; "Name;" sends it empty.
             let isBlank = value.utf8.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
             let line = isBlank ? "\(name);" : "\(name): \(value)"
-            // Without memory the list is returned as nil and the old one stays.
-            if let list = curl_slist_append(self.list, line) { self.list = list }
+            // Without memory the old list stays as it is; a request must not go without one of its fields.
+            guard let list = curl_slist_append(self.list, line) else { throw .outOfMemoryForHeaders() }
+            self.list = list
         }
     }
 
