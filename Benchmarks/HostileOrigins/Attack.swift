@@ -27,7 +27,7 @@ struct Attack {
         let hostile = try HostileTraffic(origin: origin, only: self.only, loader: loader)
         let healthy = try await HealthyTraffic(loader: loader)
         let ledger = Ledger()
-        print("\(hostile.behaviourCount) behaviours")
+        HostileOrigins.say("\(hostile.behaviourCount) behaviours")
         await self.meetAll(hostile, ledger)
         let resources = try await self.alternate(hostile, healthy, ledger, seconds: seconds)
         origin.stop()
@@ -48,9 +48,11 @@ struct Attack {
     private func meetAll(_ hostile: HostileTraffic, _ ledger: Ledger) async {
         let start = ContinuousClock.now
         let endings = await hostile.meetAll(ledger, patience: Self.patience)
-        print("each alone, all at once: the last was over after \(Self.seconds(.now - start)) s; the ten longest:")
+        HostileOrigins.say(
+            "each alone, all at once: the last was over after \(Self.seconds(.now - start)) s; the ten longest:"
+        )
         for (name, ending) in endings.prefix(10) {
-            print("  \(name): \(ending.text) after \(Self.seconds(ending.duration)) s")
+            HostileOrigins.say("  \(name): \(ending.text) after \(Self.seconds(ending.duration)) s")
         }
     }
 
@@ -90,7 +92,7 @@ struct Attack {
     private func report(_ ledger: Ledger, _ resources: [Resources]) -> Bool {
         var isSafe = true
         func line(_ text: String, _ holds: Bool = true) {
-            print("\(text)\(holds ? "" : "   SHORT")")
+            HostileOrigins.say("\(text)\(holds ? "" : "   SHORT")")
             isSafe = isSafe && holds
         }
         let (calm, attack) = ledger.healthy
