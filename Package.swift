@@ -148,6 +148,12 @@ let package = Package(
             dependencies: ["TintypeDownloading", "TestSupport", "CCurl", "CShims"],
             path: "Benchmarks/DownloadTorture"
         ),
+        .executableTarget(
+            name: "HostileOrigins",
+            dependencies: ["Tintype", "TintypeConcurrency", "TestSupport"],
+            path: "Benchmarks/HostileOrigins",
+            exclude: ["origin.py"]
+        ),
 
         // Demonstration
         .executableTarget(
