@@ -36,7 +36,7 @@ import TintypeConcurrency
 
     /// The bytes that `read` looks at, for sizes that double.
     private func visits(_ pattern: Pattern, _ read: (CountedBytes) -> Void) -> [Int] {
-        [1_000, 2_000, 4_000, 8_000, 16_000].map { size in
+        [500, 1_000, 2_000, 4_000, 8_000].map { size in
             let bytes = CountedBytes(pattern.bytes(size))
             read(bytes)
             return bytes.visitCount
@@ -47,14 +47,14 @@ import TintypeConcurrency
     func `a list costs as much as it is long`(pattern: Pattern) {
         let visits = self.visits(pattern) { _ = FieldList.ranges(in: $0) }
         for (less, more) in zip(visits, visits.dropFirst()) { #expect(more <= less * 2 + 100) }
-        #expect(visits[0] <= 1_000 * 4 + 100)
+        #expect(visits[0] <= 500 * 4 + 100)
     }
 
     @Test(arguments: Self.patterns)
     func `directives cost as much as they are long`(pattern: Pattern) {
         let visits = self.visits(pattern) { _ = CacheControl.directives(in: $0) }
         for (less, more) in zip(visits, visits.dropFirst()) { #expect(more <= less * 2 + 100) }
-        #expect(visits[0] <= 1_000 * 8 + 100)
+        #expect(visits[0] <= 500 * 8 + 100)
     }
 
     /// The rule without its shortcut: each quote is looked at by itself.
@@ -84,7 +84,7 @@ import TintypeConcurrency
     @Test func `quotes, commas and backslashes in any order are read by the rule`() {
         let alphabet = Array("\"\\, a".utf8)
         var wrong: [String] = []
-        for length in 0...6 {
+        for length in 0...5 {
             var digits = [Int](repeating: 0, count: length)
             while true {
                 let bytes = digits.map { alphabet[$0] }
@@ -117,7 +117,7 @@ import TintypeConcurrency
     func `no value of a field is too much`(name: String) {
         let digits = String(repeating: "9", count: 20_000)
         let values =
-            Self.patterns.map { String(decoding: $0.bytes(2_000), as: UTF8.self) } + [
+            Self.patterns.map { String(decoding: $0.bytes(1_000), as: UTF8.self) } + [
                 digits, "-\(digits)", "max-age=\(digits), s-maxage=\(digits), stale-while-revalidate=\(digits)",
                 "Sun, 06 Nov 9999 23:59:60 GMT", "Sun, 06 Nov 0000 00:00:00 GMT", "Sunday, 31-Dec-99 23:59:59 GMT",
                 "\0",
