@@ -11,13 +11,13 @@ extension DownloadActor {
         public var order = DownloadOrder.firstInFirstOut
         /// How many requests one host is sent, or `nil` for no limit.
         public var rateLimit: RateLimit?
-        /// The longest time without a byte received; zero, as any less, means the default of 15 s.
+        /// The longest time without a byte received; default 15 s, which zero means as well, as in the limits below.
         public var timeout: Duration = .seconds(15)
-        /// The longest time for finding a host and connecting to it, TLS included; zero means the default of 10 s.
+        /// The longest time for finding a host and connecting to it, TLS included.
         public var connectTimeout: Duration = .seconds(10)
-        /// The longest time from sending a request to the head of its response; `nil`, as zero, for ``timeout`` alone.
+        /// The longest time from sending a request to the head of its response, or `nil` for ``timeout`` alone.
         public var firstByteTimeout: Duration?
-        /// The longest time for a download, redirects and retries included; `nil`, as zero, for no limit.
+        /// The longest time for a download, redirects and retries included, or `nil` for no limit.
         ///
         /// The time in which it waits for its first turn does not count.
         public var totalTimeout: Duration?
@@ -80,8 +80,10 @@ extension DownloadActor {
             let defaults = Configuration()
             copy.timeout = TransferLimits.time(self.timeout) ?? defaults.timeout
             copy.connectTimeout = TransferLimits.time(self.connectTimeout) ?? defaults.connectTimeout
-            copy.firstByteTimeout = TransferLimits.time(self.firstByteTimeout)
-            copy.totalTimeout = TransferLimits.time(self.totalTimeout)
+            copy.firstByteTimeout = self.firstByteTimeout.flatMap {
+                TransferLimits.time($0) ?? defaults.firstByteTimeout
+            }
+            copy.totalTimeout = self.totalTimeout.flatMap { TransferLimits.time($0) ?? defaults.totalTimeout }
             // Their properties can be set to what their initialisers would not take.
             copy.rateLimit = self.rateLimit.map {
                 RateLimit(requestsPerSecond: $0.requestsPerSecond, burst: $0.burst)
