@@ -1,7 +1,8 @@
 import FoundationEssentials
 import TestSupport
 import Testing
-import TintypeDownloading
+
+@testable import TintypeDownloading
 
 /// Bodies that a server compresses although they were asked for as they are.
 @Suite(.timeLimit(.minutes(1)))
@@ -170,6 +171,63 @@ struct ContentCodingTests {
         let coding = Array(repeating: "gzip", count: 6).joined(separator: ", ")
         let origin = try FaultyOrigin(["/a": .body([1], headers: [("Content-Encoding", coding)])])
         #expect(try await self.downloader.error(at: origin.url("/a")).code == .invalidResponse)
+    }
+
+    /// What a decoder makes of `bytes`, handed over as libcurl does it; `nil` for damage.
+    ///
+    /// They come in pieces, and after a pause again from the piece that was refused, with more behind it perhaps.
+    private static func decoded(
+        _ bytes: [UInt8],
+        _ codings: [ContentCoding],
+        pieces: Int,
+        _ random: inout SeededGenerator
+    ) throws -> (bytes: [UInt8], isComplete: Bool)? {
+        let decoder = try ContentDecoder(codings, limit: 1 << 20)
+        var output: [UInt8] = []
+        var rest = bytes[...]
+        var count = 0
+        var pausesLeft = pieces
+        while !rest.isEmpty {
+            count = min(rest.count, max(count, Int.random(in: 1...max(1, bytes.count / pieces), using: &random)))
+            let verdict: Transfer.Verdict
+            do {
+                verdict = try rest.prefix(count).withUnsafeBytes { chunk in
+                    try decoder.decode(chunk) { piece in
+                        if pausesLeft > 0, Bool.random(using: &random) {
+                            pausesLeft -= 1
+                            return .pause
+                        }
+                        output += piece
+                        return .proceed
+                    }
+                }
+            } catch ContentDecoder.Failure.corrupt {
+                return nil
+            }
+            guard verdict == .proceed else { continue }
+            rest = rest.dropFirst(count)
+            count = 0
+        }
+        return (output, decoder.isComplete)
+    }
+
+    @Test(arguments: Self.all)
+    func `pieces, pauses and damage change nothing of what is decoded`(coded: Coded) throws {
+        guard case .known(let codings) = ContentCodings(["Content-Encoding": coded.coding]) else {
+            Issue.record("\(coded.coding)")
+            return
+        }
+        var random = SeededGenerator(seed: 7)
+        for round in 0..<60 {
+            var bytes = coded.bytes
+            if round > 0 { bytes[Int.random(in: bytes.indices, using: &random)] ^= UInt8(1 << (round % 8)) }
+            var whole = SeededGenerator(seed: 1)
+            let expected = try Self.decoded(bytes, codings, pieces: 1, &whole)
+            let found = try Self.decoded(bytes, codings, pieces: 1 + round, &random)
+            #expect(found?.isComplete == expected?.isComplete, "round \(round)")
+            if expected?.isComplete ?? false { #expect(found?.bytes == expected?.bytes, "round \(round)") }
+            if round == 0 { #expect(expected.map { Data($0.bytes) } == Data(base64Encoded: Self.plain)) }
+        }
     }
 
     @Test func `what is damaged inside is no valid response`() async throws {
