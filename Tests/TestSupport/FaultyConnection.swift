@@ -20,7 +20,7 @@ struct FaultyConnection {
     init(_ descriptor: CInt, server: FaultyServer) {
         self.descriptor = descriptor
         self.server = server
-        self.tls = server.authority.flatMap { FaultyTLS(descriptor, authority: $0) }
+        self.tls = server.authority.flatMap { FaultyTLS(descriptor, authority: $0, speaksHTTP2: server.speaksHTTP2) }
     }
 
     func serve() {
@@ -120,9 +120,11 @@ struct FaultyConnection {
             if sources[1].revents != 0 { return .stopped }
             if sources[0].revents != 0 {
                 var byte: UInt8 = 0
-                if recv(self.descriptor, &byte, 1, CInt(MSG_PEEK)) <= 0 { return .clientLeft }
-                // It sent its next request early; that can wait.
-                sources[0].fd = -1
+                let isEnd = sources[0].revents & ~Int16(POLLIN) != 0
+                if isEnd || recv(self.descriptor, &byte, 1, CInt(MSG_PEEK)) <= 0 { return .clientLeft }
+                // It sent its next request early; that can wait, its leaving not.
+                // POLLRDHUP, which needs _GNU_SOURCE.
+                sources[0].events = 0x2000
                 continue
             }
             return .next

@@ -20,12 +20,15 @@ public final class FaultyOrigin: Sendable {
     ///   - responses: What it does, by path; queries are not looked at.
     ///   - address: The address, one of 127.0.0.0/8.
     ///   - usesTLS: Whether it speaks HTTPS; ``authorityPath`` is who vouches for it.
+    ///   - speaksHTTP2: Whether it agrees on HTTP/2 over TLS. It reads no frames: each connection gets once what the
+    ///     path `*` has, which is the target in the client's preface.
     ///   - acceptsConnections: If false, it listens but never accepts, as an overloaded host does.
     /// - Throws: An error when no port can be opened.
     public init(
         _ responses: [String: FaultyResponse] = [:],
         address: String = "127.0.0.1",
         usesTLS: Bool = false,
+        speaksHTTP2: Bool = false,
         acceptsConnections: Bool = true
     ) throws {
         self.address = address
@@ -33,6 +36,7 @@ public final class FaultyOrigin: Sendable {
             responses,
             address: address,
             usesTLS: usesTLS,
+            speaksHTTP2: speaksHTTP2,
             acceptsConnections: acceptsConnections
         )
     }

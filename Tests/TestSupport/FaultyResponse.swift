@@ -81,6 +81,13 @@ public struct FaultyResponse: Sendable {
         Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + Array("\r\n".utf8)
     }
 
+    /// A frame of HTTP/2 (RFC 9113, 4.1).
+    public static func frame(type: UInt8, flags: UInt8 = 0, stream: UInt8 = 0, _ payload: [UInt8] = []) -> [UInt8] {
+        let count = payload.count
+        return [UInt8(count >> 16 & 255), UInt8(count >> 8 & 255), UInt8(count & 255), type, flags, 0, 0, 0, stream]
+            + payload
+    }
+
     /// A body that comes in pieces of `size` bytes with pauses between them.
     public static func drip(_ body: [UInt8], size: Int, pauseMilliseconds: Int) -> FaultyResponse {
         let pieces = stride(from: 0, to: body.count, by: size).flatMap { start -> [Step] in

@@ -15,12 +15,20 @@ final class FaultyServer: Sendable {
     let stopping = Latch()
     /// Who vouches for it, where it speaks TLS.
     let authority: TLSCertificates?
+    let speaksHTTP2: Bool
     private let listener: CInt
     private let state = Locked(State())
 
-    init(_ responses: [String: FaultyResponse], address: String, usesTLS: Bool, acceptsConnections: Bool) throws {
+    init(
+        _ responses: [String: FaultyResponse],
+        address: String,
+        usesTLS: Bool,
+        speaksHTTP2: Bool,
+        acceptsConnections: Bool
+    ) throws {
         self.record = FaultyRecord(responses: responses)
-        self.authority = usesTLS ? try TLSCertificates.shared() : nil
+        self.speaksHTTP2 = speaksHTTP2
+        self.authority = usesTLS || speaksHTTP2 ? try TLSCertificates.shared() : nil
         (self.listener, self.port) = try LoopbackSocket.listen(
             address: address,
             backlog: acceptsConnections ? 511 : 0

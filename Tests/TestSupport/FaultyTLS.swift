@@ -1,13 +1,13 @@
 import CCrypto
 import Glibc
 
-/// The server's end of TLS around one connection of a ``FaultyOrigin``: it offers no protocol but HTTP/1.1.
+/// The server's end of TLS around one connection of a ``FaultyOrigin``.
 final class FaultyTLS {
     private let context: OpaquePointer
     private let session: OpaquePointer
 
     /// Shakes hands; `nil` where the client does not.
-    init?(_ descriptor: CInt, authority: TLSCertificates) {
+    init?(_ descriptor: CInt, authority: TLSCertificates, speaksHTTP2: Bool) {
         guard let context = SSL_CTX_new(TLS_server_method()) else { return nil }
         let folder = authority.folder
         guard SSL_CTX_use_certificate_file(context, folder.path(of: "valid.pem"), SSL_FILETYPE_PEM) == 1,
@@ -17,6 +17,7 @@ final class FaultyTLS {
             SSL_CTX_free(context)
             return nil
         }
+        if speaksHTTP2 { Self.offerHTTP2(context) }
         self.context = context
         self.session = session
         // OpenSSL writes with `write`, which a client that has left would make end the process.
@@ -28,6 +29,27 @@ final class FaultyTLS {
     deinit {
         SSL_free(self.session)
         SSL_CTX_free(self.context)
+    }
+
+    /// Takes `h2` of what the client offers, whatever stands before it.
+    private static func offerHTTP2(_ context: OpaquePointer) {
+        SSL_CTX_set_alpn_select_cb(
+            context,
+            { _, chosen, length, offered, count, _ in
+                guard let chosen, let length, let offered else { return SSL_TLSEXT_ERR_NOACK }
+                var start = 0
+                while start < Int(count) {
+                    if offered[start] == 2, offered[start + 1] == UInt8(ascii: "h") {
+                        chosen.pointee = offered + start + 1
+                        length.pointee = 2
+                        return SSL_TLSEXT_ERR_OK
+                    }
+                    start += Int(offered[start]) + 1
+                }
+                return SSL_TLSEXT_ERR_NOACK
+            },
+            nil
+        )
     }
 
     func send(_ bytes: [UInt8]) -> Bool {

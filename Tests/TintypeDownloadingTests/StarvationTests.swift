@@ -96,6 +96,27 @@ struct StarvationTests {
         for task in floods { #expect(await task.result.isCancellation) }
     }
 
+    // MARK: HTTP/2
+
+    /// What a server begins with: its settings, and the head of the first answer, status 200.
+    private static let settings = FaultyResponse.frame(type: 4)
+    private static let okHead = FaultyResponse.frame(type: 1, flags: 4, stream: 1, [0x88])
+
+    @Test func `an HTTP2 connection that has fallen silent is not used again`() async throws {
+        let answer = Self.settings + Self.okHead + FaultyResponse.frame(type: 0, flags: 1, stream: 1, [1, 2, 3])
+        let origin = try FaultyOrigin(["*": FaultyResponse([.send(answer), .stall])], speaksHTTP2: true)
+        origin.script("*", sequence: [FaultyResponse([.send(Self.settings), .stall])])
+        var configuration = DownloadActor.Configuration()
+        configuration.tls.authorities = .file(path: try #require(origin.authorityPath))
+        let downloader = DownloadActor(configuration: configuration)
+        let request = DownloadRequest(url: origin.url("/a"), timeout: .milliseconds(200))
+        #expect(try await downloader.error(for: request).code == .timedOut)
+        await origin.waitForDisconnect(from: "*")
+        #expect(try await downloader.body(at: origin.url("/a")) == Data([1, 2, 3]))
+    }
+
+    // MARK: Turns
+
     @Test func `a transfer rests after its share of a turn and loses no byte`() async throws {
         let content = pattern(24_000_000)
         let origin = try NginxOrigin(files: ["a": content], servesTLS: true)

@@ -90,18 +90,23 @@ extension EasyHandle {
             transfer.failure =
                 transfer.failure
                 ?? .invalidResponse("its chunks have more framing than content", at: transfer.address)
-            // What comes after a pause is kept, inflated.
-            self.setDecodesContent(false)
             self.rest()
         }
         self.framedBytes += count
-        if transfer.isIdentity { self.spend(count) }
+        self.spend(count)
     }
 
     /// libcurl drops what it read beyond a body that is chunked or that must not be there, and says so in words only.
     private func read(message: UnsafeRawBufferPointer) {
         let words = ["Excess found", "Leftovers after chunking"]
-        guard words.contains(where: { message.starts(with: $0.utf8) }), !self.forbidsReuse else { return }
+        if words.contains(where: { message.starts(with: $0.utf8) }) { self.forbidReuse() }
+    }
+
+    /// Lets the connection end with the transfer, or with the last of those that it carries.
+    ///
+    /// libcurl would keep one that multiplexes, though its server has fallen silent, and give it the next request.
+    func forbidReuse() {
+        guard !self.forbidsReuse else { return }
         self.forbidsReuse = true
         ccurl_setopt_long(self.easy, CURLOPT_FORBID_REUSE, 1)
     }

@@ -72,8 +72,6 @@ final class Transfer {
     var responseHeaders = HTTPHeaders()
     /// Whether the whole head of the final response (not of an informational one) is here.
     var hasHead = false
-    /// Whether the bytes of the body are those of the representation.
-    var isIdentity = true
     /// Whether bytes may come that are neither head nor body.
     var hasWatchedFraming = false
     var headerBytes = 0
@@ -81,6 +79,9 @@ final class Transfer {
     /// Bytes that a reader was given and that are not in `body`.
     var streamedBytes: Int64 = 0
     var expectedBytes: Int64?
+    /// What the head says of the body's codings, and what undoes them.
+    var codings = ContentCodings.identity
+    var decoder: ContentDecoder?
     var body: BodyBuffer
 
     /// The bytes that another try need not ask for again.
@@ -245,10 +246,11 @@ final class Transfer {
         self.status = nil
         self.responseHeaders.removeAll()
         self.hasHead = false
-        self.isIdentity = true
         self.hasWatchedFraming = false
         self.discardedBytes = 0
         self.expectedBytes = nil
+        self.codings = .identity
+        self.decoder = nil
         self.speedWindow = nil
     }
 }
