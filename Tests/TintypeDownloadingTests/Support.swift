@@ -8,6 +8,8 @@ extension DownloadActor {
     static func patient(hooks: DownloadHooks = DownloadHooks()) -> DownloadActor {
         var configuration = Configuration()
         configuration.timeout = .seconds(60)
+        configuration.firstByteTimeout = nil
+        configuration.minimumSpeed = nil
         return DownloadActor(configuration: configuration, hooks: hooks)
     }
 
