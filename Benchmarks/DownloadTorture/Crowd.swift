@@ -21,6 +21,8 @@ struct Crowd {
         let baseline = try CurlCrowd.run(count: Self.count, address: origin.url("/drip").absoluteString)
         let before = try Resources.now()
         var configuration = DownloadActor.Configuration()
+        // They drip on purpose.
+        configuration.minimumSpeed = nil
         configuration.maximumTransfers = Self.count
         configuration.maximumConnectionsPerHost = Self.count
         let downloads = DownloadActor(configuration: configuration)
