@@ -343,10 +343,12 @@ struct PicturePipeline: Sendable {
         }
         guard isAdmitted() else { return false }
         guard request.pictureUse.store.contains(.memory) else { return true }
+        var metadata = response.metadata
+        metadata.response = metadata.response?.reduced
         await self.cache.store(
             response.image,
             data: nil,
-            metadata: response.metadata,
+            metadata: metadata,
             for: request.key,
             in: .memory
         )

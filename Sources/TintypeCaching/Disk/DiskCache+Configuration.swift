@@ -37,7 +37,7 @@ extension DiskCache {
         ///
         /// A key is always served by the same one.
         public var laneCount: Int
-        /// The bytes that may wait in memory for a store in the background.
+        /// The bytes that may wait in memory for a store in the background, metadata and keys included.
         public var pendingByteLimit: Int
         /// The clock that ages are worked out with.
         public var now: @Sendable () -> Date
