@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import TintypeConcurrency
 
 extension MemoryCache {
     /// The limits of a memory tier.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeConcurrency
 
 // Going on where an earlier try, or an earlier process, broke off.
 
@@ -29,7 +30,8 @@ extension Transfer {
     func takePartialBody() -> PartialBody? {
         let control = self.responseHeaders.values(for: "Cache-Control").joined(separator: ",").lowercased()
         guard !control.contains("no-store"), let resumable else { return nil }
-        return PartialBody(validator: resumable.validator, total: resumable.total, bytes: self.takeBody())
+        let bytes = self.takeBody()
+        return PartialBody(validator: resumable.validator, total: resumable.total, bytes: bytes, claim: self.claim)
     }
 
     /// Takes the first bytes that an earlier transfer left.
@@ -40,6 +42,7 @@ extension Transfer {
             self.body.removeAll()
             return
         }
+        self.claim.set(self.body.heldByteCount())
         self.usedStoredPart = true
         self.resumption = Resumption(
             validator: partial.validator,
