@@ -91,10 +91,14 @@ import TintypeImage
         let freed = Freed()
         do {
             let block = UnsafeMutableRawPointer.allocate(byteCount: 1_000, alignment: 1)
-            let file = Data(bytesNoCopy: block, count: 1_000, deallocator: .custom { block, _ in
-                block.deallocate()
-                freed.isFreed = true
-            })
+            let file = Data(
+                bytesNoCopy: block,
+                count: 1_000,
+                deallocator: .custom { block, _ in
+                    block.deallocate()
+                    freed.isFreed = true
+                }
+            )
             freed.profile = ColorProfile(data: file[100..<200])
         }
         #expect(freed.isFreed)

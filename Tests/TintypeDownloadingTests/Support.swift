@@ -57,7 +57,9 @@ final class Recorder<Element: Sendable>: Sendable {
 /// Bytes that do not repeat soon, so that a lost or doubled piece shows.
 func pattern(_ count: Int) -> Data {
     var bytes = Data(count: count)
-    bytes.withUnsafeMutableBytes { for index in $0.indices { $0[index] = UInt8(truncatingIfNeeded: index &* 31 ^ index >> 8) } }
+    bytes.withUnsafeMutableBytes { bytes in
+        for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: index &* 31 ^ index >> 8) }
+    }
     return bytes
 }
 

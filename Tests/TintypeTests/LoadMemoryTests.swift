@@ -39,7 +39,7 @@ import TintypeConcurrency
         await until { await loader.downloads.counters.bodyBytes == 0 }
     }
 
-    @Test func `bodies count from their first byte until they are decoded, from the network and from disk`() async throws {
+    @Test func `bodies count from their first byte until they are decoded, wherever they come from`() async throws {
         let origin = try FaultyOrigin()
         for number in 0..<Self.count { origin.script("/\(number)", .body(self.picture)) }
         #expect(self.picture.count > 1_200_000)

@@ -27,8 +27,8 @@ extension Transfer {
             return .proceed
         }
         defer { self.onShortage?(self) }
-        // A paused stream holds up the others of its connection in libcurl, and of a compressed body libcurl would
-        // inflate and keep all that it has read.
+        // A paused stream holds up the others of its connection in libcurl, and of a coded body nobody knows how
+        // much a chunk still gives.
         guard !self.isMultiplexed, self.isIdentity else {
             self.memoryWait = .yielded(wanted: max(wanted, self.expectedBytes.map { Int($0) } ?? 0))
             return .abort

@@ -6,7 +6,8 @@ import TintypeConcurrency
 extension Transfer {
     /// Whether the request asks for the whole of a resource, of which a part can be asked for instead.
     var canResume: Bool {
-        guard self.request.method == .get, self.channel == nil, self.limits.acceptableStatusCodes.contains(206) else {
+        let codes = self.limits.acceptableStatusCodes
+        guard self.request.method == .get, self.channel == nil, codes.contains(206), codes.contains(200) else {
             return false
         }
         let conditions = ["Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"]
@@ -21,7 +22,19 @@ extension Transfer {
             status == 206 || self.responseHeaders["Accept-Ranges"]?.lowercased() == "bytes",
             let validator = Validator.strong(in: self.responseHeaders) ?? self.resumption?.validator
         else { return nil }
-        return Resumption(validator: validator, offset: self.body.count, total: Int(expectedBytes))
+        return Resumption(
+            source: PartialBodyKey.source(self.address),
+            validator: validator,
+            offset: self.body.count,
+            total: Int(expectedBytes),
+            wholeHeaders: Resumption.fieldsOfWhole(self.responseHeaders)
+        )
+    }
+
+    /// Whether the request that is sent now asks for the rest: only the address that the other bytes came from is
+    /// told their validator, and can have the rest of them.
+    var asksForRest: Bool {
+        self.resumption.map { $0.source == PartialBodyKey.source(self.address) } ?? false
     }
 
     /// What is here of the body, to be kept for another transfer.
@@ -30,8 +43,14 @@ extension Transfer {
     func takePartialBody() -> PartialBody? {
         let control = self.responseHeaders.values(for: "Cache-Control").joined(separator: ",").lowercased()
         guard !control.contains("no-store"), let resumable else { return nil }
-        let bytes = self.takeBody()
-        return PartialBody(validator: resumable.validator, total: resumable.total, bytes: bytes, claim: self.claim)
+        return PartialBody(
+            source: resumable.source,
+            validator: resumable.validator,
+            total: resumable.total,
+            headers: resumable.wholeHeaders,
+            bytes: self.takeBody(),
+            claim: self.claim
+        )
     }
 
     /// Takes the first bytes that an earlier transfer left.
@@ -45,9 +64,11 @@ extension Transfer {
         self.claim.set(self.body.heldByteCount())
         self.usedStoredPart = true
         self.resumption = Resumption(
+            source: partial.source,
             validator: partial.validator,
             offset: partial.bytes.count,
-            total: partial.total
+            total: partial.total,
+            wholeHeaders: partial.headers
         )
     }
 
@@ -61,12 +82,13 @@ extension Transfer {
             self.dropBody()
             return true
         }
-        guard resumption.isContinued(by: self.responseHeaders), self.isIdentity,
+        guard self.asksForRest, resumption.isContinued(by: self.responseHeaders), self.isIdentity,
             self.body.count == resumption.offset
         else {
             self.mustRestart = true
             return false
         }
+        self.responseHeaders = resumption.completed(by: self.responseHeaders)
         self.metrics.resumedBytes = Int64(resumption.offset)
         // Now it is sure that they belong to the picture.
         if !self.hasShownBytes { self.body.withBytes { self.show($0) } }

@@ -75,6 +75,9 @@ final class Transfer {
     /// Bytes that a reader was given and that are not in `body`.
     var streamedBytes: Int64 = 0
     var expectedBytes: Int64?
+    /// What the head says of the body's codings, and what undoes them.
+    var codings = ContentCodings.identity
+    var decoder: ContentDecoder?
     var body: BodyBuffer
 
     /// What counts the bytes of the body.
@@ -237,6 +240,8 @@ final class Transfer {
         let options = TransportOptions(self.request)
         self.options = options.isOrdinary ? nil : options
         self.failure = nil
+        // The body of a response that was of no use is gone.
+        if self.body.count == 0 { self.claim.giveBack() }
         self.mustRestart = false
         self.metrics.redirectCount = 0
         self.headerBytes = 0
@@ -259,6 +264,8 @@ final class Transfer {
         self.hasHead = false
         self.discardedBytes = 0
         self.expectedBytes = nil
+        self.codings = .identity
+        self.decoder = nil
         self.speedWindow = nil
     }
 }
