@@ -109,7 +109,13 @@ final class TransferEngine: @unchecked Sendable {
             self.queue.setPriority(transfer.priority, of: transfer.id)
             return
         }
-        let transfer = Transfer(id: id, request: request, address: address, configuration: self.configuration, bodyBudget: self.bodyBudget)
+        let transfer = Transfer(
+            id: id,
+            request: request,
+            address: address,
+            configuration: self.configuration,
+            bodyBudget: self.bodyBudget
+        )
         transfer.join(id, waiter)
         self.transfersByIdentity[request] = transfer
         self.begin(transfer, owner: owner)
@@ -124,7 +130,13 @@ final class TransferEngine: @unchecked Sendable {
         priority: DownloadPriority,
         owner: DownloadActor
     ) {
-        let transfer = Transfer(id: id, request: request, address: address, configuration: self.configuration, bodyBudget: self.bodyBudget)
+        let transfer = Transfer(
+            id: id,
+            request: request,
+            address: address,
+            configuration: self.configuration,
+            bodyBudget: self.bodyBudget
+        )
         transfer.channel = channel
         transfer.streamPriority = priority
         self.begin(transfer, owner: owner)
@@ -182,7 +194,9 @@ final class TransferEngine: @unchecked Sendable {
 
     /// Waits for a socket, a time limit or ``wake()``.
     func wait() {
-        let deadline = [self.nextDeadline, self.delayed.first?.time, self.queue.nextTokenTime, self.shortage.nextReview].compactMap(\.self).min()
+        let deadline = [
+            self.nextDeadline, self.delayed.first?.time, self.queue.nextTokenTime, self.shortage.nextReview,
+        ].compactMap(\.self).min()
         self.multi.wait(until: deadline)
     }
 
