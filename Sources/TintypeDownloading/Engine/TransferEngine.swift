@@ -1,5 +1,6 @@
 import CCurl
 import FoundationEssentials
+import TintypeConcurrency
 
 /// Moves transfers forward on one curl multi handle.
 ///
@@ -30,6 +31,8 @@ final class TransferEngine: @unchecked Sendable {
     private var totalDeadlines = Heap<Appointment>()
     var budget: RetryBudget
     var counters = DownloadCounters()
+    let bodyBudget: ByteBudget
+    var shortage = MemoryShortage()
 
     // Those that run; see the extension that starts them.
     var active: [UInt64: ActiveTransfer] = [:]
@@ -41,6 +44,10 @@ final class TransferEngine: @unchecked Sendable {
     private lazy var didReceiveHead: (Transfer) -> Void = { [unowned self] in
         self.counters.receivedHeads += 1
         self.tell($0, .receivedHead(status: $0.status ?? 0))
+    }
+    private lazy var didRunShort: (Transfer) -> Void = { [unowned self] in
+        self.counters.memoryWaits += 1
+        self.shortage.insert($0.id)
     }
     /// No transfer can be overdue before this.
     var nextDeadline: ContinuousClock.Instant?
@@ -57,6 +64,7 @@ final class TransferEngine: @unchecked Sendable {
         self.configuration = configuration
         self.hooks = hooks
         self.environment = environment
+        self.bodyBudget = ByteBudget(limit: configuration.bodyMemory)
         self.partials = configuration.partialBodies.map { PartialBodyStore($0) }
         self.multi = CurlMulti(
             // The queue keeps to this itself; redirects and a lost HTTP/2 connection may not.
@@ -75,6 +83,7 @@ final class TransferEngine: @unchecked Sendable {
         self.budget = RetryBudget(configuration.retryPolicy.budget, now: .now)
         self.defaultHeaders = configuration.requestHeaders
         self.defaultHeaderList = try? HeaderList(self.defaultHeaders)
+        self.bodyBudget.setWatcher { [weak self] in self?.wake() }
     }
 
     deinit {
@@ -107,7 +116,13 @@ final class TransferEngine: @unchecked Sendable {
             self.queue.setPriority(transfer.priority, of: transfer.id)
             return
         }
-        let transfer = Transfer(id: id, request: request, address: address, configuration: self.configuration)
+        let transfer = Transfer(
+            id: id,
+            request: request,
+            address: address,
+            configuration: self.configuration,
+            bodyBudget: self.bodyBudget
+        )
         transfer.join(id, waiter)
         self.transfersByIdentity[request] = transfer
         self.begin(transfer, owner: owner)
@@ -122,7 +137,13 @@ final class TransferEngine: @unchecked Sendable {
         priority: DownloadPriority,
         owner: DownloadActor
     ) {
-        let transfer = Transfer(id: id, request: request, address: address, configuration: self.configuration)
+        let transfer = Transfer(
+            id: id,
+            request: request,
+            address: address,
+            configuration: self.configuration,
+            bodyBudget: self.bodyBudget
+        )
         transfer.channel = channel
         transfer.streamPriority = priority
         self.begin(transfer, owner: owner)
@@ -173,6 +194,7 @@ final class TransferEngine: @unchecked Sendable {
         self.beginTurn()
         repeat {
             self.submitDelayed()
+            self.relieveShortage()
             self.startReady()
             self.multi.runTimer()
         } while self.completeFinished() || self.endOverdue()
@@ -182,6 +204,7 @@ final class TransferEngine: @unchecked Sendable {
     func wait() {
         let deadlines = [
             self.nextDeadline, self.delayed.first?.time, self.queue.nextTokenTime, self.totalDeadlines.first?.time,
+            self.shortage.nextReview,
         ]
         let deadline = deadlines.compactMap(\.self).min()
         self.multi.wait(until: deadline)
@@ -201,6 +224,7 @@ final class TransferEngine: @unchecked Sendable {
 
     private func begin(_ transfer: Transfer, owner: DownloadActor) {
         transfer.onHead = self.didReceiveHead
+        transfer.onShortage = self.didRunShort
         self.counters.started += 1
         self.transfers[transfer.id] = transfer
         self.budget.didStartRequest()
@@ -270,7 +294,14 @@ final class TransferEngine: @unchecked Sendable {
         var hasEnded = false
         while let first = self.totalDeadlines.first, first.time <= now {
             self.totalDeadlines.popFirst()
-            guard let transfer = self.transfers[first.id], self.active[first.id] == nil else { continue }
+            guard let transfer = self.transfers[first.id] else { continue }
+            // A wait for memory moves it away, and while that lasts it is not known how far.
+            let deadline = transfer.totalDeadline ?? now + self.environment.memoryPatience
+            guard deadline <= now else {
+                self.totalDeadlines.insert(Appointment(time: deadline, id: first.id))
+                continue
+            }
+            guard self.active[first.id] == nil else { continue }
             self.fail(transfer, DownloadError.tookTooLong(transfer.limits.totalTimeout ?? .zero, of: transfer))
             hasEnded = true
         }
@@ -303,6 +334,7 @@ final class TransferEngine: @unchecked Sendable {
     private func end(_ transfer: Transfer, _ result: Result<DownloadResponse, any Error>) {
         self.detach(transfer)
         self.queue.remove(transfer.id)
+        self.shortage.forget(transfer.id)
         transfer.task?.cancel()
         self.keepPart(of: transfer, result)
         self.transfers[transfer.id] = nil

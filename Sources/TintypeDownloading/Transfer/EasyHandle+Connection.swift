@@ -116,14 +116,20 @@ extension EasyHandle {
     /// The bytes that one transfer may take in one turn of the loop.
     static let turnBytes = 512 << 10
 
-    /// Counts bytes that libcurl has read for the transfer; at the end of its share it rests until the next turn.
-    func spend(_ count: Int) {
+    /// Counts bytes that libcurl has read for the transfer, or that were decoded of them; at the end of its share it
+    /// rests until the next turn.
+    ///
+    /// - Returns: Whether the share has an end yet to come.
+    @discardableResult
+    func spend(_ count: Int) -> Bool {
         if self.turnNumber != self.multi.turnNumber {
             self.turnNumber = self.multi.turnNumber
             self.spentBytes = 0
         }
         self.spentBytes += count
-        if self.spentBytes > Self.turnBytes { self.rest() }
+        guard self.spentBytes > Self.turnBytes else { return true }
+        self.rest()
+        return false
     }
 
     private func rest() {

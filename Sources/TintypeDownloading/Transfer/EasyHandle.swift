@@ -193,7 +193,7 @@ final class EasyHandle {
                 let handle = EasyHandle.of(context)
                 guard let transfer = handle.transfer else { return 0 }
                 let chunk = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                switch transfer.receive(body: chunk) {
+                switch transfer.receive(body: chunk, mayDecode: handle.spend) {
                 case .proceed:
                     if !handle.watchesFraming { handle.spend(chunk.count) }
                     return chunk.count

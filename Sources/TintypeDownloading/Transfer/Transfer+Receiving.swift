@@ -27,6 +27,7 @@ extension Transfer {
         case .status(let status):
             self.resetResponse()
             self.status = status
+            self.isMultiplexed = !bytes.starts(with: "HTTP/1".utf8)
         case .field(let name, let value): self.responseHeaders.append(value, for: name)
         case .continuation(let value): self.responseHeaders.fold(value)
         case .end: return self.receiveEndOfHead()
@@ -35,7 +36,12 @@ extension Transfer {
         return .proceed
     }
 
-    func receive(body bytes: UnsafeRawBufferPointer) -> Verdict {
+    /// Takes bytes of the body.
+    ///
+    /// - Parameters:
+    ///   - bytes: The bytes as they came.
+    ///   - mayDecode: Is told how many bytes were decoded; returns false where others must have a turn first.
+    func receive(body bytes: UnsafeRawBufferPointer, mayDecode: (Int) -> Bool) -> Verdict {
         self.lastProgress = .now
         guard self.isSuccess else {
             self.discardedBytes += Int64(bytes.count)
@@ -43,7 +49,7 @@ extension Transfer {
         }
         guard let decoder else { return self.take(bytes) }
         do throws(ContentDecoder.Failure) {
-            return try decoder.decode(bytes) { self.take($0) }
+            return try decoder.decode(bytes) { mayDecode($0.count) ? self.take($0) : .pause }
         } catch {
             return self.abort(self.undecodable(error))
         }
@@ -52,6 +58,8 @@ extension Transfer {
     /// Takes bytes of the representation.
     private func take(_ bytes: UnsafeRawBufferPointer) -> Verdict {
         if let channel { return self.stream(bytes, into: channel) }
+        let room = self.claimRoom(for: bytes.count)
+        guard case .proceed = room else { return room }
         switch self.body.append(bytes) {
         case .appended: break
         case .overLimit: return self.abort(self.bodyTooLarge(declared: nil))
