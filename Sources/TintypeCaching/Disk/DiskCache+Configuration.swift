@@ -39,11 +39,18 @@ extension DiskCache {
         public var laneCount: Int
         /// The bytes that may wait in memory for a store in the background.
         public var pendingByteLimit: Int
+        /// How long a change waits for another process that has the folder's lock, and may have been stopped.
+        ///
+        /// Then it fails with ``CacheError/Code/lockTimedOut``. Look-ups do not wait, but for the opening of the
+        /// folder.
+        public var lockTimeout: Duration
         /// The clock that ages are worked out with.
         public var now: @Sendable () -> Date
         /// Called with the error of a store in the background: on one of the cache's threads, or on
         /// the storing thread when too many bytes wait already.
         public var storeErrorHandler: (@Sendable (CacheError) -> Void)?
+        /// Lets a thread of the cache sleep while it waits for others.
+        var sleep: @Sendable (Duration) -> Void = Patience.sleep
 
         /// Creates a configuration.
         public init(
@@ -55,6 +62,7 @@ extension DiskCache {
             expiry: Expiry = .access,
             laneCount: Int = 2,
             pendingByteLimit: Int = 64 << 20,
+            lockTimeout: Duration = .seconds(1),
             now: @escaping @Sendable () -> Date = { Date() },
             storeErrorHandler: (@Sendable (CacheError) -> Void)? = nil
         ) {
@@ -66,6 +74,7 @@ extension DiskCache {
             self.expiry = expiry
             self.laneCount = laneCount
             self.pendingByteLimit = pendingByteLimit
+            self.lockTimeout = lockTimeout
             self.now = now
             self.storeErrorHandler = storeErrorHandler
         }
