@@ -2,10 +2,12 @@ import FoundationEssentials
 import Glibc
 import TestSupport
 
-/// Kills processes that use a cache folder, flips bits in it and fills its disk, and looks what is left.
+/// Kills and stops processes that use a cache folder, puts files of others in it, flips bits, cuts its catalogue, fills
+/// its disk, and looks what is left.
 ///
 ///     CacheTorture [ROUNDS [SEED]]     all of it; default 500 rounds
 ///     CacheTorture worker FOLDER SEED  what is killed
+///     CacheTorture holder FOLDER       takes the folder's lock, and stops itself
 @main
 enum CacheTorture {
     static func main() async {
@@ -14,6 +16,7 @@ enum CacheTorture {
             if arguments.first == "worker", arguments.count == 3, let seed = UInt64(arguments[2]) {
                 return try await Worker(folder: arguments[1], seed: seed).run()
             }
+            if arguments.first == "holder", arguments.count == 2 { return try Holder(folder: arguments[1]).run() }
             let rounds = arguments.first.flatMap { Int($0) } ?? 500
             let seed = arguments.dropFirst().first.flatMap { UInt64($0) } ?? 1
             let folder = try TemporaryDirectory()
@@ -25,6 +28,10 @@ enum CacheTorture {
                     catalogue: min(200, rounds * 2)
                 )
             )
+            let part = max(2, rounds / 10)
+            print(try await Strangers(folder: folder.path(of: "strangers"), seed: seed).run(part))
+            print(try await StoppedWorkers(folder: folder.path(of: "stopped"), seed: seed).run(part))
+            print(try await CutCatalogues(folder: folder.path(of: "cut"), seed: seed).run(part))
             print(try await BadDisks(folder: folder, seed: seed).run())
             print("passed")
         } catch {

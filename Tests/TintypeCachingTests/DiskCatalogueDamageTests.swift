@@ -52,7 +52,7 @@ import Testing
     @Test func catalogueOfAnotherStartOfTheSystemIsComparedWithTheFolder() async throws {
         try await self.fill()
         do {
-            let folder = try #require(try CacheFolder.open(self.folder.path))
+            let folder = try openFolder(self.folder.path)
             // As after a power cut: one entry has a file and no slot, another a slot and no file.
             try folder.withCatalogue { catalogue, _ in
                 catalogue.remove(EntryName(self.keys[0]))
@@ -73,7 +73,7 @@ import Testing
         try await self.fill()
         let now = Date().timeIntervalSince1970
         do {
-            let folder = try #require(try CacheFolder.open(self.folder.path))
+            let folder = try openFolder(self.folder.path)
             try folder.withCatalogue { catalogue, _ throws(SystemCallError) in
                 for (number, size) in [(0, 5_000), (500, 700)] {
                     let name = EntryName(CacheKey("\(number)"))

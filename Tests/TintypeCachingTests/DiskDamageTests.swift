@@ -86,7 +86,7 @@ import Testing
         #expect(try await self.cache.entry(for: self.key)?.data == makeData(20))
     }
 
-    @Test func symbolicLinkIsAMissAndItsTargetIsLeftAlone() async throws {
+    @Test func symbolicLinkIsAMissAndIsLeftAloneAsIsItsTarget() async throws {
         let file = try await self.storedFile()
         let target = self.folder.path + "/target"
         try file.write(to: URL(filePath: target))
@@ -94,15 +94,27 @@ import Testing
         #expect(symlink(target, self.path) == 0)
         #expect(try await self.cache.entry(for: self.key) == nil)
         #expect(self.folder.files() == [target])
-        #expect(access(self.path, F_OK) != 0)
+        await self.expectStoreIsRefused()
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: self.path) == target)
+        #expect(try Data(contentsOf: URL(filePath: target)) == file)
     }
 
-    @Test func pipeInThePlaceOfAnEntryDoesNotBlock() async throws {
+    /// Expects that a store says what is in its way.
+    private func expectStoreIsRefused() async {
+        let error = await #expect(throws: CacheError.self) {
+            try await self.cache.store(makeData(20), metadata: .init(), for: self.key)
+        }
+        #expect(error?.code == .notWritable)
+        #expect(error?.underlyingError == SystemCallError(call: "rename", number: EEXIST))
+    }
+
+    @Test func pipeInThePlaceOfAnEntryDoesNotBlockAndIsLeftAlone() async throws {
         _ = try await self.storedFile()
         unlink(self.path)
         #expect(mkfifo(self.path, 0o600) == 0)
         #expect(try await self.cache.entry(for: self.key) == nil)
-        #expect(access(self.path, F_OK) != 0)
+        await self.expectStoreIsRefused()
+        #expect(access(self.path, F_OK) == 0)
     }
 
     @Test func folderInThePlaceOfAnEntryIsAMissAndAStoreSaysSo() async throws {
@@ -110,25 +122,29 @@ import Testing
         unlink(self.path)
         #expect(mkdir(self.path, 0o700) == 0)
         #expect(try await self.cache.entry(for: self.key) == nil)
-        let error = await #expect(throws: CacheError.self) {
-            try await self.cache.store(makeData(20), metadata: .init(), for: self.key)
-        }
-        #expect(error?.code == .notWritable)
+        await self.expectStoreIsRefused()
         #expect(self.folder.files() == [])
     }
 
-    @Test func pruneRemovesWhatHasNoHeader() async throws {
-        _ = try await self.storedFile()
+    @Test func pruneRemovesWhatBeginsAsAnEntryAndIsNone() async throws {
+        let file = try await self.storedFile()
         let other = self.folder.path(of: CacheKey("x"))
         try FileManager.default.createDirectory(
             at: URL(filePath: other).deletingLastPathComponent(),
             withIntermediateDirectories: true
         )
-        try makeData(500).write(to: URL(filePath: other))
+        try (file.prefix(8) + makeData(492)).write(to: URL(filePath: other))
+        let foreign = self.folder.path(of: CacheKey("y"))
+        try FileManager.default.createDirectory(
+            at: URL(filePath: foreign).deletingLastPathComponent(),
+            withIntermediateDirectories: true
+        )
+        try makeData(500).write(to: URL(filePath: foreign))
         let result = await self.cache.prune()
         #expect(result.damagedEntries == 1)
         #expect(result.freedByteCount == 500)
-        #expect(self.folder.files() == [self.path])
+        #expect(self.folder.files() == [self.path, foreign].sorted())
+        #expect(try Data(contentsOf: URL(filePath: foreign)) == makeData(500))
     }
 
     /// Entries that are on disk must stay readable: whoever changes this changes the version.

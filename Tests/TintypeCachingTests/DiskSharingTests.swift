@@ -77,7 +77,7 @@ import Testing
     @Test func fileOfAKilledWriterWithTheSameNumberIsCleanedAwayWithoutACatalogue() async throws {
         let temporary = self.folder.url.appending(path: "temporary")
         try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
-        try makeData(100).write(to: temporary.appending(path: "1-dead-1"))
+        try makeData(100).write(to: temporary.appending(path: "1-000000000000dead-1"))
         let cache = self.makeCache()
         await cache.waitForHousekeeping()
         #expect(self.folder.files() == [])
@@ -115,8 +115,9 @@ import Testing
         if !isOpening { await cache.waitForHousekeeping() }
         let temporary = self.folder.path + "/temporary"
         // Of the second cache, which lives, and of nobody.
-        let living = "\(temporary)/\(isOpening ? 1 : 2)-living"
-        for path in [living, temporary + "/90-dead", temporary + "/91-dead", temporary + "/91-dead-2"] {
+        let living = "\(temporary)/\(isOpening ? 1 : 2)-00000000a11ce000-1"
+        let dead = ["90-000000000000dead-1", "91-000000000000dead-1", "91-000000000000dead-2"]
+        for path in [living] + dead.map({ temporary + "/" + $0 }) {
             #expect(FileManager.default.createFile(atPath: path, contents: makeData(100)))
         }
         #expect(await cache.prune().temporaryFiles == 3)

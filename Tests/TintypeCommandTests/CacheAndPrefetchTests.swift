@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import TestSupport
 import Testing
 import Tintype
@@ -16,6 +17,13 @@ import Tintype
         self.picture = try Pictures.png()
         let body = FaultyResponse.body(Array(self.picture))
         self.origin = try FaultyOrigin(["/1.png": body, "/2.png": body, "/3.png": body])
+    }
+
+    /// The folder of the command's cache.
+    private func makeCacheFolder() throws -> String {
+        let path = self.fixture.folder.path(of: "cache/tintype")
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        return path
     }
 
     private func url(_ number: Int) -> String { self.origin.url("/\(number).png").absoluteString }
@@ -51,6 +59,30 @@ import Tintype
         }
         #expect(objects[list[3]]?["code"] == "badStatus")
         #expect(run.errorLines.count == 1)
+    }
+
+    @Test func picturesAreLoadedWhileTheLockOfTheCacheIsKept() async throws {
+        let lock = try KeptLock(of: try self.makeCacheFolder())
+        let load = try await self.fixture.run("load", "--json", self.url(1), self.url(2))
+        #expect(load.code == 0, "\(load.testDescription)")
+        #expect(try load.objects().map { $0["source"] } == ["network", "network"])
+        let clear = try await self.fixture.run("cache", "clear")
+        #expect(clear.code == 1)
+        #expect(clear.errors.contains("keeps the lock of the cache folder"))
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test func signalEndsACommandThatWaitsForTheLockOfTheCache() async throws {
+        let lock = try KeptLock(of: try self.makeCacheFolder())
+        let process = try CommandProcess(
+            ["cache", "clear"],
+            in: self.fixture.folder,
+            files: ["/dev/null", self.fixture.folder.path(of: "output"), self.fixture.folder.path(of: "errors")]
+        )
+        await until { process.takesSignals }
+        process.signal(SIGTERM)
+        #expect(await process.wait() == 143)
+        withExtendedLifetime(lock) {}
     }
 
     @Test func concurrencyLimitsTheDownloads() async throws {

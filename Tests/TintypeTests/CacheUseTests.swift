@@ -74,6 +74,25 @@ import Tintype
         await until { await loader.cache.contains(request.key, in: .disk) }
     }
 
+    @Test(arguments: [true, false])
+    func loadsGoOnWithoutADiskTierWhoseLockIsKept(isUsed: Bool) async throws {
+        let change: (inout LoaderActor.Configuration) -> Void = { $0.disk?.lockTimeout = .milliseconds(50) }
+        let request = ImageRequest(url: self.url, options: [.skipMemory, .waitForStore])
+        if isUsed { _ = try await self.fixture.makeLoader(change).image(for: request) }
+        let lock = try KeptLock(of: self.fixture.directory.path(of: "cache"))
+        let loader = self.fixture.makeLoader(change)
+        let response = try await loader.response(for: request)
+        // What is stored is found without the lock.
+        #expect(response.source == (isUsed ? .disk : .network))
+        #expect(response.storeError?.code == (isUsed ? nil : .cacheFailed))
+        let refreshed = try await loader.response(
+            for: ImageRequest(url: self.url, options: [.refresh, .skipMemory, .waitForStore])
+        )
+        #expect(refreshed.source == .network)
+        #expect((refreshed.storeError?.underlyingError as? CacheError)?.code == .lockTimedOut)
+        withExtendedLifetime(lock) {}
+    }
+
     @Test func aDamagedVariantIsMadeAnewFromItsOriginal() async throws {
         let request = self.makeThumbnailRequest(variants: .init())
         let loader = self.fixture.makeLoader()

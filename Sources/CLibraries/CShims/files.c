@@ -22,18 +22,39 @@ long cshims_read_cached(int descriptor, void *buffer, unsigned long count) {
     return preadv2(descriptor, &part, 1, 0, RWF_NOWAIT);
 }
 
-int cshims_lock_byte(int descriptor, long offset, int kind) {
-    static const short types[] = {F_UNLCK, F_RDLCK, F_WRLCK, F_WRLCK};
-    struct flock lock = {.l_type = types[kind], .l_whence = SEEK_SET, .l_start = offset, .l_len = 1};
-    int command = kind == CSHIMS_LOCK_WAIT ? F_OFD_SETLKW : F_OFD_SETLK;
+static int set_lock(int descriptor, struct flock *lock) {
     int result;
     do {
-        result = fcntl(descriptor, command, &lock);
+        result = fcntl(descriptor, F_OFD_SETLK, lock);
     } while (result < 0 && errno == EINTR);
     return result;
+}
+
+int cshims_lock_byte(int descriptor, long offset, int kind) {
+    static const short types[] = {F_UNLCK, F_RDLCK, F_WRLCK};
+    struct flock lock = {.l_type = types[kind], .l_whence = SEEK_SET, .l_start = offset, .l_len = 1};
+    return set_lock(descriptor, &lock);
+}
+
+int cshims_unlock_all(int descriptor) {
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+    return set_lock(descriptor, &lock);
 }
 
 long cshims_file_system_type(int descriptor) {
     struct statfs status;
     return fstatfs(descriptor, &status) == 0 ? (long)status.f_type : -1;
+}
+
+int cshims_own_blocks(int descriptor, long size) {
+    // FALLOC_FL_UNSHARE_RANGE, which only file systems know that share blocks between files.
+    int result;
+    do {
+        result = fallocate(descriptor, 0x40, 0, size);
+    } while (result < 0 && errno == EINTR);
+    return result < 0 && errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS ? -1 : 0;
+}
+
+int cshims_rename_exclusively(int fromFolder, const char *from, int toFolder, const char *to) {
+    return (int)syscall(SYS_renameat2, fromFolder, from, toFolder, to, 1 /* RENAME_NOREPLACE */);
 }

@@ -41,11 +41,18 @@ extension DiskCache {
         /// The bytes that may wait in memory for a store in the background, metadata and long keys included; default a
         /// sixteenth of the memory that the process may use, at most 64 MiB.
         public var pendingByteLimit: Int
+        /// How long a change waits for another process that has the folder's lock, and may have been stopped.
+        ///
+        /// Then it fails with ``CacheError/Code/lockTimedOut``. Look-ups do not wait, but for the opening of the
+        /// folder.
+        public var lockTimeout: Duration
         /// The clock that ages are worked out with.
         public var now: @Sendable () -> Date
         /// Called with the error of a store in the background: on one of the cache's threads, or on
         /// the storing thread when too many bytes wait already.
         public var storeErrorHandler: (@Sendable (CacheError) -> Void)?
+        /// Lets a thread of the cache sleep while it waits for others.
+        var sleep: @Sendable (Duration) -> Void = Patience.sleep
 
         /// Creates a configuration.
         public init(
@@ -57,6 +64,7 @@ extension DiskCache {
             expiry: Expiry = .access,
             laneCount: Int = 2,
             pendingByteLimit: Int = Configuration.defaultPendingByteLimit,
+            lockTimeout: Duration = .seconds(1),
             now: @escaping @Sendable () -> Date = { Date() },
             storeErrorHandler: (@Sendable (CacheError) -> Void)? = nil
         ) {
@@ -68,6 +76,7 @@ extension DiskCache {
             self.expiry = expiry
             self.laneCount = laneCount
             self.pendingByteLimit = pendingByteLimit
+            self.lockTimeout = lockTimeout
             self.now = now
             self.storeErrorHandler = storeErrorHandler
         }

@@ -11,7 +11,11 @@ import TintypeConcurrency
 /// A catalogue in memory that is mapped from a file, and shared by all processes that use the
 /// folder, knows each entry's size and last use: a folder of a million entries is open at once,
 /// a miss asks nobody, and the size limit holds over all who write. It is never trusted over the files,
-/// and is made anew from them where it is lost, damaged or of another version.
+/// and is made anew from them where it is lost, damaged or of another version. So that one who cuts it short does not
+/// end the process, a handler of `SIGBUS` is installed with the first catalogue that is mapped; it hands on every signal
+/// that is not about one.
+///
+/// Only what a cache has written is ever removed from its folder.
 ///
 /// A hit on a file that the system has in memory is read on the caller's thread, which never waits
 /// for the disk. All else runs on threads of the cache's own (one for each lane, and one for the
@@ -42,7 +46,7 @@ public final class DiskCache: Sendable {
                 store: store,
                 pendingByteLimit: configuration.pendingByteLimit / laneCount,
                 reportError: { error in
-                    store.counters.noteStoreError(error)
+                    store.counters.storeErrors.note(error)
                     errorHandler?(error)
                 }
             )
@@ -102,7 +106,7 @@ public final class DiskCache: Sendable {
         do {
             try await self.lane(of: key).store(data, metadata: metadata, for: key)
         } catch {
-            if let error = error as? CacheError { self.store.counters.noteStoreError(error) }
+            if let error = error as? CacheError { self.store.counters.storeErrors.note(error) }
             throw error
         }
     }
@@ -155,9 +159,9 @@ public final class DiskCache: Sendable {
 
     /// Removes all entries and the stores that wait.
     ///
-    /// The entries are moved aside, which takes no longer for a million, and deleted behind; what is
-    /// not deleted when the process ends is deleted when the folder is next opened. Until then it
-    /// counts towards the size limit. Other files in the folder are left alone.
+    /// The entries are moved aside by their folders, and deleted behind; what is not deleted when the
+    /// process ends is deleted when the folder is next opened. Until then it counts towards the size
+    /// limit. Other files in the folder, also among the entries, are left alone.
     ///
     /// - Parameter isWaiting: Whether to return when all is deleted; default no.
     /// - Throws: ``CacheError`` when the entries can't be moved.
@@ -195,7 +199,7 @@ public final class DiskCache: Sendable {
     ///
     /// A cache whose last reference goes away does the same by itself.
     public func shutdown() async {
-        self.store.isClosing.store(true, ordering: .relaxed)
+        self.store.beginClosing()
         await self.operations.close()
         self.endThreads()
         self.store.closeFolder()
@@ -249,7 +253,7 @@ public final class DiskCache: Sendable {
     }
 
     private func report(_ error: CacheError) {
-        self.store.counters.noteStoreError(error)
+        self.store.counters.storeErrors.note(error)
         self.configuration.storeErrorHandler?(error)
     }
 }

@@ -3,17 +3,26 @@ import TintypeConcurrency
 
 /// How the disk tier was used by this cache, counted from any thread.
 final class DiskCounters: Sendable {
+    /// Failures of one kind: how many, and the last.
+    final class Failures: Sendable {
+        private let counter = Atomic<Int>(0)
+        private let lastError = Locked<CacheError?>(nil)
+
+        var count: Int { self.counter.load(ordering: .relaxed) }
+        var last: CacheError? { self.lastError.withLock { $0 } }
+
+        func note(_ error: CacheError) {
+            self.counter.add(1, ordering: .relaxed)
+            self.lastError.withLock { $0 = error }
+        }
+    }
+
     let hits = Atomic<Int>(0)
     let misses = Atomic<Int>(0)
     let damagedEntries = Atomic<Int>(0)
     let evictions = Atomic<Int>(0)
     let expiredEntries = Atomic<Int>(0)
-    let storeErrors = Atomic<Int>(0)
-    let lastStoreError = Locked<CacheError?>(nil)
-
-    /// Keeps the error of a store for the statistics.
-    func noteStoreError(_ error: CacheError) {
-        self.storeErrors.add(1, ordering: .relaxed)
-        self.lastStoreError.withLock { $0 = error }
-    }
+    let storeErrors = Failures()
+    let removalErrors = Failures()
+    let catalogueErrors = Failures()
 }

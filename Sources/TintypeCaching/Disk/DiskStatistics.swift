@@ -30,6 +30,16 @@ public struct DiskStatistics: Sendable {
     public let storeErrors: Int
     /// Why the last of them failed.
     public let lastStoreError: CacheError?
+    /// The attempts to remove a file that failed: its bytes go on counting towards the limit.
+    public let removalErrors: Int
+    /// Why the last of them failed.
+    public let lastRemovalError: CacheError?
+    /// How often the folder was opened without a catalogue that other processes share.
+    public let catalogueErrors: Int
+    /// Why that was so the last time.
+    public let lastCatalogueError: CacheError?
+    /// The waits for the folder's lock that were given up because another process kept it.
+    public let lockTimeouts: Int
 
     init(_ store: EntryStore, _ region: CatalogueRegion?) {
         let counters = store.counters
@@ -43,7 +53,12 @@ public struct DiskStatistics: Sendable {
         self.damagedEntries = counters.damagedEntries.load(ordering: .relaxed)
         self.evictions = counters.evictions.load(ordering: .relaxed)
         self.expiredEntries = counters.expiredEntries.load(ordering: .relaxed)
-        self.storeErrors = counters.storeErrors.load(ordering: .relaxed)
-        self.lastStoreError = counters.lastStoreError.withLock { $0 }
+        self.storeErrors = counters.storeErrors.count
+        self.lastStoreError = counters.storeErrors.last
+        self.removalErrors = counters.removalErrors.count
+        self.lastRemovalError = counters.removalErrors.last
+        self.catalogueErrors = counters.catalogueErrors.count
+        self.lastCatalogueError = counters.catalogueErrors.last
+        self.lockTimeouts = store.patience.timeouts.load(ordering: .relaxed)
     }
 }

@@ -18,7 +18,7 @@ import CXXHash
 ///         56     8  when the entry's own life ends, or infinity
 struct EntryHeader {
     static let byteCount = 64
-    private static let magic: [UInt8] = [0x89, 0x54, 0x49, 0x4E, 0x54, 0x59, 0x50, 0x45]
+    static let magic: [UInt8] = [0x89, 0x54, 0x49, 0x4E, 0x54, 0x59, 0x50, 0x45]
     private static let version: UInt32 = 1
     private static let checksumEnd = 24
 

@@ -25,6 +25,11 @@ extension CacheError {
                     .notWritable,
                     "The cache folder \(directory) is on a read-only file system; choose a folder that can be written."
                 )
+            case EEXIST where error.call == "rename":
+                (
+                    .notWritable,
+                    "Something that no cache has written is in the place of an entry in \(directory); move it away."
+                )
             case ENOTDIR, EEXIST, EISDIR, ELOOP:
                 (
                     .notWritable,
@@ -51,6 +56,29 @@ extension CacheError {
                 self.general(error, in: directory)
             }
         return CacheError(code: code, message: message, underlyingError: error)
+    }
+
+    /// A file of the cache could not be deleted.
+    static func removing(_ error: SystemCallError, of path: String) -> CacheError {
+        CacheError(
+            code: .notRemovable,
+            message:
+                "\(path) of the cache can't be deleted and goes on counting; check its permissions and attributes.",
+            underlyingError: error
+        )
+    }
+
+    /// The catalogue of `directory` can't be shared.
+    static func catalogue(_ error: SystemCallError, in directory: String) -> CacheError {
+        let reason =
+            error.number == EEXIST
+            ? "a file or folder of that name was not made by the cache; move it away"
+            : "check the permissions and the space of the disk"
+        return CacheError(
+            code: .catalogueUnusable,
+            message: "The cache folder \(directory) can't have a catalogue: \(reason).",
+            underlyingError: error
+        )
     }
 
     /// An entry of `byteCount` bytes does not fit in a cache of `limit` bytes.
@@ -90,6 +118,11 @@ extension CacheError {
 
     private static func general(_ error: SystemCallError, in directory: String) -> (Code, String) {
         switch error.number {
+        case ETIMEDOUT where error == .lockTimedOut:
+            (
+                .lockTimedOut,
+                "Another process keeps the lock of the cache folder \(directory); see whether it was stopped (\(directory)/lock)."
+            )
         case EMFILE:
             (
                 .tooManyOpenFiles,

@@ -13,6 +13,9 @@ public struct CacheError: Error, Sendable, CustomStringConvertible {
             case tooManyPendingStores
             case outOfMemory
             case diskFault
+            case lockTimedOut
+            case notRemovable
+            case catalogueUnusable
             case shutDown
             case unexpected
         }
@@ -38,6 +41,12 @@ public struct CacheError: Error, Sendable, CustomStringConvertible {
         public static let outOfMemory = Code(value: .outOfMemory)
         /// The disk failed to read or write (`EIO`).
         public static let diskFault = Code(value: .diskFault)
+        /// Another process kept the folder's lock for longer than this one waits; it may have been stopped.
+        public static let lockTimedOut = Code(value: .lockTimedOut)
+        /// A file of the cache can't be deleted; its bytes go on counting towards the limit.
+        public static let notRemovable = Code(value: .notRemovable)
+        /// The catalogue of the folder can't be shared with other processes: each knows only what it does itself.
+        public static let catalogueUnusable = Code(value: .catalogueUnusable)
         /// The cache was used after it was shut down.
         public static let shutDown = Code(value: .shutDown)
         /// A failure that has no code of its own; ``CacheError/underlyingError`` has the number.

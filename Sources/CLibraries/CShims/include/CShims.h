@@ -23,16 +23,26 @@ enum {
     CSHIMS_LOCK_NONE = 0,
     CSHIMS_LOCK_SHARED = 1,
     CSHIMS_LOCK_TRY = 2,
-    CSHIMS_LOCK_WAIT = 3,
 };
 
 /// Locks or unlocks one byte of an open file, against every other open file, in any process; -1 with errno set.
 ///
-/// The lock ends with the last descriptor of the open file.
+/// The lock ends with the last descriptor of the open file, copies in forked processes included. Never waits.
 int cshims_lock_byte(int descriptor, long offset, int kind);
+
+/// Gives back all locks of an open file, for all who have a descriptor of it.
+int cshims_unlock_all(int descriptor);
 
 /// The magic number of the file system of an open file, or -1.
 long cshims_file_system_type(int descriptor);
+
+/// Gives each block of the first `size` bytes of a file to this file alone, and fills holes, so that a write needs no
+/// more room on the disk. Returns 0, also where the file system shares no blocks, or -1 with errno set.
+int cshims_own_blocks(int descriptor, long size);
+
+/// Renames unless there is something at `to`: `EEXIST`. Where a file system can't, `EINVAL`.
+int cshims_rename_exclusively(int fromFolder, const char *_Nonnull from, int toFolder, const char *_Nonnull to);
+
 /// What a descriptor is waited for, or ready for.
 enum {
     CSHIMS_READABLE = 1,
@@ -88,6 +98,20 @@ void *_Nullable cshims_map(size_t size, size_t alignment);
 
 /// Moves `size` mapped bytes to where other memory is mapped, without a copy. Returns 0, or -1 with errno set.
 int cshims_move_mapped(void *_Nonnull from, void *_Nonnull to, size_t size);
+
+/// Keeps the process alive when memory that is mapped from a file, and that a number of this call stands for, can't
+/// be had: the file was made shorter, or its disk is full or broken.
+///
+/// Installs a handler of `SIGBUS` that looks at the address: in one of these mappings, empty memory of the process's
+/// own takes the place of the whole of it. Anything else is handed on to whatever handled the signal before. Returns
+/// the number of the mapping, or -1 with errno set.
+int cshims_guard_mapping(void *_Nonnull base, size_t size);
+
+/// Gives a number back; before the memory is unmapped.
+void cshims_release_mapping(int index);
+
+/// Whether the mapping is no longer the file's.
+int cshims_is_mapping_lost(int index);
 
 /// Gives unused memory of the heap back to the system, and returns the bytes that are in use.
 size_t cshims_trim_heap(void);

@@ -2,35 +2,58 @@ import CShims
 import Glibc
 
 extension CacheFolder {
-    /// Opens the folder at `path`; `nil` when there is none.
-    static func open(_ path: String) throws(SystemCallError) -> CacheFolder? {
+    /// What came of an attempt to open a folder.
+    enum Opening {
+        case opened(CacheFolder)
+        /// There is no folder.
+        case missing
+        /// Another holds the lock, which is not waited for.
+        case busy
+    }
+
+    /// Opens the folder at `path`.
+    ///
+    /// `isLocking` says whether to take the lock for it, which puts in order what was left unfinished, and makes a
+    /// catalogue where there is none. Without it only a folder that is in use can be opened.
+    static func open(
+        _ path: String,
+        isLocking: Bool = true,
+        patience: Patience
+    ) throws(SystemCallError) -> Opening {
         var descriptor: CInt
         repeat {
             descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         } while descriptor < 0 && errno == EINTR
         guard descriptor >= 0 else {
-            if errno == ENOENT || errno == ENOTDIR { return nil }
+            if errno == ENOENT || errno == ENOTDIR { return .missing }
             throw SystemCallError.last("open")
         }
         do {
-            return try self.open(path, descriptor)
+            let folder = try isLocking ? self.open(path, descriptor, patience) : self.join(path, descriptor, patience)
+            if let folder { return .opened(folder) }
         } catch {
             close(descriptor)
             throw error
         }
+        close(descriptor)
+        return .busy
     }
 
-    private static func open(_ path: String, _ descriptor: CInt) throws(SystemCallError) -> CacheFolder {
+    private static func open(
+        _ path: String,
+        _ descriptor: CInt,
+        _ patience: Patience
+    ) throws(SystemCallError) -> CacheFolder? {
         let lockFile: FolderLock
         do {
             lockFile = try FolderLock(in: descriptor)
         } catch {
             guard [EROFS, EACCES, EPERM, ENOSPC, EDQUOT].contains(error.number) else { throw error }
-            return try self.openReadOnly(path, descriptor, error)
+            return try self.openReadOnly(path, descriptor, error, patience)
         }
-        lockFile.lock()
+        guard lockFile.tryLock() else { return nil }
         defer { lockFile.unlock() }
-        let region = try self.openRegion(descriptor)
+        let (region, aloneReason) = try self.openRegion(descriptor)
         let isValid = region.hasValidTotals
         let owner = self.takeOwner(lockFile, region)
         if region.boot != BootIdentity.current {
@@ -46,57 +69,105 @@ extension CacheFolder {
             mode: region.isShared ? .shared : .alone,
             lockFile: lockFile,
             owner: owner,
-            region: region
+            region: region,
+            aloneReason: aloneReason,
+            patience: patience
         )
     }
 
-    /// Opens the catalogue or makes one; of this cache's own where it can't be shared.
-    private static func openRegion(_ folder: CInt) throws(SystemCallError) -> CatalogueRegion {
-        // Whoever was making one was ended: the lock is ours.
-        unlinkat(folder, self.newCatalogueName, 0)
+    /// Opens a folder whose lock another process keeps; `nil` where it has no catalogue that can be used at once.
+    ///
+    /// Look-ups need no lock. What is out of order is put right by the first who has it again.
+    private static func join(
+        _ path: String,
+        _ descriptor: CInt,
+        _ patience: Patience
+    ) throws(SystemCallError) -> CacheFolder? {
+        let lockFile = try FolderLock(in: descriptor)
+        let file = openat(descriptor, self.catalogueName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        guard self.canShareMemory(descriptor), let region = try? CatalogueRegion.open(file, isShared: true),
+            region.boot == BootIdentity.current
+        else { return nil }
+        return CacheFolder(
+            path: path,
+            descriptor: descriptor,
+            mode: .shared,
+            lockFile: lockFile,
+            owner: self.takeOwner(lockFile, region),
+            region: region,
+            patience: patience
+        )
+    }
+
+    /// Opens the catalogue or makes one; of this cache's own, for the reason that is returned, where it can't be
+    /// shared.
+    private static func openRegion(_ folder: CInt) throws(SystemCallError) -> (CatalogueRegion, SystemCallError?) {
+        var reason: SystemCallError?
+        self.removeNewCatalogue(folder)
         if self.canShareMemory(folder) {
             let file = openat(folder, self.catalogueName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
             if file >= 0 {
                 defer { close(file) }
-                if let region = try? CatalogueRegion.open(file, isShared: true) { return region }
+                if let region = try? CatalogueRegion.open(file, isShared: true) {
+                    // A bit that turned over: nothing has taken its place.
+                    region.flags.remove(.isSuperseded)
+                    return (region, nil)
+                }
             } else if errno == EMFILE || errno == ENFILE {
                 throw SystemCallError.last("open")
             }
-            // An empty folder of that name would be in the way.
-            unlinkat(folder, self.catalogueName, AT_REMOVEDIR)
-            if let region = try? self.makeShared(folder, slotCount: CatalogueLayout.smallestSlotCount),
-                renameat(folder, self.newCatalogueName, folder, self.catalogueName) == 0
-            {
+            do throws(SystemCallError) {
+                let new = try self.makeShared(folder, slotCount: CatalogueLayout.smallestSlotCount)
+                try new.moveIntoPlace(in: folder)
+                let region = new.region
                 region.flags = self.hasEntries(folder) ? .needsReading : .isComplete
                 region.sealTotals()
-                return region
+                return (region, nil)
+            } catch {
+                if error.number == EMFILE || error.number == ENFILE { throw error }
+                reason = error
             }
         }
-        // Something that can't be replaced is in its place.
-        unlinkat(folder, self.newCatalogueName, 0)
         let region = try CatalogueRegion.makePrivate(slotCount: CatalogueLayout.smallestSlotCount)
         region.flags = self.hasEntries(folder) ? .needsReading : .isComplete
         region.sealTotals()
-        return region
+        return (region, reason)
     }
 
     /// Makes a new catalogue, which is to be moved into place where it is shared.
-    func makeRegion(slotCount: Int, isShared: Bool) throws(SystemCallError) -> CatalogueRegion {
-        guard isShared else { return try .makePrivate(slotCount: slotCount) }
+    func makeRegion(slotCount: Int, isShared: Bool) throws(SystemCallError) -> NewCatalogue {
+        guard isShared else { return NewCatalogue(region: try .makePrivate(slotCount: slotCount), name: nil) }
         return try Self.makeShared(self.descriptor, slotCount: slotCount)
     }
 
-    private static func makeShared(_ folder: CInt, slotCount: Int) throws(SystemCallError) -> CatalogueRegion {
-        let flags = O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW
-        let file = openat(folder, self.newCatalogueName, flags, 0o600)
+    private static func makeShared(_ folder: CInt, slotCount: Int) throws(SystemCallError) -> NewCatalogue {
+        self.removeNewCatalogue(folder)
+        let flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+        var name = self.newCatalogueName
+        var file = openat(folder, name, flags, 0o600)
+        if file < 0, errno == EEXIST {
+            // Something of others' has the name.
+            name += ".\(OwnFiles.randomDigits())"
+            file = openat(folder, name, flags, 0o600)
+        }
         guard file >= 0 else { throw SystemCallError.last("open") }
         defer { close(file) }
         do {
-            return try .make(in: file, slotCount: slotCount)
+            return NewCatalogue(region: try .make(in: file, slotCount: slotCount), name: name)
         } catch {
-            unlinkat(folder, self.newCatalogueName, 0)
+            unlinkat(folder, name, 0)
             throw error
         }
+    }
+
+    /// Removes what one has left who was ended while making a catalogue: the lock is ours.
+    private static func removeNewCatalogue(_ folder: CInt) {
+        guard case .regular = OwnFiles.kind(of: self.newCatalogueName, in: folder),
+            OwnFiles.mayReplaceCatalogue(self.newCatalogueName, in: folder)
+        else { return }
+        unlinkat(folder, self.newCatalogueName, 0)
     }
 
     /// Whether there may be entries that a new catalogue does not know.
@@ -137,7 +208,8 @@ extension CacheFolder {
     private static func openReadOnly(
         _ path: String,
         _ descriptor: CInt,
-        _ reason: SystemCallError
+        _ reason: SystemCallError,
+        _ patience: Patience
     ) throws(SystemCallError) -> CacheFolder {
         var region: CatalogueRegion?
         let file = openat(descriptor, self.catalogueName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
@@ -157,7 +229,25 @@ extension CacheFolder {
             mode: .readOnly(reason),
             lockFile: nil,
             owner: 0,
-            region: chosen
+            region: chosen,
+            patience: patience
         )
+    }
+}
+
+/// A catalogue that was made, and is not yet where one is looked for.
+struct NewCatalogue {
+    let region: CatalogueRegion
+    /// The name of its file; `nil` where it has none.
+    let name: String?
+
+    /// Puts it in the place of the old one, unless something that is no catalogue is there.
+    func moveIntoPlace(in folder: CInt) throws(SystemCallError) {
+        guard let name = self.name else { return }
+        let isFree = OwnFiles.mayReplaceCatalogue(CacheFolder.catalogueName, in: folder)
+        if isFree, renameat(folder, name, folder, CacheFolder.catalogueName) == 0 { return }
+        let error = isFree ? SystemCallError.last("rename") : SystemCallError(call: "rename", number: EEXIST)
+        unlinkat(folder, name, 0)
+        throw error
     }
 }

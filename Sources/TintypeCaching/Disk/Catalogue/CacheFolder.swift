@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import TintypeConcurrency
 
 /// A cache folder that is open: its descriptor, its lock file and its catalogue.
@@ -32,7 +33,12 @@ final class CacheFolder: Sendable {
     /// to be had.
     let owner: Int
     let lockFile: FolderLock?
+    /// Why the catalogue is this cache's own although the file system could share one.
+    let aloneReason: SystemCallError?
 
+    private let patience: Patience
+    /// Set when the catalogue can't be used any more: the folder is to be opened anew.
+    private let abandoned = Atomic<Bool>(false)
     private let current: Locked<CatalogueRegion>
     private let monitor: Monitor<VictimQueue>
 
@@ -42,13 +48,17 @@ final class CacheFolder: Sendable {
         mode: Mode,
         lockFile: FolderLock?,
         owner: Int,
-        region: CatalogueRegion
+        region: CatalogueRegion,
+        aloneReason: SystemCallError? = nil,
+        patience: Patience
     ) {
         self.path = path
         self.descriptor = descriptor
         self.mode = mode
         self.lockFile = lockFile
         self.owner = owner
+        self.aloneReason = aloneReason
+        self.patience = patience
         self.current = Locked(region)
         self.monitor = Monitor(VictimQueue())
     }
@@ -76,20 +86,23 @@ final class CacheFolder: Sendable {
 
     /// Runs `body` with the catalogue, while no one else changes it or moves files in the folder.
     ///
-    /// - Throws: `ENOENT` also when the folder was deleted.
+    /// - Throws: `ENOENT` also when the folder was deleted, or is to be opened anew; ``SystemCallError/lockTimedOut``.
     func withCatalogue<Result>(
         _ body: (inout Catalogue, inout VictimQueue) throws(SystemCallError) -> Result
     ) throws(SystemCallError) -> Result {
-        try self.monitor.withLock { queue throws(SystemCallError) in
-            self.lockFile?.lock()
-            defer { self.lockFile?.unlock() }
-            var catalogue = try self.lockedCatalogue()
-            defer {
-                catalogue.region.sealTotals()
-                let region = catalogue.region
-                self.current.withLock { $0 = region }
+        // Pauses lie outside of the monitor, so that each who waits may give up by itself.
+        try self.patience.wait { () throws(SystemCallError) -> Result? in
+            try self.monitor.withLock { queue throws(SystemCallError) -> Result? in
+                if let lockFile, !lockFile.tryLock() { return nil }
+                defer { self.lockFile?.unlock() }
+                var catalogue = try self.lockedCatalogue()
+                defer {
+                    catalogue.region.sealTotals()
+                    let region = catalogue.region
+                    self.current.withLock { $0 = region }
+                }
+                return .some(try body(&catalogue, &queue))
             }
-            return try body(&catalogue, &queue)
         }
     }
 
@@ -101,25 +114,60 @@ final class CacheFolder: Sendable {
     /// The catalogue of the moment, put in order after one who was killed.
     private func lockedCatalogue() throws(SystemCallError) -> Catalogue {
         var catalogue = Catalogue(region: self.region, folder: self)
-        if catalogue.region.flags.contains(.isSuperseded) {
-            let descriptor = openat(self.descriptor, Self.catalogueName, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-            guard descriptor >= 0 else { throw SystemCallError.last("open") }
-            defer { close(descriptor) }
-            // A file that is none: as if it were gone, so that the folder is opened anew.
-            guard let region = try CatalogueRegion.open(descriptor, isShared: true) else {
-                throw SystemCallError(call: "open", number: ENOENT)
-            }
-            catalogue.region = region
+        if !catalogue.region.isWhole {
+            self.putAside(catalogue.region)
+            throw self.abandon()
         }
+        if catalogue.region.flags.contains(.isSuperseded) { catalogue.region = try self.successor() }
         if !catalogue.region.hasValidTotals { try catalogue.repair() }
         catalogue.settleIntent()
         return catalogue
     }
 
+    /// The catalogue that has taken the place of one that was superseded.
+    private func successor() throws(SystemCallError) -> CatalogueRegion {
+        let descriptor = openat(self.descriptor, Self.catalogueName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        if descriptor < 0, errno == EMFILE || errno == ENFILE { throw SystemCallError.last("open") }
+        defer { if descriptor >= 0 { close(descriptor) } }
+        // One that is none, or that another user has made for itself: as if it were gone.
+        guard descriptor >= 0, let region = try? CatalogueRegion.open(descriptor, isShared: true), region.isWhole else {
+            throw self.abandon()
+        }
+        // A bit that turned over: nothing has taken its place.
+        region.flags.remove(.isSuperseded)
+        return region
+    }
+
+    /// Takes the file of a catalogue that was lost out of its place, where it still is, and tells those who have it.
+    ///
+    /// Cut short it is of no use, and one whose blocks the disk can't give would be lost again at the next write.
+    private func putAside(_ region: CatalogueRegion) {
+        guard let identity = region.identity else { return }
+        let descriptor = openat(self.descriptor, Self.catalogueName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, CatalogueRegion.Identity(status) == identity else { return }
+        var flags = CatalogueLayout.Flags.isSuperseded.rawValue
+        // On a full disk they find out by the place that is no longer the file's.
+        _ = pwrite(descriptor, &flags, 8, CatalogueLayout.Word.flags.rawValue * 8)
+        unlinkat(self.descriptor, Self.catalogueName, 0)
+    }
+
+    /// Has the folder opened anew by whoever asks next.
+    private func abandon() -> SystemCallError {
+        self.abandoned.store(true, ordering: .relaxed)
+        return SystemCallError(call: "open", number: ENOENT)
+    }
+
     // MARK: Place
+
+    /// Whether the catalogue can't be used any more, so that the folder is to be opened anew.
+    var isAbandoned: Bool { self.abandoned.load(ordering: .relaxed) }
 
     /// Whether the folder is still what is found at its path.
     var isInPlace: Bool {
+        if self.isAbandoned { return false }
         var status = stat()
         let region = self.region
         if let identity = region.identity, case .shared = self.mode {

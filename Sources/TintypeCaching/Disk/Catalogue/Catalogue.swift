@@ -1,3 +1,4 @@
+import CShims
 import Glibc
 
 /// The catalogue of a folder while its lock is held.
@@ -55,7 +56,7 @@ struct Catalogue {
         defer { self.region[.intentHigh] = 0 }
         do {
             try self.put(record)
-            try self.rename(source, to: record.name)
+            try self.rename(source, to: record.name, isKnown: old != nil)
         } catch {
             if let old { self.region.put(old) } else { self.region.remove(record.name) }
             throw error
@@ -64,23 +65,39 @@ struct Catalogue {
 
     /// Removes the file of an entry, then the entry.
     ///
+    /// What is no file is not the cache's, and stays.
+    ///
     /// - Returns: Whether there was a file.
     @discardableResult
     func unlink(_ name: EntryName) throws(SystemCallError) -> Bool {
-        let isRemoved = name.withPath { unlinkat(self.folder.descriptor, $0, 0) == 0 }
-        if !isRemoved, errno != ENOENT, errno != ENOTDIR { throw SystemCallError.last("unlink") }
+        let isFile = name.withPath { OwnFiles.isRegular($0, in: self.folder.descriptor) }
+        let isRemoved = isFile && name.withPath { unlinkat(self.folder.descriptor, $0, 0) == 0 }
+        if isFile, !isRemoved, errno != ENOENT, errno != ENOTDIR { throw SystemCallError.last("unlink") }
         self.region.remove(name)
         return isRemoved
     }
 
-    private func rename(_ source: String, to name: EntryName) throws(SystemCallError) {
-        let folder = self.folder.descriptor
-        if name.withPath({ renameat(folder, source, folder, $0) }) == 0 { return }
+    private func rename(_ source: String, to name: EntryName, isKnown: Bool) throws(SystemCallError) {
+        if self.move(source, to: name, isKnown: isKnown) { return }
         guard errno == ENOENT else { throw SystemCallError.last("rename") }
         try self.folder.makeSubfolder(CacheFolder.entriesName)
         try self.folder.makeSubfolder(String(name.path.dropLast(EntryName.digitCount - 1)))
-        guard name.withPath({ renameat(folder, source, folder, $0) }) == 0 else {
-            throw SystemCallError.last("rename")
+        guard self.move(source, to: name, isKnown: isKnown) else { throw SystemCallError.last("rename") }
+    }
+
+    /// Renames over an older entry, or where there is none; over nothing else (`EEXIST`).
+    private func move(_ source: String, to name: EntryName, isKnown: Bool) -> Bool {
+        let folder = self.folder.descriptor
+        if !isKnown {
+            if name.withPath({ cshims_rename_exclusively(folder, source, folder, $0) }) == 0 { return true }
+            guard [EEXIST, EINVAL, ENOSYS].contains(errno) else { return false }
+        }
+        switch name.withPath({ OwnFiles.kind(of: $0, in: folder) }) {
+        case .regular, .missing:
+            return name.withPath { renameat(folder, source, folder, $0) } == 0
+        case .folder, .other:
+            errno = EEXIST
+            return false
         }
     }
 
@@ -128,16 +145,13 @@ struct Catalogue {
     private mutating func replace(slotCount: Int, isKeeping: Bool) throws(SystemCallError) {
         guard slotCount <= CatalogueLayout.largestSlotCount else { throw SystemCallError(call: "mmap", number: ENOSPC) }
         let old = self.region
-        let new = try self.folder.makeRegion(slotCount: slotCount, isShared: old.isShared)
+        let made = try self.folder.makeRegion(slotCount: slotCount, isShared: old.isShared)
+        let new = made.region
         if isKeeping { old.copyEntries(to: new) } else { old.copyHeader(to: new) }
+        if isKeeping, !old.isWhole { new.flags.insert(.needsReading) }
         new.sealTotals()
         if old.isShared {
-            let folder = self.folder.descriptor
-            guard renameat(folder, CacheFolder.newCatalogueName, folder, CacheFolder.catalogueName) == 0 else {
-                let error = SystemCallError.last("rename")
-                unlinkat(folder, CacheFolder.newCatalogueName, 0)
-                throw error
-            }
+            try made.moveIntoPlace(in: self.folder.descriptor)
             // Last: who sees this opens the new one.
             old.flags.insert(.isSuperseded)
         }

@@ -86,8 +86,8 @@ extension CatalogueRegion {
     /// The bytes of the catalogue's file and the lock's.
     var ownByteCount: Int { self.isShared ? self.byteCount + FolderLock.byteCount : 0 }
 
-    /// Works the totals out anew, after somebody was ended while changing them.
-    func recountTotals() {
+    /// Counts the entries and their bytes anew; says how many slots are damaged.
+    func countEntries() -> Int {
         var (count, bytes) = (0, 0)
         let damaged = self.forEachRecord { record in
             count += 1
@@ -95,6 +95,12 @@ extension CatalogueRegion {
         }
         self[.entryCount] = UInt64(count + damaged)
         self[.byteCount] = UInt64(bytes)
+        return damaged
+    }
+
+    /// Works the totals out anew, after somebody was ended while changing them.
+    func recountTotals() {
+        _ = self.countEntries()
         // Nobody could give back what those without a number of their own had reserved.
         self[owner: 0] = 0
         let reserved = (1..<CatalogueLayout.ownerCount).map { self[owner: $0] }

@@ -5,6 +5,10 @@ import Synchronization
 /// The words of a catalogue in memory: mapped from its file and shared with every process that uses
 /// the folder, or this cache's own where that is not possible.
 ///
+/// A file that is mapped may be made shorter by anybody who may write it, and a write to it may find no room on the
+/// disk. The mapping is guarded, so that this does not end the process: empty memory takes its place, which says of
+/// itself that it knows nothing (``isWhole``).
+///
 /// Sendable although unchecked: the memory is reached through atomic words only, and stays until
 /// the last reference goes away.
 final class CatalogueRegion: @unchecked Sendable {
@@ -26,21 +30,25 @@ final class CatalogueRegion: @unchecked Sendable {
     let isShared: Bool
 
     private let base: UnsafeMutableRawPointer
+    /// What the mapping is guarded as; `nil` for memory of this cache's own.
+    private let guardNumber: CInt?
     private let words: UnsafeMutablePointer<Atomic<UInt64>>
 
     var byteCount: Int { CatalogueLayout.byteCount(slotCount: self.slotCount) }
 
-    private init(_ base: UnsafeMutableRawPointer, slotCount: Int, identity: Identity?, isShared: Bool) {
+    private init(_ base: UnsafeMutableRawPointer, slotCount: Int, identity: Identity?, guardNumber: CInt?) {
         self.base = base
+        self.guardNumber = guardNumber
         // Mapped memory is bound to no type; a word has the layout of its atomic.
         let byteCount = CatalogueLayout.byteCount(slotCount: slotCount)
         self.words = base.bindMemory(to: Atomic<UInt64>.self, capacity: byteCount / 8)
         self.slotCount = slotCount
         self.identity = identity
-        self.isShared = isShared
+        self.isShared = guardNumber != nil
     }
 
     deinit {
+        if let guardNumber { cshims_release_mapping(guardNumber) }
         munmap(self.base, self.byteCount)
     }
 
@@ -50,21 +58,19 @@ final class CatalogueRegion: @unchecked Sendable {
     static func makePrivate(slotCount: Int) throws(SystemCallError) -> CatalogueRegion {
         let byteCount = CatalogueLayout.byteCount(slotCount: slotCount)
         let base = try self.map(byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1)
-        let region = CatalogueRegion(base, slotCount: slotCount, identity: nil, isShared: false)
+        let region = CatalogueRegion(base, slotCount: slotCount, identity: nil, guardNumber: nil)
         region.initialize()
         return region
     }
 
     /// Makes an empty catalogue in the new, empty file `descriptor`.
     ///
-    /// Its blocks are taken at once: a write to mapped memory could not say that the disk is full.
+    /// Its blocks are taken at once: a write to mapped memory can't say that the disk is full.
     static func make(in descriptor: CInt, slotCount: Int) throws(SystemCallError) -> CatalogueRegion {
         let byteCount = CatalogueLayout.byteCount(slotCount: slotCount)
         let result = posix_fallocate(descriptor, 0, byteCount)
         guard result == 0 else { throw SystemCallError(call: "posix_fallocate", number: result) }
-        let base = try self.map(byteCount, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor)
-        let identity = try self.status(of: descriptor)
-        let region = CatalogueRegion(base, slotCount: slotCount, identity: Identity(identity), isShared: true)
+        let region = try self.share(descriptor, slotCount, try self.status(of: descriptor))
         region.initialize()
         return region
     }
@@ -79,13 +85,33 @@ final class CatalogueRegion: @unchecked Sendable {
         guard status.st_mode & S_IFMT == S_IFREG, slotBytes > 0, slotBytes % CatalogueLayout.slotByteCount == 0,
             slotBytes / CatalogueLayout.slotByteCount <= CatalogueLayout.largestSlotCount,
             // A hole in the file could not be filled on a full disk: `SIGBUS`.
-            !isShared || Int(status.st_blocks) * 512 >= byteCount
+            !isShared || Int(status.st_blocks) * 512 >= byteCount,
+            // One of another name as well is the catalogue of two folders (`cp -al`).
+            !isShared || status.st_nlink == 1
         else { return nil }
         let slotCount = slotBytes / CatalogueLayout.slotByteCount
         guard isShared else { return try self.copy(of: descriptor, slotCount: slotCount) }
-        let base = try self.map(byteCount, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor)
-        let region = CatalogueRegion(base, slotCount: slotCount, identity: Identity(status), isShared: true)
+        // Blocks that a copy shares (`cp --reflink`) would be written elsewhere, for which a full disk has no room.
+        guard cshims_own_blocks(descriptor, byteCount) == 0 else { throw SystemCallError.last("fallocate") }
+        let region = try self.share(descriptor, slotCount, status)
         return region.hasValidHeader ? region : nil
+    }
+
+    /// Maps a catalogue file, guarded.
+    private static func share(
+        _ descriptor: CInt,
+        _ slotCount: Int,
+        _ status: stat
+    ) throws(SystemCallError) -> CatalogueRegion {
+        let byteCount = CatalogueLayout.byteCount(slotCount: slotCount)
+        let base = try self.map(byteCount, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor)
+        let number = cshims_guard_mapping(base, byteCount)
+        guard number >= 0 else {
+            let error = SystemCallError.last("sigaction")
+            munmap(base, byteCount)
+            throw error
+        }
+        return CatalogueRegion(base, slotCount: slotCount, identity: Identity(status), guardNumber: number)
     }
 
     /// Reads a catalogue file that others may write, and this cache may not.
@@ -93,7 +119,7 @@ final class CatalogueRegion: @unchecked Sendable {
     /// Mapped, it would end this process (`SIGBUS`) as soon as somebody made the file shorter.
     private static func copy(of descriptor: CInt, slotCount: Int) throws(SystemCallError) -> CatalogueRegion? {
         let region = try self.makePrivate(slotCount: slotCount)
-        // The header first: a large file of anything else is not read at all.
+        // The header first: a large file of anything else is not read whole.
         guard try region.read(0..<CatalogueLayout.headerByteCount, of: descriptor), region.hasValidHeader,
             try region.read(CatalogueLayout.headerByteCount..<region.byteCount, of: descriptor)
         else { return nil }
@@ -140,6 +166,12 @@ final class CatalogueRegion: @unchecked Sendable {
         self[.slotCount] = UInt64(self.slotCount)
         self.setBoot(boot)
         self.sealTotals()
+    }
+
+    /// Whether this still is the memory that was mapped, or made: not when the file was cut short or emptied meanwhile.
+    var isWhole: Bool {
+        if let guardNumber, cshims_is_mapping_lost(guardNumber) != 0 { return false }
+        return self.hasValidHeader
     }
 
     private var hasValidHeader: Bool {

@@ -5,9 +5,8 @@ import Synchronization
 extension EntryStore {
     /// Puts in order what was left unfinished, as far as there is anything.
     func attend(_ result: inout PruneResult, isReading: Bool) {
-        guard let folder = try? self.openFolder() else { return }
+        guard let folder = self.folderInPlace() else { return }
         if case .readOnly = folder.mode { return }
-        if self.forgetIfMoved(folder) { return self.attend(&result, isReading: isReading) }
         result.temporaryFiles += self.removeLeftovers(in: folder)
         self.deleteDiscarded(in: folder, fileLimit: .max)
         if isReading || folder.region.flags.contains(.needsReading) || LegacyLayout.isPresent(in: folder.descriptor) {
@@ -24,15 +23,23 @@ extension EntryStore {
         let now = self.now
         let needsHeader = self.configuration.expiry == .creation && self.maximumAge < .infinity
         for name in self.names(in: folder, where: { needsHeader || self.isExpired($0, now: now) }) {
-            if self.isClosing.load(ordering: .relaxed) { return }
-            let removed = try? folder.withCatalogue { catalogue, _ throws(SystemCallError) -> (String, Int)? in
-                guard let record = catalogue.record(of: name), self.isReallyExpired(record, in: folder, now: now),
-                    let path = try self.beginRemoval(of: record, &catalogue)
-                else { return nil }
-                return (path, record.byteCount)
+            if self.isClosing { return }
+            let removed: (String, Int)?
+            do throws(SystemCallError) {
+                removed = try folder.withCatalogue { catalogue, _ throws(SystemCallError) -> (String, Int)? in
+                    guard let record = catalogue.record(of: name), self.isReallyExpired(record, in: folder, now: now),
+                        let path = try self.beginRemoval(of: record, &catalogue)
+                    else { return nil }
+                    return (path, record.byteCount)
+                }
+            } catch {
+                // Each of the others would wait for as long.
+                if error == .lockTimedOut { return }
+                self.noteRemovalError(error, of: name.path)
+                continue
             }
-            guard let (path, byteCount) = removed ?? nil else { continue }
-            try? self.finishRemoval(of: path, byteCount: byteCount, in: folder)
+            guard let (path, byteCount) = removed else { continue }
+            _ = try? self.finishRemoval(of: path, byteCount: byteCount, in: folder)
             result.expiredEntries += 1
             result.freedByteCount += byteCount
             self.counters.expiredEntries.add(1, ordering: .relaxed)
@@ -55,18 +62,18 @@ extension EntryStore {
         guard let lockFile = folder.lockFile else { return 0 }
         var count = 0
         let names = Folder.names(at: CacheFolder.temporaryName, in: folder.descriptor)
+        let left = Dictionary(grouping: names) { OwnFiles.temporaryOwner($0) ?? 0 }
         // Who had this cache's number before has left no reservation, or it would not have been given again.
-        for name in names where name.hasPrefix("\(folder.owner)-") && folder.owner > 0 {
-            guard !self.isOwnTemporary(name, in: folder) else { continue }
-            if unlinkat(folder.descriptor, "\(CacheFolder.temporaryName)/\(name)", 0) == 0 { count += 1 }
+        if folder.owner > 0 {
+            for name in left[folder.owner] ?? [] where !self.isOwnTemporary(name, in: folder) {
+                if self.removeTemporary(name, in: folder) { count += 1 }
+            }
         }
         for owner in 1..<CatalogueLayout.ownerCount where owner != folder.owner {
-            let own = names.filter { $0.hasPrefix("\(owner)-") }
+            let own = left[owner] ?? []
             guard !own.isEmpty || folder.region[owner: owner] > 0, lockFile.tryOwner(owner) else { continue }
             defer { lockFile.releaseOwner(owner) }
-            for name in own where unlinkat(folder.descriptor, "\(CacheFolder.temporaryName)/\(name)", 0) == 0 {
-                count += 1
-            }
+            for name in own where self.removeTemporary(name, in: folder) { count += 1 }
             try? folder.withCatalogue { catalogue, _ in
                 catalogue.region.reserve(-Int(clamping: catalogue.region[owner: owner]), for: owner)
             }
@@ -74,75 +81,12 @@ extension EntryStore {
         return count
     }
 
-    // MARK: Clearing
-
-    /// Removes all entries at once: moves them aside, to be deleted later.
-    func discardAll() throws(CacheError) {
-        do {
-            guard let folder = try self.openFolder() else { return }
-            if case .readOnly(let reason) = folder.mode { throw reason }
-            if self.forgetIfMoved(folder) { return try self.discardAll() }
-            try folder.makeSubfolder(CacheFolder.discardedName)
-            let place = "\(CacheFolder.discardedName)/\(String(UInt64.random(in: .min ... .max), radix: 16))"
-            try folder.makeSubfolder(place)
-            try folder.withCatalogue { catalogue, _ throws(SystemCallError) in
-                let byteCount = Int(clamping: catalogue.region[.byteCount])
-                let old = LegacyLayout.shardNames(in: folder.descriptor)
-                for name in old + [CacheFolder.entriesName] {
-                    guard
-                        renameat(folder.descriptor, name, folder.descriptor, "\(place)/\(name)") == 0 || errno == ENOENT
-                    else { throw SystemCallError.last("rename") }
-                }
-                catalogue.region.add(byteCount, to: .discardedByteCount)
-                try catalogue.removeAll()
-                catalogue.region.flags.insert(.isComplete)
-            }
-        } catch let error as SystemCallError {
-            throw .writing(error, in: self.directory)
-        } catch let error as CacheError {
-            throw error
-        } catch {
-            throw .shutDown(self.directory)
-        }
-    }
-
-    /// Deletes what was cleared, of that no more files than the limit.
-    func deleteDiscarded(in folder: CacheFolder, fileLimit: Int) {
-        var rest = fileLimit
-        for place in Folder.names(at: CacheFolder.discardedName, in: folder.descriptor) {
-            let path = "\(CacheFolder.discardedName)/\(place)"
-            guard self.deleteTree(path, in: folder, &rest) else { return }
-        }
-        guard folder.region[.discardedByteCount] > 0 else { return }
-        try? folder.withCatalogue { catalogue, _ in
-            // What is left of the count belongs to files that were gone already.
-            if Folder.names(at: CacheFolder.discardedName, in: folder.descriptor).isEmpty {
-                catalogue.region[.discardedByteCount] = 0
-            }
-        }
-    }
-
-    /// Deletes a folder and what is in it; says whether it is gone.
-    private func deleteTree(_ path: String, in folder: CacheFolder, _ rest: inout Int) -> Bool {
-        var freed = 0
-        defer {
-            if freed > 0 {
-                try? folder.withCatalogue { catalogue, _ in catalogue.region.add(-freed, to: .discardedByteCount) }
-            }
-        }
-        for name in Folder.names(at: path, in: folder.descriptor) {
-            guard rest > 0, !self.isClosing.load(ordering: .relaxed) else { return false }
-            let inner = "\(path)/\(name)"
-            var status = stat()
-            guard fstatat(folder.descriptor, inner, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
-            if status.st_mode & S_IFMT == S_IFDIR {
-                guard self.deleteTree(inner, in: folder, &rest) else { return false }
-            } else if unlinkat(folder.descriptor, inner, 0) == 0 {
-                freed += Int(status.st_size)
-                rest -= 1
-            }
-        }
-        return unlinkat(folder.descriptor, path, AT_REMOVEDIR) == 0 || errno == ENOENT
+    private func removeTemporary(_ name: String, in folder: CacheFolder) -> Bool {
+        let path = "\(CacheFolder.temporaryName)/\(name)"
+        guard OwnFiles.isRegular(path, in: folder.descriptor) else { return false }
+        if unlinkat(folder.descriptor, path, 0) == 0 { return true }
+        if errno != ENOENT { self.noteRemovalError(.last("unlink"), of: path) }
+        return false
     }
 
     // MARK: Parts

@@ -17,19 +17,17 @@ extension EntryStore {
     /// When it is checking, it also looks at the first bytes of those that are known.
     func readFolder(_ folder: CacheFolder, isChecking: Bool, _ result: inout PruneResult) {
         for shard in UInt8.min...UInt8.max {
-            if self.isClosing.load(ordering: .relaxed) { return }
+            if self.isClosing { return }
             self.readShard(shard, in: folder, isChecking: isChecking, &result)
         }
         for name in LegacyLayout.shardNames(in: folder.descriptor) {
-            if self.isClosing.load(ordering: .relaxed) { return }
+            if self.isClosing { return }
             self.takeOver(name, in: folder, &result)
         }
         self.removeLegacyTemporaryFiles(in: folder, &result)
         try? folder.withCatalogue { catalogue, _ throws(SystemCallError) in
-            var damaged = 0
-            damaged = catalogue.region.forEachRecord { _ in }
             // Slots that say nothing: a new table without them.
-            if damaged > 0 { try catalogue.dropDamaged() }
+            if catalogue.region.countEntries() > 0 { try catalogue.dropDamaged() }
             catalogue.region.flags.insert(.isComplete)
             catalogue.region.flags.remove(.needsReading)
         }
@@ -41,7 +39,7 @@ extension EntryStore {
         isChecking: Bool,
         _ result: inout PruneResult
     ) {
-        let path = "\(CacheFolder.entriesName)/\(shard < 16 ? "0" : "")\(String(shard, radix: 16))"
+        let path = Self.shardPath(shard)
         let region = folder.region
         var present = Set<EntryName>()
         var unknown: [Found] = []
@@ -90,7 +88,8 @@ extension EntryStore {
                         try catalogue.put(record)
                         // Gone, or of another size, since it was looked at.
                         catalogue.settle(found.name)
-                    } else if self.number(of: found.name, in: folder) == found.number, try catalogue.unlink(found.name)
+                    } else if self.number(of: found.name, in: folder) == found.number,
+                        try self.unlinkOwn(found.name, catalogue)
                     {
                         result.damagedEntries += 1
                         result.freedByteCount += found.byteCount
@@ -123,11 +122,14 @@ extension EntryStore {
     /// Moves the entries of one folder of the first layout to their new places.
     private func takeOver(_ shard: String, in folder: CacheFolder, _ result: inout PruneResult) {
         for name in Folder.names(at: shard, in: folder.descriptor) {
-            if self.isClosing.load(ordering: .relaxed) { return }
+            if self.isClosing { return }
             var text = name
             let digest = text.withUTF8 { KeyDigest(fileName: $0) }
-            guard let digest, self.adopt("\(shard)/\(name)", as: EntryName(digest), in: folder) == nil else { continue }
-            if unlinkat(folder.descriptor, "\(shard)/\(name)", 0) == 0 { result.damagedEntries += 1 }
+            let path = "\(shard)/\(name)"
+            guard let digest, self.adopt(path, as: EntryName(digest), in: folder) == nil,
+                OwnFiles.hasTraceOfEntry(path, in: folder.descriptor)
+            else { continue }
+            if OwnFiles.remove(path, in: folder.descriptor) { result.damagedEntries += 1 }
         }
         unlinkat(folder.descriptor, shard, AT_REMOVEDIR)
     }
@@ -152,11 +154,9 @@ extension EntryStore {
     }
 
     private func removeLegacyTemporaryFiles(in folder: CacheFolder, _ result: inout PruneResult) {
-        for name in Folder.names(at: LegacyLayout.temporaryName, in: folder.descriptor) {
-            if unlinkat(folder.descriptor, "\(LegacyLayout.temporaryName)/\(name)", 0) == 0 {
-                result.temporaryFiles += 1
-            }
-        }
+        let count = LegacyLayout.removeTemporaryFiles(in: folder.descriptor)
+        guard count > 0 else { return }
+        result.temporaryFiles += count
         unlinkat(folder.descriptor, LegacyLayout.temporaryName, AT_REMOVEDIR)
     }
 }

@@ -13,7 +13,7 @@ extension EntryStore {
             guard !folder.isFolder(at: directory) else { return 0 }
             var count = 0
             for path in Self.entryPaths(in: directory) {
-                guard !self.isClosing.load(ordering: .relaxed) else { return count }
+                guard !self.isClosing else { return count }
                 if try self.merge(path, in: folder) { count += 1 }
             }
             Self.removeEmptyCache(at: directory)
@@ -27,7 +27,7 @@ extension EntryStore {
     /// Moves one file, or copies it from another file system; a damaged one is removed.
     private func merge(_ path: String, in folder: CacheFolder) throws(SystemCallError) -> Bool {
         guard let (name, byteCount) = try Self.wholeEntry(at: path) else {
-            unlink(path)
+            if OwnFiles.hasTraceOfEntry(path) { unlink(path) }
             return false
         }
         try self.reserve(byteCount, sparing: nil, in: folder, now: self.now)
@@ -48,25 +48,22 @@ extension EntryStore {
     /// not lose what is in it.
     private static func entryPaths(in directory: String) -> [String] {
         let entries = "\(directory)/\(CacheFolder.entriesName)"
-        return self.paths(in: directory, digitCount: 64) + self.paths(in: entries, digitCount: EntryName.digitCount - 2)
+        return self.paths(in: directory, where: OwnFiles.isLegacyEntry)
+            + self.paths(in: entries, where: OwnFiles.isEntry)
     }
 
-    private static func paths(in directory: String, digitCount: Int) -> [String] {
-        Folder.names(at: directory).filter { self.isDigits($0, 2) }.flatMap { shard in
-            Folder.names(at: "\(directory)/\(shard)").filter { self.isDigits($0, digitCount) }.map {
-                "\(directory)/\(shard)/\($0)"
-            }
+    private static func paths(in directory: String, where isEntry: (String) -> Bool) -> [String] {
+        Folder.names(at: directory).filter(OwnFiles.isShard).flatMap { shard in
+            Folder.names(at: "\(directory)/\(shard)").filter(isEntry).map { "\(directory)/\(shard)/\($0)" }
         }
-    }
-
-    private static func isDigits(_ name: String, _ count: Int) -> Bool {
-        name.utf8.count == count && name.utf8.allSatisfy { KeyDigest.value(of: $0) != nil }
     }
 
     /// The name that an entry file has here, if all of it is as it was stored.
     ///
     /// - Throws: Why it could not be read, which says nothing against it.
     private static func wholeEntry(at path: String) throws(SystemCallError) -> (EntryName, byteCount: Int)? {
+        // A large file of another's is not read at all.
+        if OwnFiles.isRegular(path), access(path, R_OK) == 0, !OwnFiles.hasTraceOfEntry(path) { return nil }
         let file: OpenFile
         do throws(SystemCallError) {
             file = try OpenFile(reading: path)
@@ -97,20 +94,41 @@ extension EntryStore {
 
     /// Removes a cache folder in which no entry is left; what is not a cache's own stays.
     private static func removeEmptyCache(at directory: String) {
-        let own = [
-            CacheFolder.entriesName, CacheFolder.temporaryName, CacheFolder.discardedName, LegacyLayout.temporaryName,
-        ]
-        for name in own where name != CacheFolder.entriesName {
-            for file in Folder.names(at: "\(directory)/\(name)") { unlink("\(directory)/\(name)/\(file)") }
+        let entries = "\(directory)/\(CacheFolder.entriesName)"
+        let temporary = "\(directory)/\(CacheFolder.temporaryName)"
+        for name in Folder.names(at: temporary) where OwnFiles.temporaryOwner(name) != nil {
+            _ = OwnFiles.remove("\(temporary)/\(name)")
         }
-        for name in Folder.names(at: "\(directory)/\(CacheFolder.entriesName)") {
-            rmdir("\(directory)/\(CacheFolder.entriesName)/\(name)")
+        self.removeDiscarded(in: directory)
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        _ = LegacyLayout.removeTemporaryFiles(in: descriptor)
+        // Only folders that are empty go.
+        for place in [directory, entries] {
+            for name in Folder.names(at: place) where OwnFiles.isShard(name) { rmdir("\(place)/\(name)") }
         }
-        for name in own { rmdir("\(directory)/\(name)") }
-        for name in Folder.names(at: directory) where name.utf8.count == 2 { rmdir("\(directory)/\(name)") }
-        for name in [CacheFolder.catalogueName, CacheFolder.newCatalogueName, FolderLock.fileName] {
-            unlink("\(directory)/\(name)")
+        for name in [entries, temporary, "\(directory)/\(LegacyLayout.temporaryName)"] { rmdir(name) }
+        for name in [CacheFolder.catalogueName, CacheFolder.newCatalogueName]
+        where OwnFiles.mayReplaceCatalogue(name, in: descriptor) {
+            unlinkat(descriptor, name, 0)
+        }
+        if OwnFiles.isLockFile("\(directory)/\(FolderLock.fileName)") {
+            unlinkat(descriptor, FolderLock.fileName, 0)
         }
         rmdir(directory)
+    }
+
+    /// Removes what was cleared in another folder and is not yet deleted.
+    private static func removeDiscarded(in directory: String) {
+        let discarded = "\(directory)/\(CacheFolder.discardedName)"
+        for place in Folder.names(at: discarded).filter(OwnFiles.isDiscarded).map({ "\(discarded)/\($0)" }) {
+            for file in self.entryPaths(in: place) where OwnFiles.hasTraceOfEntry(file) { unlink(file) }
+            for part in ["\(place)/\(CacheFolder.entriesName)", place] {
+                for shard in Folder.names(at: part) where OwnFiles.isShard(shard) { rmdir("\(part)/\(shard)") }
+                rmdir(part)
+            }
+        }
+        rmdir(discarded)
     }
 }

@@ -32,10 +32,12 @@ extension EntryStore {
     /// Reads its header only, and is no use of it.
     func contains(_ key: CacheKey) -> Bool {
         let name = EntryName(key)
-        if let folder = try? self.openFolder() {
+        // Twice: a folder that was deleted is opened anew, once.
+        for _ in 0..<2 {
+            guard let folder = try? self.openFolder() else { break }
             if case .absent = folder.region.find(name), folder.knowsAbsence {
-                guard self.isCheckDue(), self.forgetIfMoved(folder) else { return self.isElsewhere(key) }
-                return self.contains(key)
+                guard self.isCheckDue(), self.forgetIfMoved(folder) else { break }
+                continue
             }
             if let (header, status) = try? name.withPath({ path throws(SystemCallError) in
                 try self.header(at: path, in: folder.descriptor)
@@ -43,6 +45,7 @@ extension EntryStore {
                 let usedAt = self.lastUse(of: name, in: folder) ?? status.modifiedAt
                 if !self.isExpired(header, usedAt: usedAt, now: self.now) { return true }
             }
+            break
         }
         return self.isElsewhere(key)
     }
@@ -175,9 +178,19 @@ extension EntryStore {
         if case .readOnly = folder.mode { return false }
         let isRemoved = try? folder.withCatalogue { catalogue, _ throws(SystemCallError) -> Bool in
             if let status, self.number(of: name, in: folder) != status.number { return false }
-            return try catalogue.unlink(name)
+            return try self.unlinkOwn(name, catalogue)
         }
         return isRemoved ?? false
+    }
+
+    /// Removes a file that is no entry, or no longer a good one, if it ever was one: the catalogue knows it, or its
+    /// first bytes tell.
+    func unlinkOwn(_ name: EntryName, _ catalogue: Catalogue) throws(SystemCallError) -> Bool {
+        let folder = catalogue.folder.descriptor
+        guard catalogue.record(of: name) != nil || name.withPath({ OwnFiles.hasTraceOfEntry($0, in: folder) }) else {
+            return false
+        }
+        return try catalogue.unlink(name)
     }
 
     /// Which file an entry is now, if it is there.

@@ -1,8 +1,7 @@
 extension EntryStore {
     /// What is known now, without looking at the folder; `nil` while not all entries are known.
     func statistics() -> DiskStatistics? {
-        guard let folder = try? self.openFolder() else { return DiskStatistics(self, nil) }
-        if self.forgetIfMoved(folder) { return self.statistics() }
+        guard let folder = self.folderInPlace() else { return DiskStatistics(self, nil) }
         let region = (try? folder.withCatalogue { catalogue, _ in catalogue.region }) ?? folder.region
         if case .readOnly = folder.mode { return DiskStatistics(self, region) }
         return region.flags.contains(.isComplete) ? DiskStatistics(self, region) : nil

@@ -15,7 +15,7 @@ extension EntryStore {
         }
         guard let folder = opened else { return result }
         for shard in UInt8.min...UInt8.max {
-            let path = "\(CacheFolder.entriesName)/\(shard < 16 ? "0" : "")\(String(shard, radix: 16))"
+            let path = Self.shardPath(shard)
             var names: [String] = []
             do throws(SystemCallError) {
                 try Folder.forEachName(at: path, in: folder.descriptor) { name, _ in
@@ -27,7 +27,7 @@ extension EntryStore {
                 result.isComplete = false
             }
             for name in names.sorted() {
-                if self.isClosing.load(ordering: .relaxed) {
+                if self.isClosing {
                     result.isComplete = false
                     return result
                 }
@@ -104,7 +104,7 @@ extension EntryStore {
                     && (number == nil || number == UInt(status.st_ino))
             }
             guard isSame else { return false }
-            return try catalogue.unlink(name)
+            return try self.unlinkOwn(name, catalogue)
         }
         return isRemoved ?? false
     }

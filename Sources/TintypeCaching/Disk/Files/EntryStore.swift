@@ -18,8 +18,9 @@ final class EntryStore: Sendable {
     let directory: String
     let sizeLimit: Int
     let counters = DiskCounters()
-    /// Set when the cache shuts down: long work on the folder ends early.
-    let isClosing = Atomic<Bool>(false)
+    /// How long changes wait for the lock, and stores for room that others are about to give back.
+    let patience: Patience
+    let roomPatience: Patience
     /// Asks for ``refillVictims()`` on the thread that may take its time.
     let victimRequest = Atomic<Bool>(false)
 
@@ -28,16 +29,20 @@ final class EntryStore: Sendable {
     /// Has the housekeeper look what there is to do.
     let housekeeping = Locked<(@Sendable () -> Void)?>(nil)
 
+    /// The bytes that are left of what was cleared, and can't be deleted: not to be tried again while they stay the same.
+    let stuckByteCount = Atomic<Int>(0)
+
     /// Whether the catalogue counts towards the limit: not in a cache so small that little else would fit.
     let countsCatalogue: Bool
     let maximumAge: Double
     /// Whether there are folders that are only read.
     let looksElsewhere: Bool
+    private let closing = Closing()
     private let nextExpiryCheck = Locked(0.0)
     private let clock: @Sendable () -> Date
     private let folder = Locked<CacheFolder?>(nil)
     private let opening = Monitor(())
-    private let temporaryPrefix = String(UInt64.random(in: .min ... .max), radix: 16)
+    private let temporaryPrefix = OwnFiles.randomDigits()
     private let temporaryNumber = Atomic<Int>(0)
     /// When the folder was last seen in its place: seconds of the monotonic clock.
     private let lastCheck = Atomic<Int>(0)
@@ -50,7 +55,25 @@ final class EntryStore: Sendable {
         self.maximumAge = configuration.maximumAge.map(Self.seconds(of:)) ?? .infinity
         self.clock = configuration.now
         self.looksElsewhere = !configuration.readOnlyDirectories.isEmpty
+        let closing = self.closing
+        self.patience = Patience(
+            limit: configuration.lockTimeout,
+            isClosing: { closing.isSet.load(ordering: .relaxed) },
+            sleep: configuration.sleep
+        )
+        self.roomPatience = Patience(
+            limit: .seconds(10),
+            leaverLimit: .seconds(1),
+            isClosing: { closing.isSet.load(ordering: .relaxed) },
+            sleep: configuration.sleep
+        )
     }
+
+    /// Set when the cache shuts down: long work on the folder ends early.
+    var isClosing: Bool { self.closing.isSet.load(ordering: .relaxed) }
+
+    /// Has long work on the folder, and waits, end early.
+    func beginClosing() { self.closing.isSet.store(true, ordering: .relaxed) }
 
     // MARK: Folder
 
@@ -58,14 +81,40 @@ final class EntryStore: Sendable {
     var openedFolder: CacheFolder? { self.folder.withLock { $0 } }
 
     /// The folder, opened; `nil` when there is none.
+    ///
+    /// While another process keeps the lock it is opened for look-ups, if it has a catalogue.
+    ///
+    /// - Throws: ``SystemCallError/lockTimedOut`` also.
     func openFolder() throws(SystemCallError) -> CacheFolder? {
-        if let folder = self.openedFolder { return folder }
-        return try self.opening.withLock { _ throws(SystemCallError) -> CacheFolder? in
-            if let folder = self.openedFolder { return folder }
-            let folder = try CacheFolder.open(self.directory)
-            self.folder.withLock { $0 = folder }
-            if let folder, folder.region.flags.contains(.needsReading) { self.requestHousekeeping() }
+        if let folder = self.openedFolder, !folder.isAbandoned { return folder }
+        do throws(SystemCallError) {
+            return try self.patience.wait { () throws(SystemCallError) -> CacheFolder?? in
+                try self.tryOpening(isLocking: true)
+            }
+        } catch {
+            guard error == .lockTimedOut, let folder = try self.tryOpening(isLocking: false) else { throw error }
             return folder
+        }
+    }
+
+    /// The folder, or `nil` as there is none; `nil` around it when another holds the lock.
+    private func tryOpening(isLocking: Bool) throws(SystemCallError) -> CacheFolder?? {
+        try self.opening.withLock { _ throws(SystemCallError) -> CacheFolder?? in
+            if let folder = self.openedFolder {
+                if !folder.isAbandoned { return folder }
+                self.forget(folder)
+            }
+            switch try CacheFolder.open(self.directory, isLocking: isLocking, patience: self.patience) {
+            case .busy:
+                return nil
+            case .missing:
+                return .some(nil)
+            case .opened(let folder):
+                self.folder.withLock { $0 = folder }
+                if let reason = folder.aloneReason { self.noteCatalogueError(reason) }
+                if folder.region.flags.contains(.needsReading) { self.requestHousekeeping() }
+                return folder
+            }
         }
     }
 
@@ -94,6 +143,16 @@ final class EntryStore: Sendable {
         guard !folder.isInPlace else { return false }
         self.forget(folder)
         return true
+    }
+
+    /// The folder that is found at its path, where there is one that can be opened.
+    func folderInPlace() -> CacheFolder? {
+        // Another may take it away each time.
+        for _ in 0..<8 {
+            guard let folder = try? self.openFolder() else { return nil }
+            if !self.forgetIfMoved(folder) { return folder }
+        }
+        return nil
     }
 
     private func forget(_ folder: CacheFolder) {
@@ -168,6 +227,16 @@ final class EntryStore: Sendable {
         self.nextExpiryCheck.withLock { $0 = now + min(60, self.maximumAge / 100) }
     }
 
+    /// Keeps for the statistics why the catalogue can't be shared.
+    private func noteCatalogueError(_ error: SystemCallError) {
+        self.counters.catalogueErrors.note(.catalogue(error, in: self.directory))
+    }
+
+    /// Keeps for the statistics that a file could not be removed.
+    func noteRemovalError(_ error: SystemCallError, of path: String) {
+        self.counters.removalErrors.note(.removing(error, of: self.directory + "/" + path))
+    }
+
     func requestHousekeeping() {
         let request = self.housekeeping.withLock { $0 }
         request?()
@@ -176,4 +245,9 @@ final class EntryStore: Sendable {
     private static func seconds(of duration: Duration) -> Double {
         Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
     }
+}
+
+/// Whether a cache shuts down, apart from the store so that what the store owns may look.
+private final class Closing: Sendable {
+    let isSet = Atomic<Bool>(false)
 }

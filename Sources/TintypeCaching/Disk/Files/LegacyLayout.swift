@@ -24,18 +24,31 @@ enum LegacyLayout {
         return names
     }
 
-    /// Whether it is a folder of entries and of nothing else: one that a user made, such as `de`, is not ours.
+    /// Removes the files that killed writers left behind; says how many.
+    ///
+    /// Many folders have a `tmp` of their own: the names and the first bytes tell.
+    static func removeTemporaryFiles(in folder: CInt) -> Int {
+        Folder.names(at: self.temporaryName, in: folder).count { name in
+            let path = "\(self.temporaryName)/\(name)"
+            return OwnFiles.isLegacyTemporary(name) && OwnFiles.hasTraceOfEntry(path, in: folder)
+                && OwnFiles.remove(path, in: folder)
+        }
+    }
+
+    /// Whether it is a folder of entries and of nothing else: one that a user made, such as `de`, is not ours, nor is
+    /// one of another store of files that are called by their SHA-256, as backups have them.
     private static func isShard(_ name: UnsafeBufferPointer<UInt8>, in folder: CInt) -> Bool {
         guard name.count == 2, name.allSatisfy({ KeyDigest.value(of: $0) != nil }) else { return false }
-        var (entries, others) = (0, 0)
-        try? Folder.forEachName(at: String(decoding: name, as: UTF8.self), in: folder) { name, _ in
-            if name.count == 1 && name[0] == UInt8(ascii: ".") { return }
-            if name.count == 2 && name.allSatisfy({ $0 == UInt8(ascii: ".") }) { return }
-            if name.count == 64, name.allSatisfy({ KeyDigest.value(of: $0) != nil }) {
-                entries += 1
-            } else {
-                others += 1
-            }
+        var (candidates, entries, others) = (0, 0, 0)
+        try? Folder.forEachName(at: String(decoding: name, as: UTF8.self), in: folder) { name, shard in
+            guard name.count == 64, name.allSatisfy({ KeyDigest.value(of: $0) != nil }), let address = name.baseAddress
+            else { return others += 1 }
+            candidates += 1
+            // In a folder of entries nearly all are whole: the first few tell.
+            guard entries == 0, candidates <= 16 else { return }
+            // The same bytes, as characters of C.
+            let path = UnsafeRawPointer(address).assumingMemoryBound(to: CChar.self)
+            if OwnFiles.hasTraceOfEntry(path, in: shard) { entries += 1 }
         }
         return entries > 0 && others == 0
     }

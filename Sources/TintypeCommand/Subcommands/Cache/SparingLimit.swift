@@ -10,6 +10,8 @@ extension DiskCache.Configuration {
         let cache = DiskCache(copy)
         let statistics = await cache.statistics()
         await cache.shutdown()
+        // What another process's lock hides may be any size.
+        guard statistics.lockTimeouts == 0 else { return copy }
         copy.sizeLimit = max(self.sizeLimit, statistics.byteCount + statistics.overheadByteCount)
         return copy
     }

@@ -1,0 +1,36 @@
+import FoundationEssentials
+import Glibc
+import TestSupport
+
+/// Takes the lock of a cache folder and stops, as a process in a debugger does; ends when it goes on.
+struct Holder {
+    let folder: String
+
+    func run() throws {
+        let descriptor = open(self.folder + "/lock", O_RDWR | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Failure("\(self.folder) has no lock: errno \(errno)") }
+        defer { close(descriptor) }
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        lock.l_len = 1
+        // F_OFD_SETLK
+        guard fcntl(descriptor, 37, &lock) == 0 else { throw Failure("the lock can't be had: errno \(errno)") }
+        raise(SIGSTOP)
+    }
+
+    /// A process that has the lock of `folder`, and was stopped; `nil` where one that was stopped has it already.
+    static func start(_ folder: String) throws -> StoppedProcess? {
+        let descriptor = open(folder + "/lock", O_RDWR | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        lock.l_len = 1
+        // F_OFD_GETLK
+        guard fcntl(descriptor, 36, &lock) == 0, lock.l_type == Int16(F_UNLCK) else { return nil }
+        let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        return try StoppedProcess(program, ["holder", folder])
+    }
+}

@@ -1,0 +1,25 @@
+import Glibc
+
+/// The lock of a cache folder, taken by a file of this process's own and kept: to all who use the folder it is that of
+/// a process which does not go on.
+public final class KeptLock: Sendable {
+    private let descriptor: CInt
+
+    /// Takes the lock of the cache folder at `path`, which is made where there is none.
+    public init(of path: String) throws {
+        mkdir(path, 0o700)
+        self.descriptor = open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        lock.l_len = 1
+        // F_OFD_SETLKW
+        guard self.descriptor >= 0, fcntl(self.descriptor, 38, &lock) == 0 else {
+            throw TestSupportError("The lock of \(path) can't be had: errno \(errno).")
+        }
+    }
+
+    deinit {
+        close(self.descriptor)
+    }
+}

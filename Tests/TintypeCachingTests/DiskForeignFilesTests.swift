@@ -1,0 +1,222 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import TintypeCaching
+
+/// What others have in the folder of a cache stays there, whatever the cache is asked to do.
+@Suite(.timeLimit(.minutes(1))) struct DiskForeignFilesTests {
+    private let folder: ScratchFolder
+    private let keys = (0..<60).map { CacheKey("\($0)") }
+
+    init() throws {
+        self.folder = try ScratchFolder()
+    }
+
+    private var root: String { self.folder.path + "/cache" }
+
+    private func makeCache(sizeLimit: Int = 1 << 30) -> DiskCache {
+        DiskCache(.init(directory: URL(filePath: self.root), sizeLimit: sizeLimit))
+    }
+
+    private func fill(_ cache: DiskCache) async throws {
+        for key in self.keys { try await cache.store(makeData(100), metadata: .sample, for: key) }
+        await cache.waitForHousekeeping()
+    }
+
+    private func put(_ path: String, _ data: Data = makeData(40)) throws {
+        let url = URL(filePath: self.root + "/" + path)
+        try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try data.write(to: url)
+    }
+
+    /// Puts things of all kinds wherever the cache has its own.
+    private func putForeigners() throws {
+        let shard = "entries/" + self.keys[0].digest.prefix(2)
+        let digits = String(repeating: "4d", count: 32)
+        let paths = [
+            "entries/notes.txt", "entries/letters/one", "\(shard)/brief.txt", "\(shard)/\(digits.prefix(22))/inside",
+            "entries/4e/\(digits.prefix(20))", "entries/4F/\(digits.prefix(22))", "temporary/notes",
+            "temporary/1-notes-1",
+            "temporary/12-25-2024", "temporary/1-\(digits.prefix(16))-1/inside", "discarded/mine/inside",
+            "discarded/\(digits.prefix(16))/notes", "discarded/list", "tmp/2024-01", "tmp/\(digits.prefix(16))-1",
+            "tmp/letter", "catalogue.new", "4d/\(digits)", "4e/\(digits)", "4e/readme", "namespaces/notes", "notes",
+        ]
+        for path in paths { try self.put(path) }
+        try self.put("../target")
+        #expect(symlink("../../../target", "\(self.root)/\(shard)/\(digits.prefix(20))ab") == 0)
+        #expect(symlink("../../target", "\(self.root)/temporary/2-\(digits.prefix(16))-1") == 0)
+        #expect(mkfifo("\(self.root)/\(shard)/\(digits.prefix(20))cd", 0o600) == 0)
+        #expect(link("\(self.root)/../target", "\(self.root)/\(shard)/linked") == 0)
+        #expect(mkdir("\(self.root)/entries/empty", 0o700) == 0)
+    }
+
+    /// All that is in the folder and not the cache's: kind and contents by path.
+    private func foreigners() throws -> [String: String] {
+        var found: [String: String] = [:]
+        let own = Set(self.keys.map { self.root + "/" + EntryName($0).path })
+        for name in try FileManager.default.subpathsOfDirectory(atPath: self.folder.path) {
+            let path = self.folder.path + "/" + name
+            var status = stat()
+            guard lstat(path, &status) == 0, !own.contains(path) else { continue }
+            guard !["cache/catalogue", "cache/lock"].contains(name) else { continue }
+            switch status.st_mode & S_IFMT {
+            case S_IFREG: found[name] = try Data(contentsOf: URL(filePath: path)).base64EncodedString()
+            case S_IFDIR:
+                // The cache's own folders come and go.
+                if name.hasSuffix("/empty") { found[name] = "folder" }
+            default: found[name] = "\(status.st_mode)"
+            }
+        }
+        return found
+    }
+
+    enum Action: CaseIterable {
+        case clearing, clearingWithoutWaiting, pruning, verifying, trimming, evicting, expiring, opening, removing
+    }
+
+    @Test(arguments: Action.allCases)
+    func whateverIsDoneOnlyWhatTheCacheWroteIsRemoved(action: Action) async throws {
+        let cache = self.makeCache(sizeLimit: action == .evicting ? 40_000 : 1 << 30)
+        try await self.fill(cache)
+        try self.putForeigners()
+        let before = try self.foreigners()
+        #expect(before.count == 28)
+        switch action {
+        case .clearing: try await cache.removeAll(waitingForDeletion: true)
+        case .clearingWithoutWaiting:
+            try await cache.removeAll()
+            // At once: nothing of others' is moved.
+            let shards = before.keys.filter { $0.hasPrefix("cache/entries/") }
+            #expect(try Set(self.foreigners().keys).isSuperset(of: shards))
+            await cache.waitForHousekeeping()
+        case .pruning: _ = await cache.prune()
+        case .verifying: _ = await cache.verify()
+        case .trimming: _ = await cache.trim(to: 0)
+        case .evicting:
+            for number in 0..<8 { try await cache.store(makeData(30_000), metadata: .init(), for: self.keys[number]) }
+        case .expiring: _ = await cache.removeExpired()
+        case .opening:
+            await cache.shutdown()
+            unlink(self.root + "/catalogue")
+            let second = self.makeCache()
+            await second.waitForHousekeeping()
+            #expect(await second.statistics().entryCount == self.keys.count)
+        case .removing: for key in self.keys { try await cache.remove(key) }
+        }
+        #expect(try self.foreigners() == before)
+        if case .clearing = action { #expect(await cache.statistics().entryCount == 0) }
+        if [.clearing, .clearingWithoutWaiting, .trimming, .removing].contains(action) {
+            #expect(self.keys.allSatisfy { access(self.root + "/" + EntryName($0).path, F_OK) != 0 })
+        }
+        await cache.shutdown()
+    }
+
+    @Test(arguments: ["entries", "temporary", "discarded", "namespaces", "tmp"])
+    func plainFileInThePlaceOfAFolderStays(name: String) async throws {
+        try self.put(name)
+        let cache = self.makeCache()
+        let error: CacheError?
+        do {
+            try await cache.store(makeData(10), metadata: .init(), for: self.keys[0])
+            error = nil
+        } catch let refused as CacheError {
+            error = refused
+        }
+        #expect(error?.code == (["entries", "temporary"].contains(name) ? .notWritable : nil))
+        try? await cache.removeAll(waitingForDeletion: true)
+        _ = await cache.prune()
+        _ = await cache.verify()
+        await cache.shutdown()
+        #expect(try Data(contentsOf: URL(filePath: self.root + "/" + name)) == makeData(40))
+    }
+
+    @Test(arguments: ["catalogue", "catalogue.new"])
+    func fileOfTheNameOfTheCatalogueStaysAndIsSaid(name: String) async throws {
+        try self.put(name)
+        let cache = self.makeCache()
+        try await self.fill(cache)
+        for key in self.keys { #expect(try await cache.entry(for: key)?.data == makeData(100)) }
+        try await cache.remove(self.keys[0])
+        #expect(try await cache.entry(for: self.keys[0]) == nil)
+        let statistics = await cache.statistics()
+        #expect(statistics.entryCount == self.keys.count - 1)
+        #expect(statistics.catalogueErrors == (name == "catalogue" ? 1 : 0))
+        #expect(statistics.lastCatalogueError?.code == (name == "catalogue" ? .catalogueUnusable : nil))
+        #expect(statistics.lastCatalogueError?.underlyingError?.number == (name == "catalogue" ? EEXIST : nil))
+        await cache.shutdown()
+        #expect(try Data(contentsOf: URL(filePath: self.root + "/" + name)) == makeData(40))
+    }
+
+    @Test func fileThatIsLinkedUnderTheNameOfANewCatalogueKeepsItsBytes() async throws {
+        try self.put("../letter")
+        mkdir(self.root, 0o700)
+        #expect(link(self.folder.path + "/letter", self.root + "/catalogue.new") == 0)
+        let cache = self.makeCache()
+        try await self.fill(cache)
+        await cache.shutdown()
+        #expect(try Data(contentsOf: URL(filePath: self.folder.path + "/letter")) == makeData(40))
+    }
+
+    @Test func folderInThePlaceOfAnEntryIsNotEvicted() async throws {
+        let cache = self.makeCache(sizeLimit: 20_000)
+        try await cache.store(makeData(100), metadata: .init(), for: self.keys[0])
+        let place = EntryName(self.keys[0]).path
+        unlink(self.root + "/" + place)
+        try self.put(place + "/letter")
+        for number in 1..<10 { try await cache.store(makeData(6_000), metadata: .init(), for: self.keys[number]) }
+        #expect(try Data(contentsOf: URL(filePath: "\(self.root)/\(place)/letter")) == makeData(40))
+        #expect(await cache.statistics().entryCount <= 3)
+        await cache.shutdown()
+    }
+
+    @Test func whatCameIntoAFolderWhileItWasClearedIsBroughtBack() async throws {
+        let cache = self.makeCache()
+        try await self.fill(cache)
+        await cache.shutdown()
+        let place = "discarded/0123456789abcdef/entries/4d"
+        for name in ["letter", "4d/inside"] { try self.put("\(place)/\(name)") }
+        try self.put("entries/4d/other")
+        let second = self.makeCache()
+        await second.waitForHousekeeping()
+        for name in ["letter", "4d/inside", "other"] {
+            #expect(try Data(contentsOf: URL(filePath: "\(self.root)/entries/4d/\(name)")) == makeData(40))
+        }
+        #expect(access(self.root + "/discarded/0123456789abcdef", F_OK) != 0)
+        await second.shutdown()
+    }
+
+    @Test(arguments: [false, true])
+    func folderOfFilesThatAreCalledByTheirDigestIsNoCache(isMerging: Bool) async throws {
+        // As backups and stores of containers have them.
+        let digests = (0..<40).map { CacheKey("blob \($0)").digest }
+        for digest in digests { try self.put("../cache/\(digest.prefix(2))/\(digest)") }
+        let cache = isMerging ? DiskCache(.init(directory: self.folder.url.appending(path: "new"))) : self.makeCache()
+        if isMerging {
+            #expect(try await cache.merge(from: URL(filePath: self.root)) == 0)
+        } else {
+            await cache.waitForHousekeeping()
+            _ = await cache.prune()
+            try await cache.removeAll(waitingForDeletion: true)
+        }
+        await cache.shutdown()
+        for digest in digests {
+            let path = "\(self.root)/\(digest.prefix(2))/\(digest)"
+            #expect(try Data(contentsOf: URL(filePath: path)) == makeData(40))
+        }
+    }
+
+    @Test func mergingTakesTheEntriesAndLeavesAllElse() async throws {
+        let old = self.makeCache()
+        try await self.fill(old)
+        await old.shutdown()
+        try self.putForeigners()
+        let before = try self.foreigners()
+        let cache = DiskCache(.init(directory: self.folder.url.appending(path: "new")))
+        #expect(try await cache.merge(from: URL(filePath: self.root)) == self.keys.count)
+        await cache.shutdown()
+        #expect(try self.foreigners().filter { !$0.key.hasPrefix("new/") } == before)
+        #expect(access(self.root + "/lock", F_OK) != 0)
+        #expect(access(self.root + "/catalogue", F_OK) != 0)
+    }
+}

@@ -1,0 +1,172 @@
+import FoundationEssentials
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+import TintypeConcurrency
+
+@testable import TintypeCaching
+
+/// A process that keeps the folder's lock, and does not go on.
+@Suite(.timeLimit(.minutes(1))) struct DiskLockTests {
+    private let folder: ScratchFolder
+    private let key = CacheKey("a")
+    private let pauses = Pauses()
+
+    init() throws {
+        self.folder = try ScratchFolder()
+    }
+
+    private func makeCache(lockTimeout: Duration = .seconds(1)) -> DiskCache {
+        let pauses = self.pauses
+        var configuration = DiskCache.Configuration(directory: self.folder.url, lockTimeout: lockTimeout)
+        configuration.sleep = { pauses.add($0) }
+        return DiskCache(configuration)
+    }
+
+    /// A stopped process that has the lock.
+    private func stopHolder() throws -> StoppedProcess {
+        let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let program = URL(filePath: tests).deletingLastPathComponent().appending(path: "CacheTorture").path
+        return try StoppedProcess(program, ["holder", self.folder.path])
+    }
+
+    private func errorCode(_ body: () async throws -> Void) async -> CacheError.Code? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return (error as? CacheError)?.code
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func loadsGoOnWhileAStoppedProcessHasTheLock(isOpened: Bool) async throws {
+        let first = self.makeCache()
+        try await first.store(makeData(100), metadata: .sample, for: self.key)
+        await first.waitForHousekeeping()
+        if !isOpened { await first.shutdown() }
+        let holder = try self.stopHolder()
+        let cache = isOpened ? first : self.makeCache()
+        #expect(try await cache.entry(for: self.key)?.data == makeData(100))
+        #expect(try await cache.entry(for: CacheKey("none")) == nil)
+        #expect(await cache.contains(self.key))
+        let code = await self.errorCode { try await cache.store(makeData(10), metadata: .init(), for: CacheKey("b")) }
+        #expect(code == .lockTimedOut)
+        #expect(await self.errorCode { try await cache.removeAll() } == .lockTimedOut)
+        #expect(await self.errorCode { try await cache.remove(self.key) } == .lockTimedOut)
+        _ = await cache.prune()
+        _ = await cache.verify()
+        // What was waited for once in vain is only tried.
+        #expect(self.pauses.total <= .milliseconds(1_100))
+        let statistics = await cache.statistics()
+        #expect(statistics.lockTimeouts >= 3)
+        #expect(statistics.entryCount == 1)
+        #expect(statistics.lastStoreError?.message.contains(self.folder.path) == true)
+        #expect(try await cache.entry(for: self.key)?.data == makeData(100))
+        holder.finish()
+        try await cache.store(makeData(10), metadata: .init(), for: CacheKey("b"))
+        #expect(await cache.statistics().entryCount == 2)
+        await cache.shutdown()
+    }
+
+    @Test func backgroundStoresBehindAStoppedProcessFailAndAreCounted() async throws {
+        let cache = self.makeCache()
+        try await cache.store(makeData(100), metadata: .sample, for: self.key)
+        await cache.waitForHousekeeping()
+        let holder = try self.stopHolder()
+        for number in 0..<100 { cache.enqueueStore(makeData(10), metadata: .init(), for: CacheKey("\(number)")) }
+        await cache.waitForPendingStores()
+        #expect(self.pauses.total <= .milliseconds(2_200))
+        #expect(await cache.statistics().storeErrors == 100)
+        #expect(self.folder.entryFiles().count == 1)
+        holder.finish()
+        await cache.shutdown()
+    }
+
+    @Test func folderThatNobodyHasOpenedIsAMissWhileTheLockIsKept() async throws {
+        #expect(FileManager.default.createFile(atPath: self.folder.path + "/lock", contents: nil))
+        let holder = try self.stopHolder()
+        let cache = self.makeCache()
+        #expect(await self.errorCode { _ = try await cache.entry(for: self.key) } == .lockTimedOut)
+        #expect(await CacheActor(disk: cache).contains(self.key) == false)
+        #expect(try await CacheActor(disk: cache).lookUp(self.key, in: .disk) == nil)
+        holder.finish()
+        try await cache.store(makeData(10), metadata: .init(), for: self.key)
+        #expect(try await cache.entry(for: self.key) != nil)
+        await cache.shutdown()
+    }
+
+    @Test func cancelledReadAndShutdownDoNotWaitForTheLock() async throws {
+        #expect(FileManager.default.createFile(atPath: self.folder.path + "/lock", contents: nil))
+        let holder = try self.stopHolder()
+        let cache = self.makeCache(lockTimeout: .seconds(3_600))
+        let key = self.key
+        let read = Task { try await cache.entry(for: key) }
+        await until { self.pauses.total >= .milliseconds(10) }
+        read.cancel()
+        _ = await read.result
+        let store = Task { try await cache.store(makeData(10), metadata: .init(), for: key) }
+        let before = self.pauses.total
+        await until { self.pauses.total >= before + .milliseconds(10) }
+        await cache.shutdown()
+        #expect(await self.errorCode { try await store.value } == .lockTimedOut)
+        holder.finish()
+    }
+
+    @Test func lockThatIsHeldForAMomentIsWaitedFor() async throws {
+        let (one, other) = (try openFolder(self.folder.path), try openFolder(self.folder.path))
+        let lock = try FolderLock(in: one.descriptor)
+        #expect(lock.tryLock())
+        let pauses = Atomic<Int>(0)
+        let patience = Patience(
+            limit: .seconds(1),
+            sleep: { _ in if pauses.add(1, ordering: .relaxed).newValue == 5 { lock.unlock() } }
+        )
+        let lockFile = try #require(other.lockFile)
+        #expect(try patience.wait { () throws(SystemCallError) -> Bool? in lockFile.tryLock() ? true : nil })
+        #expect(pauses.load(ordering: .relaxed) == 5)
+        #expect(patience.timeouts.load(ordering: .relaxed) == 0)
+    }
+
+    @Test func lockAndNumberThatAForkedChildKeepsAreGivenBack() async {
+        await #expect(processExitsWith: .success) {
+            let scratch = try ScratchFolder()
+            var folder: CacheFolder? = try openFolder(scratch.path)
+            let number = try #require(folder?.owner)
+            var child: pid_t = 0
+            try folder?.withCatalogue { _, _ in
+                child = forkedChild()
+            }
+            // The lock was held when the child came into being, which shares it.
+            try openFolder(scratch.path).withCatalogue { _, _ in }
+            folder = nil
+            let again = try openFolder(scratch.path)
+            #expect(again.owner == number)
+            kill(child, SIGKILL)
+            waitpid(child, nil, 0)
+            _ = again
+        }
+    }
+}
+
+/// A copy of this process that sleeps, and runs no other program.
+private func forkedChild() -> pid_t {
+    // Swift does not import `fork`; the child calls nothing but `pause`.
+    typealias Fork = @convention(c) () -> pid_t
+    guard let symbol = dlsym(nil, "fork") else { return -1 }
+    let process = unsafeBitCast(symbol, to: Fork.self)()
+    while process == 0 { Glibc.pause() }
+    return process
+}
+
+/// Stands for the sleeping of a thread: counts, and waits for nothing.
+private final class Pauses: Sendable {
+    private let sum = Locked(Duration.zero)
+
+    var total: Duration { self.sum.withLock { $0 } }
+
+    func add(_ duration: Duration) {
+        self.sum.withLock { $0 += duration }
+    }
+}
