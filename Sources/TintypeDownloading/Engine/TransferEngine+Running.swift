@@ -15,9 +15,9 @@ extension TransferEngine {
     /// Hands a request to libcurl: the first, that of each redirect, and that of each try.
     private func start(_ transfer: Transfer) {
         let idle = transfer.options == nil ? self.idleHandles.popLast() : nil
-        guard
+        guard let multi,
             let handle = idle
-                ?? EasyHandle(options: transfer.options, configuration: self.configuration, multi: self.multi)
+                ?? EasyHandle(options: transfer.options, configuration: self.configuration, multi: multi)
         else {
             self.queue.finish(origin: transfer.address.origin)
             self.fail(transfer, DownloadError.outOfMemory(at: transfer.address))
@@ -27,7 +27,7 @@ extension TransferEngine {
         handle.prepare(for: transfer, headers: headers, activeCount: self.active.count)
         transfer.willStart()
         self.active[transfer.id] = ActiveTransfer(handle: handle, headers: headers)
-        guard self.multi.add(handle.easy) else {
+        guard multi.add(handle.easy) else {
             self.fail(transfer, DownloadError.outOfMemory(at: transfer.address))
             return
         }
@@ -48,7 +48,7 @@ extension TransferEngine {
     /// Takes what libcurl has finished; returns whether there was any.
     func completeFinished() -> Bool {
         var hasFinished = false
-        while let (easy, code) = self.multi.nextFinished() {
+        while let (easy, code) = self.multi?.nextFinished() {
             guard let handle = EasyHandle.of(easy: easy), let transfer = handle.transfer else { continue }
             self.complete(transfer, code: code, handle: handle)
             hasFinished = true
@@ -86,7 +86,7 @@ extension TransferEngine {
     /// Takes a transfer away from libcurl, if it has it, and gives its place to the next.
     func detach(_ transfer: Transfer) {
         guard let handle = self.active.removeValue(forKey: transfer.id)?.handle else { return }
-        self.multi.remove(handle.easy)
+        self.multi?.remove(handle.easy)
         handle.transfer = nil
         transfer.isPaused = false
         if handle.isReusable { self.idleHandles.append(handle) }

@@ -3,8 +3,8 @@ import FoundationEssentials
 
 /// Moves transfers forward on one curl multi handle.
 ///
-/// Sendable although unchecked: after `init`, every method except ``wake()`` is only called
-/// on the thread of the loop that owns the engine.
+/// Sendable although unchecked: after `init`, every method except ``open()`` and ``wake()`` is only called
+/// in jobs of the loop that owns the engine. It opens the engine before its thread can run, and calls `wake()` after.
 final class TransferEngine: @unchecked Sendable {
     /// A transfer that is tried again later.
     private struct DelayedTry: Comparable {
@@ -19,7 +19,8 @@ final class TransferEngine: @unchecked Sendable {
     let partials: PartialBodyStore?
     let events = EventBroadcast()
     let environment: EngineEnvironment
-    let multi: CurlMulti
+    /// Opened before the first transfer.
+    private(set) var multi: CurlMulti?
     var queue: TransferQueue
     /// Those that wait, those that run, and those that a hook works on.
     private(set) var transfers: [UInt64: Transfer] = [:]
@@ -51,13 +52,6 @@ final class TransferEngine: @unchecked Sendable {
         self.hooks = hooks
         self.environment = environment
         self.partials = configuration.partialBodies.map { PartialBodyStore($0) }
-        self.multi = CurlMulti(
-            // The queue keeps to this itself; redirects and a lost HTTP/2 connection may not.
-            maximumConnectionsPerHost: configuration.maximumConnectionsPerHost,
-            // The default is four times the transfers that are running: when a burst ends, it
-            // would close connections that the next burst needs.
-            maximumConnections: configuration.maximumTransfers * 2
-        )
         self.queue = TransferQueue(
             maximumActive: configuration.maximumTransfers,
             maximumPerOrigin: configuration.maximumConnectionsPerHost,
@@ -69,9 +63,22 @@ final class TransferEngine: @unchecked Sendable {
         self.defaultHeaderList = HeaderList(self.defaultHeaders)
     }
 
+    /// Opens the multi handle; called once, before there is a transfer and before the loop's thread starts.
+    ///
+    /// - Throws: ``LoopStartError``; then it may be called again.
+    func open() throws(LoopStartError) {
+        self.multi = try CurlMulti(
+            // The queue keeps to this itself; redirects and a lost HTTP/2 connection may not.
+            maximumConnectionsPerHost: self.configuration.maximumConnectionsPerHost,
+            // The default is four times the transfers that are running: when a burst ends, it
+            // would close connections that the next burst needs.
+            maximumConnections: self.configuration.maximumTransfers * 2
+        )
+    }
+
     deinit {
         self.events.finish()
-        for active in self.active.values { self.multi.remove(active.handle.easy) }
+        for active in self.active.values { self.multi?.remove(active.handle.easy) }
         // Easy handles must be gone before their multi handle.
         self.active = [:]
         self.idleHandles = []
@@ -165,19 +172,19 @@ final class TransferEngine: @unchecked Sendable {
         repeat {
             self.submitDelayed()
             self.startReady()
-            self.multi.runTimer()
+            self.multi?.runTimer()
         } while self.completeFinished() || self.endOverdue()
     }
 
     /// Waits for a socket, a time limit or ``wake()``.
     func wait() {
         let deadline = [self.nextDeadline, self.delayed.first?.time, self.queue.nextTokenTime].compactMap(\.self).min()
-        self.multi.wait(until: deadline)
+        self.multi?.wait(until: deadline)
     }
 
     /// Ends the wait that goes on, or the next one; safe from any thread.
     func wake() {
-        self.multi.wake()
+        self.multi?.wake()
     }
 
     // MARK: The way of a transfer

@@ -84,7 +84,7 @@ struct BodyBuffer: ~Copyable {
     private mutating func makeRoom(for additional: Int) -> Bool {
         let needed = self.count + additional
         guard needed > self.capacity else { return true }
-        return self.grow(to: max(needed, self.capacity * 2, Self.minimumCapacity))
+        return self.grow(to: max(needed, self.capacity * 2, Self.minimumCapacity)) || self.grow(to: needed)
     }
 
     private mutating func grow(to capacity: Int) -> Bool {

@@ -41,8 +41,8 @@ final class EasyHandle {
         self.setCallbacks()
         if let jar = options?.cookieJar ?? configuration.cookieJar {
             self.use(jar)
-        } else if let share = multi.share {
-            ccurl_setopt_share(easy, share)
+        } else {
+            ccurl_setopt_share(easy, multi.share)
         }
         self.set(options?.tls ?? configuration.tls)
         self.set(options?.proxy ?? configuration.proxy)
