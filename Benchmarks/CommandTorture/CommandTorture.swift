@@ -38,7 +38,8 @@ struct Sweep {
         try folder.write("\(origin.url("/a.jpg"))\n\(origin.url("/missing"))\n".utf8, to: "list")
         self.folder = folder
         self.origin = origin
-        self.command = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "tintype").path
+        self.command =
+            URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "tintype").path
         guard access(self.command, X_OK) == 0 else { throw TortureError("\(self.command) is missing; build it first.") }
         self.subjects = [
             ["load", origin.url("/a.jpg").absoluteString, "--refresh", "-o", "out.png"],

@@ -105,7 +105,8 @@ import Testing
         ]
         #expect(runs.filter { $0.code != 0 }.count == 5)
         for run in runs {
-            let shown = run.errors.unicodeScalars.filter { $0 != "\n" } + run.output.unicodeScalars.filter { $0 != "\n" }
+            let shown =
+                run.errors.unicodeScalars.filter { $0 != "\n" } + run.output.unicodeScalars.filter { $0 != "\n" }
             #expect(!shown.contains { marks.unicodeScalars.contains($0) }, "\(run.testDescription)")
         }
     }
@@ -125,7 +126,11 @@ import Testing
         #expect(try self.fixture.data("out/caf\u{FFFD}.jpg") == self.picture)
         let raw = try await self.fixture.run("decode", prelude: "set -- \"$@\" \(name) --raw \(name).raw")
         #expect(raw.code == 0, "\(raw.testDescription)")
-        let list = try await self.fixture.run("prefetch", "-", prelude: "printf '# list\\n./caf\\351.jpg\\r\\n' > list && exec < list")
+        let list = try await self.fixture.run(
+            "prefetch",
+            "-",
+            prelude: "printf '# list\\n./caf\\351.jpg\\r\\n' > list && exec < list"
+        )
         #expect(list.code == 0, "\(list.testDescription)")
         #expect(list.output.hasPrefix("1 of 1"))
     }

@@ -13,7 +13,8 @@ enum Pictures {
     /// A PNG whose header declares another size than it has.
     static func png(declaring width: Int, _ height: Int) throws -> Data {
         var data = try self.png()
-        let size = self.big16(width >> 16) + self.big16(width & 0xFFFF) + self.big16(height >> 16)
+        let size =
+            self.big16(width >> 16) + self.big16(width & 0xFFFF) + self.big16(height >> 16)
             + self.big16(height & 0xFFFF)
         data.replaceSubrange(16..<24, with: size)
         let checksum = self.crc32(data[12..<29])

@@ -78,14 +78,18 @@ struct LoadCommand: Subcommand {
                 }
             }
             // A store that failed has said it better.
-            if warnings.isEmpty, let problem = self.cacheProblem { board.tell("tintype: warning: \(problem.printable)") }
+            if warnings.isEmpty, let problem = self.cacheProblem {
+                board.tell("tintype: warning: \(problem.printable)")
+            }
             return succeeded
         }
     }
 
     /// Why nothing can be cached, where something would be.
     private var cacheProblem: String? {
-        guard self.inputs.contains(where: { ["http", "https"].contains($0.url.scheme?.lowercased()) }) else { return nil }
+        guard self.inputs.contains(where: { ["http", "https"].contains($0.url.scheme?.lowercased()) }) else {
+            return nil
+        }
         return self.options.configuration.disk.flatMap { CacheFolder.problem($0) }
     }
 

@@ -88,7 +88,9 @@ struct LoadJob: Sendable {
             return try OutputFile.write(data, to: path)
         }
         if self.options.writesToDirectory, input.url.isFileURL, OutputFile.isSameFile(input.path, path) {
-            throw OutputError(message: "\(path.text.abbreviated) is the input and would be overwritten; name another folder.")
+            throw OutputError(
+                message: "\(path.text.abbreviated) is the input and would be overwritten; name another folder."
+            )
         }
         let options = EncodeOptions(quality: self.options.quality ?? EncodeOptions().quality)
         let data = try await self.loader.encode(response.image, as: format, options: options)

@@ -61,7 +61,8 @@ actor FileReader {
         )
     }
 
-    private func open(_ path: FilePath, address: ResourceAddress) throws(DownloadError) -> (descriptor: CInt, size: Int) {
+    private func open(_ path: FilePath, address: ResourceAddress) throws(DownloadError) -> (descriptor: CInt, size: Int)
+    {
         // Without O_NONBLOCK a pipe that nobody writes to would hold the thread for ever.
         let descriptor = path.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {

@@ -124,7 +124,8 @@ final class SocketPoll {
     private func apply(_ index: Int) -> Bool {
         guard self.sockets[index].wanted != self.sockets[index].registered else { return true }
         // Fails otherwise only for a socket that is closed already, which the kernel has forgotten.
-        if cshims_epoll_set(self.epoll, CInt(index), self.sockets[index].wanted) != 0, [ENOMEM, ENOSPC].contains(errno) {
+        if cshims_epoll_set(self.epoll, CInt(index), self.sockets[index].wanted) != 0, [ENOMEM, ENOSPC].contains(errno)
+        {
             return false
         }
         self.sockets[index].registered = self.sockets[index].wanted

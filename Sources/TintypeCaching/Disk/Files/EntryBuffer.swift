@@ -10,7 +10,9 @@ struct EntryBuffer: ~Copyable {
 
     /// Takes memory for `count` bytes.
     init(byteCount: Int) throws(SystemCallError) {
-        guard MemoryRoom.has(byteCount), let block = malloc(max(1, byteCount)) else { throw SystemCallError(call: "malloc", number: ENOMEM) }
+        guard MemoryRoom.has(byteCount), let block = malloc(max(1, byteCount)) else {
+            throw SystemCallError(call: "malloc", number: ENOMEM)
+        }
         self.bytes = UnsafeMutableRawBufferPointer(start: block, count: byteCount)
     }
 
