@@ -134,6 +134,12 @@ let package = Package(
             path: "Benchmarks/DownloadTorture"
         ),
         .executableTarget(name: "CommandTorture", dependencies: ["TestSupport"], path: "Benchmarks/CommandTorture"),
+        .executableTarget(
+            name: "HostileOrigins",
+            dependencies: ["Tintype", "TintypeConcurrency", "TestSupport"],
+            path: "Benchmarks/HostileOrigins",
+            exclude: ["origin.py"]
+        ),
 
         // Demonstration
         .executableTarget(
