@@ -69,19 +69,19 @@ import Testing
 
     @Test func `an executor needs no descriptor`() async {
         await #expect(processExitsWith: .success) {
-            let values = try await ProcessLimit.withoutDescriptors {
-                let recorder = Recorder()
-                for index in 0..<100 { await recorder.append(index) }
-                return await recorder.values
+            let recorders = try await ProcessLimit.withOneDescriptor {
+                let recorders = (0..<3).map { _ in Recorder() }
+                for index in 0..<100 { for recorder in recorders { await recorder.append(index) } }
+                return recorders
             }
-            try #require(values == Array(0..<100))
+            for recorder in recorders { try #require(await recorder.values == Array(0..<100)) }
         }
     }
 
     @Test(.enabled(if: !ThisProcess.isSanitized))
     func `a stack that would take the last memory is refused`() async {
         await #expect(processExitsWith: .success) {
-            let error = ProcessLimit.withMemory(atMost: 24 << 20) {
+            let error = await ProcessLimit.withMemory(atMost: 24 << 20) {
                 #expect(throws: ThreadError.self) { try ThreadExecutor(name: "poor").start() }
             }
             try #require(error?.code == .outOfMemory)

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import TestSupport
 import Testing
 import TintypeConcurrency
@@ -46,7 +47,7 @@ import TintypeConcurrency
         await #expect(processExitsWith: .success) {
             let downloader = DownloadActor()
             let url = try #require(URL(string: ShortageTests.closedPort))
-            try await ProcessLimit.withoutDescriptors {
+            try await ProcessLimit.withOneDescriptor {
                 let error = await #expect(throws: DownloadError.self) {
                     try await downloader.response(for: DownloadRequest(url: url))
                 }
@@ -69,7 +70,7 @@ import TintypeConcurrency
             let before = await #expect(throws: DownloadError.self) {
                 try await downloader.response(for: DownloadRequest(url: url))
             }
-            try await ProcessLimit.withoutDescriptors {
+            try await ProcessLimit.withOneDescriptor {
                 let error = await #expect(throws: DownloadError.self) {
                     try await downloader.response(for: DownloadRequest(url: url))
                 }
@@ -82,25 +83,20 @@ import TintypeConcurrency
         }
     }
 
-    @Test func `a file that can't be opened for want of a descriptor is not called unreadable`() async {
-        await #expect(processExitsWith: .success) {
-            let downloader = DownloadActor()
-            let url = URL(filePath: "/etc/passwd")
-            #expect(try await downloader.response(for: DownloadRequest(url: url)).body.count > 0)
-            try await ProcessLimit.withoutDescriptors {
-                let error = await #expect(throws: DownloadError.self) {
-                    try await downloader.response(for: DownloadRequest(url: url))
-                }
-                try #require(error?.code == .tooManyOpenFiles)
-            }
-        }
+    @Test(arguments: [
+        (ENOENT, "fileNotFound"), (ENOTDIR, "fileNotFound"), (EACCES, "fileUnreadable"), (EIO, "fileUnreadable"),
+        (EMFILE, "tooManyOpenFiles"), (ENFILE, "tooManyOpenFiles"), (ENOMEM, "outOfMemory"),
+    ])
+    func `a file that can't be opened says why`(code: CInt, name: String) throws {
+        let address = try ResourceAddress("file:///a/b.jpg")
+        #expect(DownloadError.fileNotOpened("/a/b.jpg", code: code, at: address).code.description == name)
     }
 
     @Test(.enabled(if: !ThisProcess.isSanitized))
     func `a body that would take the last memory is refused with a code of its own`() async {
         await #expect(processExitsWith: .success) {
             var body = BodyBuffer(limit: 1 << 30)
-            let result = ProcessLimit.withMemory(atMost: 64 << 20) { () -> Bool in
+            let result = await ProcessLimit.withMemory(atMost: 64 << 20) { () -> Bool in
                 body.reserve(declared: 512 << 20)
                 return body.appendInPlace(maximum: 512 << 20) { _ in 0 } == nil
             }

@@ -47,6 +47,16 @@ extension DownloadError {
         )
     }
 
+    /// A file could not be opened, for the reason that `errno` has given.
+    static func fileNotOpened(_ path: String, code: CInt, at address: ResourceAddress) -> DownloadError {
+        switch code {
+        case ENOENT, ENOTDIR: .fileNotFound(path, at: address)
+        case EMFILE, ENFILE: .tooManyOpenFiles(at: address)
+        case ENOMEM: .outOfMemory(at: address)
+        default: .fileUnreadable(path, reason: String(cString: strerror(code)), at: address)
+        }
+    }
+
     /// What the process lacked when libcurl failed with `code`, or `nil` where it lacked nothing.
     ///
     /// libcurl says of a socket, a file or a thread that was refused only what it wanted it for.

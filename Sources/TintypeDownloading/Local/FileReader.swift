@@ -65,14 +65,7 @@ actor FileReader {
     {
         // Without O_NONBLOCK a pipe that nobody writes to would hold the thread for ever.
         let descriptor = path.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            switch errno {
-            case ENOENT, ENOTDIR: throw .fileNotFound(path.text, at: address)
-            case EMFILE, ENFILE: throw .tooManyOpenFiles(at: address)
-            case ENOMEM: throw .outOfMemory(at: address)
-            case let code: throw .fileUnreadable(path.text, reason: String(cString: strerror(code)), at: address)
-            }
-        }
+        guard descriptor >= 0 else { throw .fileNotOpened(path.text, code: errno, at: address) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             close(descriptor)
