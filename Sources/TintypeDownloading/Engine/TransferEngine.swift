@@ -1,5 +1,7 @@
 import CCurl
 import FoundationEssentials
+import Synchronization
+import TintypeConcurrency
 
 /// Moves transfers forward on one curl multi handle.
 ///
@@ -21,6 +23,8 @@ final class TransferEngine: @unchecked Sendable {
     let environment: EngineEnvironment
     /// Opened before the first transfer.
     private(set) var multi: CurlMulti?
+    /// Whether ``multi`` is there for good, so that any thread may look at it.
+    private let isOpen = Atomic<Bool>(false)
     var queue: TransferQueue
     /// Those that wait, those that run, and those that a hook works on.
     private(set) var transfers: [UInt64: Transfer] = [:]
@@ -29,6 +33,8 @@ final class TransferEngine: @unchecked Sendable {
     private var delayed = Heap<DelayedTry>()
     var budget: RetryBudget
     var counters = DownloadCounters()
+    let bodyBudget: ByteBudget
+    var shortage = MemoryShortage()
 
     // Those that run; see the extension that starts them.
     var active: [UInt64: ActiveTransfer] = [:]
@@ -41,6 +47,10 @@ final class TransferEngine: @unchecked Sendable {
         self.counters.receivedHeads += 1
         self.tell($0, .receivedHead(status: $0.status ?? 0))
     }
+    private lazy var didRunShort: (Transfer) -> Void = { [unowned self] in
+        self.counters.memoryWaits += 1
+        self.shortage.insert($0.id)
+    }
     /// No transfer can be overdue before this.
     var nextDeadline: ContinuousClock.Instant?
 
@@ -52,6 +62,7 @@ final class TransferEngine: @unchecked Sendable {
         self.configuration = configuration
         self.hooks = hooks
         self.environment = environment
+        self.bodyBudget = ByteBudget(limit: configuration.bodyMemory)
         self.partials = configuration.partialBodies.map { PartialBodyStore($0) }
         self.queue = TransferQueue(
             maximumActive: configuration.maximumTransfers,
@@ -62,6 +73,7 @@ final class TransferEngine: @unchecked Sendable {
         self.budget = RetryBudget(configuration.retryPolicy.budget, now: .now)
         self.defaultHeaders = configuration.requestHeaders
         self.defaultHeaderList = try? HeaderList(self.defaultHeaders)
+        self.bodyBudget.setWatcher { [weak self] in self?.wake() }
     }
 
     /// Opens the multi handle; called once, before there is a transfer and before the loop's thread starts.
@@ -75,6 +87,7 @@ final class TransferEngine: @unchecked Sendable {
             // would close connections that the next burst needs.
             maximumConnections: self.configuration.maximumTransfers * 2
         )
+        self.isOpen.store(true, ordering: .releasing)
     }
 
     deinit {
@@ -107,7 +120,13 @@ final class TransferEngine: @unchecked Sendable {
             self.queue.setPriority(transfer.priority, of: transfer.id)
             return
         }
-        let transfer = Transfer(id: id, request: request, address: address, configuration: self.configuration)
+        let transfer = Transfer(
+            id: id,
+            request: request,
+            address: address,
+            configuration: self.configuration,
+            bodyBudget: self.bodyBudget
+        )
         transfer.join(id, waiter)
         self.transfersByIdentity[request] = transfer
         self.begin(transfer, owner: owner)
@@ -122,7 +141,13 @@ final class TransferEngine: @unchecked Sendable {
         priority: DownloadPriority,
         owner: DownloadActor
     ) {
-        let transfer = Transfer(id: id, request: request, address: address, configuration: self.configuration)
+        let transfer = Transfer(
+            id: id,
+            request: request,
+            address: address,
+            configuration: self.configuration,
+            bodyBudget: self.bodyBudget
+        )
         transfer.channel = channel
         transfer.streamPriority = priority
         self.begin(transfer, owner: owner)
@@ -172,6 +197,7 @@ final class TransferEngine: @unchecked Sendable {
     func drive() {
         repeat {
             self.submitDelayed()
+            self.relieveShortage()
             self.startReady()
             self.multi?.runTimer()
         } while self.completeFinished() || self.endOverdue()
@@ -179,19 +205,23 @@ final class TransferEngine: @unchecked Sendable {
 
     /// Waits for a socket, a time limit or ``wake()``.
     func wait() {
-        let deadline = [self.nextDeadline, self.delayed.first?.time, self.queue.nextTokenTime].compactMap(\.self).min()
+        let deadline = [
+            self.nextDeadline, self.delayed.first?.time, self.queue.nextTokenTime, self.shortage.nextReview,
+        ].compactMap(\.self).min()
         self.multi?.wait(until: deadline)
     }
 
     /// Ends the wait that goes on, or the next one; safe from any thread.
     func wake() {
-        self.multi?.wake()
+        // Before that nothing waits.
+        if self.isOpen.load(ordering: .acquiring) { self.multi?.wake() }
     }
 
     // MARK: The way of a transfer
 
     private func begin(_ transfer: Transfer, owner: DownloadActor) {
         transfer.onHead = self.didReceiveHead
+        transfer.onShortage = self.didRunShort
         self.counters.started += 1
         self.transfers[transfer.id] = transfer
         self.budget.didStartRequest()
@@ -273,6 +303,7 @@ final class TransferEngine: @unchecked Sendable {
     private func end(_ transfer: Transfer, _ result: Result<DownloadResponse, any Error>) {
         self.detach(transfer)
         self.queue.remove(transfer.id)
+        self.shortage.forget(transfer.id)
         transfer.task?.cancel()
         self.keepPart(of: transfer, result)
         self.transfers[transfer.id] = nil
