@@ -35,7 +35,8 @@ help:
 	@echo 'make conformance  decode the corpus and count right, refused and wrong files'
 	@echo 'make fuzz      fuzz every coder, FUZZ_SECONDS=600 each'
 	@echo 'make torture   kill processes that use a disk cache, flip its bits, fill its disk;'
-	@echo '               ten thousand downloads at once, a storm of cancellations'
+	@echo '               ten thousand downloads at once, a storm of cancellations;'
+	@echo '               the command under all limits of descriptors, memory and threads'
 	@echo 'make attack    load from hostile origins beside healthy ones, ATTACK_SECONDS=600'
 	@echo 'make sanitize  run all tests under the thread and the address sanitizer'
 	@echo '               (sanitize-thread and sanitize-address: under one)'
@@ -81,7 +82,8 @@ fuzz:
 # The downloads need 12,000 descriptors.
 torture:
 	@.ci/setup test
-	@for part in CacheTorture DownloadTorture; do \
+	@$(SWIFT) build -c release --product tintype
+	@for part in CacheTorture DownloadTorture CommandTorture; do \
 	    $(SWIFT) build -c release --product $$part && \
 	    "$$($(SWIFT) build -c release --show-bin-path)/$$part" || exit 1; \
 	done

@@ -19,7 +19,7 @@ let package = Package(
             name: "CLibJPEG",
             path: "Sources/CLibraries/CLibJPEG",
             pkgConfig: "libjpeg",
-            providers: [.apt(["libjpeg62-turbo-dev"])]
+            providers: [.apt(["libjpeg-dev"])]
         ),
         .systemLibrary(
             name: "CSPNG",
@@ -92,7 +92,7 @@ let package = Package(
         .target(name: "CPNGFilters", path: "Sources/CLibraries/CPNGFilters"),
 
         // Floor 1
-        .target(name: "TintypeImage"),
+        .target(name: "TintypeImage", dependencies: ["CShims"]),
         .target(name: "TintypeConcurrency", dependencies: ["CShims"]),
 
         // Floor 2
@@ -122,7 +122,7 @@ let package = Package(
         ),
 
         // Floor 4
-        .executableTarget(name: "TintypeCommand", dependencies: ["Tintype", "TintypeConcurrency"]),
+        .executableTarget(name: "TintypeCommand", dependencies: ["Tintype", "TintypeConcurrency", "CShims"]),
 
         // Benchmarks
         .target(name: "CAllocationCounter", path: "Benchmarks/CAllocationCounter"),
@@ -148,6 +148,7 @@ let package = Package(
             dependencies: ["TintypeDownloading", "TestSupport", "CCurl", "CShims"],
             path: "Benchmarks/DownloadTorture"
         ),
+        .executableTarget(name: "CommandTorture", dependencies: ["TestSupport"], path: "Benchmarks/CommandTorture"),
         .executableTarget(
             name: "HostileOrigins",
             dependencies: ["Tintype", "TintypeConcurrency", "TestSupport"],

@@ -23,7 +23,10 @@ struct DecodePipeline: Sendable {
             return try Rendering(decoder: decoder, request: request, limits: self.limits)
         }
         return try await self.gate.withWeight(rendering.byteCount) {
-            try await self.lanes.run { try rendering.render() }
+            try await self.lanes.run {
+                try MemoryRoom.require(rendering.byteCount)
+                return try rendering.render()
+            }
         }
     }
 
@@ -38,7 +41,10 @@ struct DecodePipeline: Sendable {
             )
         }
         return try await self.gate.withWeight(rendering.byteCount) {
-            try await self.lanes.run { try rendering.render() }
+            try await self.lanes.run {
+                try MemoryRoom.require(rendering.byteCount)
+                return try rendering.render()
+            }
         }
     }
 
@@ -98,6 +104,8 @@ struct DecodePipeline: Sendable {
         maximumSide: Int?
     ) async throws -> Data {
         try await self.lanes.run {
+            // Coders take the pixels once more in their own form, and then the bytes that come of them.
+            try MemoryRoom.require(image.pixels.byteCount.multipliedReportingOverflow(by: 2).partialValue)
             var image = try image.upright()
             if let side = maximumSide { image = try image.resized(.fit(width: side, height: side)) }
             let format = format ?? (image.hasTransparency ? .png : .jpeg)

@@ -17,6 +17,8 @@ extension LoadError {
             case tooManyBytes, invalidOptions, encodingFailed, outOfMemory, invalidSize, failed
             // Of the disk tier.
             case diskFull, cacheNotWritable, cacheFailed
+            // Of the process.
+            case tooManyOpenFiles, tooManyThreads
         }
 
         let value: Value
@@ -123,5 +125,10 @@ extension LoadError {
         public static let cacheNotWritable = Code(.cacheNotWritable)
         /// The disk tier could not store the bytes for another reason.
         public static let cacheFailed = Code(.cacheFailed)
+
+        /// The process or the system has no file descriptor left.
+        public static let tooManyOpenFiles = Code(.tooManyOpenFiles)
+        /// The system refused a thread.
+        public static let tooManyThreads = Code(.tooManyThreads)
     }
 }

@@ -25,6 +25,9 @@ extension LoadError {
             switch cacheError?.code {
             case .noSpace: .diskFull
             case .notWritable: .cacheNotWritable
+            case .tooManyOpenFiles: .tooManyOpenFiles
+            case .tooManyThreads: .tooManyThreads
+            case .outOfMemory: .outOfMemory
             default: .cacheFailed
             }
         self.init(code: code, message: cacheError?.message ?? "\(error)", underlyingError: error)

@@ -1,3 +1,4 @@
+import TintypeConcurrency
 public import TintypeImage
 
 /// Why bytes could not be made into a picture, or a picture into bytes.
@@ -7,6 +8,7 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
         private enum Value: String, Sendable {
             case notAnImage, unsupportedFormat, unsupportedFeature, corrupt, truncated
             case tooManyPixels, sideTooLong, tooManyBytes, invalidOptions, encodingFailed, outOfMemory
+            case tooManyThreads
         }
 
         private let value: Value
@@ -36,6 +38,8 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
         public static let encodingFailed = Code(value: .encodingFailed)
         /// The system refused memory.
         public static let outOfMemory = Code(value: .outOfMemory)
+        /// The system refused the thread to work on.
+        public static let tooManyThreads = Code(value: .tooManyThreads)
     }
 
     /// What kind of failure it was.
@@ -56,6 +60,11 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
 }
 
 extension CodingError {
+    /// The thread of a lane was refused.
+    init(_ error: ThreadError) {
+        self.init(code: error.code == .outOfMemory ? .outOfMemory : .tooManyThreads, message: error.message)
+    }
+
     /// The bytes break the rules of `format`; `reason` is what its library said.
     static func corrupt(_ format: ImageFormat, _ reason: String) -> CodingError {
         CodingError(

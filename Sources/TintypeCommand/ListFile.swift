@@ -13,8 +13,9 @@ enum ListFile {
     /// Standard input may be a person who types, so `Ctrl-C` ends the wait.
     ///
     /// - Throws: ``ListError``; `CancellationError` when the task is cancelled.
-    static func read(_ path: String) throws -> [UInt8] {
-        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+    static func read(_ path: Argument) throws -> [UInt8] {
+        let isStandardInput = path.text == "-"
+        let descriptor = isStandardInput ? STDIN_FILENO : path.withPath { open($0, O_RDONLY | O_CLOEXEC) }
         guard descriptor >= 0 else { throw self.error(path, errno) }
         defer { if descriptor > STDIN_FILENO { close(descriptor) } }
         var list: [UInt8] = []
@@ -31,8 +32,8 @@ enum ListFile {
         }
     }
 
-    private static func error(_ path: String, _ code: CInt) -> ListError {
-        let name = path == "-" ? "on standard input" : path.abbreviated
+    private static func error(_ path: Argument, _ code: CInt) -> ListError {
+        let name = path.text == "-" ? "on standard input" : path.text.abbreviated
         return ListError(message: "The list \(name) can't be read (\(SystemError(code: code))).")
     }
 }

@@ -11,74 +11,125 @@ struct OutputError: Error {
 
 /// Writes results to files: whole, or not at all.
 enum OutputFile {
+    /// The links that are followed, as many as the kernel follows.
+    private static let maximumLinks = 40
+
     /// Writes `data` to `path` atomically; missing folders are made.
     ///
-    /// A device or a pipe is written as it is: a file that took its place would be a surprise.
-    static func write(_ data: Data, to path: String) throws(OutputError) {
-        do {
-            if try self.isSpecial(path) { return try self.writeInPlace(data, to: path) }
-            let folder = URL(filePath: path).deletingLastPathComponent()
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            try data.write(to: URL(filePath: path), options: .atomic)
+    /// A file that is there keeps its permissions and, where this user may give them, its owner and group; a link keeps
+    /// leading to it. A device or a pipe is written as it is: a file that took its place would be a surprise.
+    static func write(_ data: Data, to path: Argument) throws(OutputError) {
+        do throws(SystemError) {
+            let target = try self.target(of: path)
+            var status = stat()
+            guard target.withPath({ stat($0, &status) }) == 0 else {
+                // A folder that can't be looked into says so when the file is made.
+                try self.makeFolder(of: target)
+                return try self.replace(target, with: data, like: nil)
+            }
+            switch status.st_mode & S_IFMT {
+            case S_IFREG: try self.replace(target, with: data, like: status)
+            case S_IFDIR: throw SystemError(code: EISDIR)
+            default: try self.writeInPlace(data, to: target)
+            }
         } catch {
-            throw OutputError(
-                message: "\(path.abbreviated) can't be written (\(Self.reason(error)))."
-            )
+            throw OutputError(message: "\(path.text.abbreviated) can't be written (\(error)).")
         }
     }
 
-    static func isDirectory(_ path: String) -> Bool {
-        var isDirectory = false
-        return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory
-    }
-
-    /// Whether there is something that is no folder.
-    static func isFile(_ path: String) -> Bool {
+    static func isDirectory(_ path: Argument) -> Bool {
         var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFDIR
+        return path.withPath { stat($0, &status) } == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
     /// Whether two paths lead to the same file, which exists.
-    static func isSameFile(_ path: String, _ other: String) -> Bool {
+    static func isSameFile(_ path: Argument, _ other: Argument) -> Bool {
         var first = stat()
         var second = stat()
-        guard stat(path, &first) == 0, stat(other, &second) == 0 else { return false }
+        guard path.withPath({ stat($0, &first) }) == 0, other.withPath({ stat($0, &second) }) == 0 else { return false }
         return first.st_dev == second.st_dev && first.st_ino == second.st_ino
     }
 
-    /// Whether there is something that is not an ordinary file; throws for a directory.
-    private static func isSpecial(_ path: String) throws(SystemError) -> Bool {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return false }
-        guard status.st_mode & S_IFMT != S_IFDIR else { throw SystemError(code: EISDIR) }
-        return status.st_mode & S_IFMT != S_IFREG
+    /// Where a path leads: through links, also where nothing is at their end yet.
+    private static func target(of path: Argument) throws(SystemError) -> Argument {
+        var path = path
+        for _ in 0..<self.maximumLinks {
+            var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+            let count = path.withPath { readlink($0, &buffer, buffer.count) }
+            // Nothing there, or no link.
+            guard count >= 0 else { return path }
+            let link = buffer[..<count].map { UInt8(bitPattern: $0) }
+            path = Argument(bytes: link.first == UInt8(ascii: "/") ? link : self.folder(of: path) + link)
+        }
+        throw SystemError(code: ELOOP)
     }
 
-    private static func writeInPlace(_ data: Data, to path: String) throws(SystemError) {
-        let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+    /// The folder of a path with the slash behind it; empty for the current one.
+    private static func folder(of path: Argument) -> [UInt8] {
+        path.bytes.lastIndex(of: UInt8(ascii: "/")).map { Array(path.bytes[...$0]) } ?? []
+    }
+
+    private static func makeFolder(of path: Argument) throws(SystemError) {
+        let folder = self.folder(of: path)
+        for end in folder.indices.dropFirst() where folder[end] == UInt8(ascii: "/") {
+            let part = Argument(bytes: folder[..<end])
+            guard part.withPath({ mkdir($0, 0o777) }) != 0, errno != EEXIST else { continue }
+            let code = errno
+            // What is there may not be permitted to be made.
+            guard self.isDirectory(part) else { throw SystemError(code: code) }
+        }
+    }
+
+    /// Writes a file beside `path` and gives it that name.
+    private static func replace(_ path: Argument, with data: Data, like old: stat?) throws(SystemError) {
+        let number = UInt64.random(in: 0...UInt64.max)
+        let temporary = Argument(bytes: self.folder(of: path) + ".tintype-\(String(number, radix: 36)).part".utf8)
+        // Nobody else may read it before it has the permissions of the old one.
+        let mode: mode_t = old == nil ? 0o666 : 0o600
+        let descriptor = temporary.withPath { open($0, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode) }
+        guard descriptor >= 0 else { throw SystemError(code: errno) }
+        do throws(SystemError) {
+            defer { close(descriptor) }
+            if let old { self.keepAttributes(of: old, descriptor) }
+            try self.write(data, to: descriptor)
+        } catch {
+            temporary.withPath { _ = unlink($0) }
+            throw error
+        }
+        let isRenamed = temporary.withPath { from in path.withPath { rename(from, $0) } } == 0
+        guard isRenamed else {
+            let code = errno
+            temporary.withPath { _ = unlink($0) }
+            throw SystemError(code: code)
+        }
+    }
+
+    /// Gives the new file the owner, the group and the permissions of the old one, as far as that is permitted.
+    private static func keepAttributes(of old: stat, _ descriptor: CInt) {
+        var mode = old.st_mode & 0o7777
+        if fchown(descriptor, old.st_uid, old.st_gid) != 0 {
+            // Rights of another owner or group must not become those of this one.
+            mode &= ~(S_ISUID | S_ISGID)
+            if fchown(descriptor, uid_t.max, old.st_gid) != 0 { mode = mode & ~0o070 | (mode & 0o007) << 3 & mode }
+        }
+        // A file system without permissions has none to keep.
+        _ = fchmod(descriptor, mode)
+    }
+
+    private static func writeInPlace(_ data: Data, to path: Argument) throws(SystemError) {
+        let descriptor = path.withPath { open($0, O_WRONLY | O_CLOEXEC) }
         guard descriptor >= 0 else { throw SystemError(code: errno) }
         defer { close(descriptor) }
+        try self.write(data, to: descriptor)
+    }
+
+    private static func write(_ data: Data, to descriptor: CInt) throws(SystemError) {
         var rest = data[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw SystemError(code: errno) }
             rest = rest.dropFirst(count)
-        }
-    }
-
-    private static func reason(_ error: any Error) -> String {
-        if let error = error as? SystemError { return error.description }
-        guard let error = error as? CocoaError else { return "\(error)" }
-        return switch error.code {
-        case .fileNoSuchFile, .fileReadNoSuchFile: "its folder does not exist"
-        case .fileWriteFileExists: "its folder is a file"
-        case .fileWriteNoPermission: "permission denied"
-        case .fileWriteOutOfSpace: "the disk is full"
-        case .fileWriteVolumeReadOnly: "the disk is read-only"
-        case .fileReadInvalidFileName, .fileWriteInvalidFileName: "its name is not valid, perhaps too long"
-        default:
-            (error.underlying as? POSIXError).map { SystemError(code: $0.code.rawValue).description } ?? "\(error)"
         }
     }
 }

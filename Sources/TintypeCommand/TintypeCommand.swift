@@ -18,7 +18,13 @@ struct TintypeCommand {
     static func main() {
         Output.reserve()
         let interrupt = Interrupt()
-        let work = Task(name: "command") { @concurrent in await self.run(Array(CommandLine.arguments.dropFirst())) }
+        do {
+            try ProcessLimits.prepare()
+        } catch {
+            Output.error.tell("tintype: \(error)")
+            exit(Exit.failure)
+        }
+        let work = Task(name: "command") { @concurrent in await self.run(Argument.all) }
         Task(name: "exit") { @concurrent in
             let code = await work.value
             // As shells do: 128 and the number of the signal.
@@ -27,20 +33,20 @@ struct TintypeCommand {
         interrupt.wait { work.cancel() }
     }
 
-    private static func run(_ arguments: [String]) async -> CInt {
+    private static func run(_ arguments: [Argument]) async -> CInt {
         do {
-            guard let name = arguments.first else {
+            guard let name = arguments.first?.text else {
                 throw UsageError("a subcommand is missing; tintype --help lists them")
             }
             if name == "--help" || name == "-h" || name == "help" {
-                let subject = self.subcommands.first { $0.name == arguments.dropFirst().first }
+                let subject = self.subcommands.first { $0.name == arguments.dropFirst().first?.text }
                 try Output.standard.line(subject?.help ?? self.help)
                 return Exit.success
             }
             guard let subcommand = self.subcommands.first(where: { $0.name == name }) else {
                 throw UsageError("there is no subcommand \(name); tintype --help lists them")
             }
-            let options = arguments.prefix { $0 != "--" }
+            let options = arguments.map(\.text).prefix { $0 != "--" }
             if options.contains("--help") || options.contains("-h") {
                 try Output.standard.line(subcommand.help)
                 return Exit.success

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// The memory that this process may use: the RAM, or the limit of a cgroup where that is lower.
+/// The memory that this process may use: the RAM, or the limit of a cgroup or of the process where that is lower.
 package struct MemoryBudget: Sendable {
     /// Where the process finds the names of its cgroups.
     private let membershipPath: String
@@ -23,7 +23,7 @@ package struct MemoryBudget: Sendable {
 
     /// The memory in bytes.
     package var byteCount: Int {
-        var lowest = self.physicalByteCount
+        var lowest = min(self.physicalByteCount, Self.processLimit)
         for line in Self.lines(of: self.membershipPath) {
             // One line a hierarchy: number, controllers, path. Version 2 has number 0 and no controllers.
             let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
@@ -36,6 +36,14 @@ package struct MemoryBudget: Sendable {
             }
         }
         return lowest
+    }
+
+    /// What `ulimit -v` or `ulimit -d` permits.
+    private static var processLimit: Int {
+        [RLIMIT_AS, RLIMIT_DATA].map { resource in
+            var limit = rlimit()
+            return getrlimit(CInt(resource.rawValue), &limit) == 0 ? Int(clamping: limit.rlim_cur) : .max
+        }.min() ?? .max
     }
 
     /// The lowest limit of the group at `path` and of those above it: each holds for all below.

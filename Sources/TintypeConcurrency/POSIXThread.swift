@@ -3,17 +3,29 @@ import Glibc
 
 /// A POSIX thread and its handle.
 package struct POSIXThread: Sendable {
+    /// Starts a thread; tests put in one that refuses.
+    package typealias Starter =
+        @Sendable (_ name: String, _ main: @escaping @Sendable () -> Void) throws(ThreadError) -> POSIXThread
+
     private let handle: UInt
 
     /// Starts a thread that runs `main` and ends with it.
     ///
     /// `name` is what `ps -T` and debuggers show; Linux keeps 15 bytes of it. The thread
     /// must be joined or detached once.
-    package init(name: String, _ main: @escaping @Sendable () -> Void) {
+    ///
+    /// - Throws: ``ThreadError`` where the system refuses the thread, or would have next to nothing left after it.
+    package static func start(
+        name: String,
+        _ main: @escaping @Sendable () -> Void
+    ) throws(ThreadError) -> POSIXThread {
+        // `pthread_create` says EAGAIN for this as well.
+        guard cshims_has_room(cshims_stack_size()) != 0 else { throw ThreadError(.outOfMemory, name: name) }
         let body = ThreadBody {
             cshims_set_thread_name(name)
             main()
         }
+        let context = Unmanaged.passRetained(body)
         var thread = pthread_t()
         let code = pthread_create(
             &thread,
@@ -22,10 +34,17 @@ package struct POSIXThread: Sendable {
                 if let context { Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue().main() }
                 return nil
             },
-            Unmanaged.passRetained(body).toOpaque()
+            context.toOpaque()
         )
-        precondition(code == 0, "pthread_create failed with \(code): the process has too many threads")
-        self.handle = UInt(thread)
+        guard code == 0 else {
+            context.release()
+            throw ThreadError(code == ENOMEM ? .outOfMemory : .tooManyThreads, name: name)
+        }
+        return POSIXThread(handle: UInt(thread))
+    }
+
+    private init(handle: UInt) {
+        self.handle = handle
     }
 
     /// Waits until the thread has ended.

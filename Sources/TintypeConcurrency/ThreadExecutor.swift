@@ -1,11 +1,15 @@
-import CShims
 import Glibc
 import Synchronization
 
 /// A serial executor that runs every job on one POSIX thread of its own.
 ///
 /// Jobs run in the order they were enqueued. The thread starts with the first job and
-/// sleeps on an `eventfd` while it has none, so an idle executor costs nothing.
+/// sleeps on a semaphore while it has none, so an idle executor costs nothing, and it takes no
+/// file descriptor.
+///
+/// A job can't be refused. Where the system refuses the thread, jobs run one after the other on the cooperative
+/// pool, until a thread is to be had. Call ``start()`` first where work must not get there: it says why there is
+/// no thread.
 ///
 /// The thread keeps its executor alive: the owner calls ``shutdown()``, or keeps the
 /// executor for the life of the process.
@@ -13,32 +17,69 @@ public final class ThreadExecutor: SerialExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
         var thread: POSIXThread?
+        /// Whether the thread waits, or is about to, and so must be woken.
+        var isSleeping = false
+        /// Whether a task runs jobs, for want of a thread; a thread that was started meanwhile waits for its end.
+        var isLent = false
         var isStopping = false
         var hasEnded = false
     }
 
-    /// What the caller of `enqueue` does once it has let go of the lock.
     private enum EnqueueAction {
         case none
         case wake
+        case lend
         case trap
     }
 
+    private enum Step {
+        case run
+        case sleep
+        case end
+    }
+
     private let name: String
+    private let startThread: POSIXThread.Starter
     private let state = Locked(State())
-    /// The identity of the running thread, or 0; written by that thread only.
+    /// The identity of the thread that runs jobs, or 0; written by that thread only.
     private let runner = Atomic<UInt>(0)
-    private let wakeDescriptor: CInt
+    /// Allocated, since a semaphore has a place in memory.
+    ///
+    /// Sound: semaphores are made for many threads, and it lives as long as the executor.
+    private nonisolated(unsafe) let wakeup = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     /// Creates an executor whose thread is called `name` (15 bytes are kept).
-    public init(name: String) {
+    public convenience init(name: String) {
+        self.init(name: name, startThread: POSIXThread.start)
+    }
+
+    package init(name: String, startThread: @escaping POSIXThread.Starter) {
         self.name = name
-        self.wakeDescriptor = cshims_eventfd()
-        precondition(self.wakeDescriptor >= 0, "eventfd failed with errno \(errno): too many open files")
+        self.startThread = startThread
+        sem_init(self.wakeup, 0, 0)
     }
 
     deinit {
-        close(self.wakeDescriptor)
+        sem_destroy(self.wakeup)
+        self.wakeup.deallocate()
+    }
+
+    /// Starts the thread, unless it runs.
+    ///
+    /// - Throws: ``ThreadError`` where the system refuses it. A later call tries again.
+    public func start() throws(ThreadError) {
+        try self.state.withLock { state throws(ThreadError) in
+            guard !state.isStopping else { return }
+            try self.ensureThread(&state)
+        }
+    }
+
+    /// Whether the thread runs.
+    package var isStarted: Bool { self.state.withLock { $0.thread != nil } }
+
+    /// Creating the thread under the lock calls nothing that takes it.
+    private func ensureThread(_ state: inout State) throws(ThreadError) {
+        if state.thread == nil { state.thread = try self.startThread(self.name) { self.run() } }
     }
 
     // MARK: SerialExecutor
@@ -54,16 +95,21 @@ public final class ThreadExecutor: SerialExecutor {
         let action = self.state.withLock { state -> EnqueueAction in
             guard !state.hasEnded else { return .trap }
             state.jobs.append(job)
-            if state.thread == nil, !state.isStopping {
-                // Creating the thread under the lock calls nothing that takes it.
-                state.thread = POSIXThread(name: self.name) { self.run() }
-                return .none
+            guard !state.isLent else { return .none }
+            do throws(ThreadError) {
+                try self.ensureThread(&state)
+            } catch {
+                state.isLent = true
+                return .lend
             }
-            return state.jobs.count == 1 ? .wake : .none
+            defer { state.isSleeping = false }
+            return state.isSleeping ? .wake : .none
         }
         switch action {
         case .none: break
-        case .wake: self.wake()
+        case .wake: sem_post(self.wakeup)
+        // Ends by itself, when there are no jobs or there is a thread.
+        case .lend: Task { self.runLent() }
         case .trap: preconditionFailure("a job was enqueued on the stopped executor \(self.name)")
         }
     }
@@ -91,14 +137,15 @@ public final class ThreadExecutor: SerialExecutor {
     /// From the executor's own thread (an actor whose last reference goes away in one of its
     /// jobs) it returns at once, and the thread ends by itself. A second call does nothing.
     public func shutdown() {
-        let thread = self.state.withLock { state -> POSIXThread? in
-            defer { state.isStopping = true }
-            guard !state.isStopping else { return nil }
-            if state.thread == nil { state.hasEnded = true }
-            return state.thread
+        let (thread, mustWake) = self.state.withLock { state -> (POSIXThread?, Bool) in
+            guard !state.isStopping else { return (nil, false) }
+            state.isStopping = true
+            if state.thread == nil, !state.isLent { state.hasEnded = true }
+            defer { state.isSleeping = false }
+            return (state.thread, state.isSleeping)
         }
+        if mustWake { sem_post(self.wakeup) }
         guard let thread else { return }
-        self.wake()
         if self.isIsolatingCurrentContext() == true {
             thread.detach()
         } else {
@@ -106,30 +153,66 @@ public final class ThreadExecutor: SerialExecutor {
         }
     }
 
-    private func wake() {
-        var one: UInt64 = 1
-        _ = write(self.wakeDescriptor, &one, MemoryLayout<UInt64>.size)
-    }
+    // MARK: Running
 
     private func run() {
         self.runner.store(POSIXThread.currentID, ordering: .relaxed)
         defer { self.runner.store(0, ordering: .relaxed) }
-        let executor = self.asUnownedSerialExecutor()
         var batch: [UnownedJob] = []
         while true {
-            let hasEnded = self.state.withLock { state -> Bool in
-                swap(&batch, &state.jobs)
-                state.hasEnded = state.isStopping && batch.isEmpty
-                return state.hasEnded
+            switch self.nextStep(&batch) {
+            case .run: self.runJobs(&batch)
+            case .sleep: sem_wait(self.wakeup)
+            case .end: return
             }
-            if hasEnded { return }
-            for job in batch { job.runSynchronously(on: executor) }
-            if !batch.isEmpty {
-                batch.removeAll(keepingCapacity: true)
-                continue
-            }
-            var count: UInt64 = 0
-            _ = read(self.wakeDescriptor, &count, MemoryLayout<UInt64>.size)
         }
+    }
+
+    private func nextStep(_ batch: inout [UnownedJob]) -> Step {
+        self.state.withLock { state in
+            state.isSleeping = false
+            if !state.isLent {
+                guard state.jobs.isEmpty else {
+                    swap(&batch, &state.jobs)
+                    return .run
+                }
+                guard !state.isStopping else {
+                    state.hasEnded = true
+                    return .end
+                }
+            }
+            state.isSleeping = true
+            return .sleep
+        }
+    }
+
+    /// Runs jobs on the calling thread until there are none, or there is a thread for them.
+    private func runLent() {
+        var batch: [UnownedJob] = []
+        while true {
+            let (isOver, mustWake) = self.state.withLock { state -> (Bool, Bool) in
+                // Each batch might be the last for which there is no thread.
+                if !state.jobs.isEmpty, !state.isStopping { try? self.ensureThread(&state) }
+                guard state.thread != nil || state.jobs.isEmpty else {
+                    swap(&batch, &state.jobs)
+                    return (false, false)
+                }
+                state.isLent = false
+                if state.thread == nil, state.isStopping { state.hasEnded = true }
+                defer { state.isSleeping = false }
+                return (true, state.isSleeping)
+            }
+            if mustWake { sem_post(self.wakeup) }
+            if isOver { return }
+            self.runner.store(POSIXThread.currentID, ordering: .relaxed)
+            self.runJobs(&batch)
+            self.runner.store(0, ordering: .relaxed)
+        }
+    }
+
+    private func runJobs(_ batch: inout [UnownedJob]) {
+        let executor = self.asUnownedSerialExecutor()
+        for job in batch { job.runSynchronously(on: executor) }
+        batch.removeAll(keepingCapacity: true)
     }
 }

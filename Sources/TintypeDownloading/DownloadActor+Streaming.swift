@@ -24,6 +24,7 @@ extension DownloadActor {
             throw DownloadError.notStreamed(at: address)
         }
         try self.checkSendable(request)
+        try self.startLoop(for: address)
         let channel = BodyChannel(limit: bufferSize)
         let source = await self.startStream(request, address, channel, priority)
         return DownloadStream(head: try await source.head(), source: source)

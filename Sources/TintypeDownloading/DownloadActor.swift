@@ -20,6 +20,9 @@ public actor DownloadActor {
 
     /// Creates a downloader, which opens no connection and starts no thread yet.
     ///
+    /// Where the first download finds that there is no descriptor, thread or memory for that, it fails, and the next
+    /// one tries again.
+    ///
     /// - Parameters:
     ///   - configuration: Limits and habits.
     ///   - hooks: What is done with requests and responses on their way.
@@ -31,6 +34,7 @@ public actor DownloadActor {
         configuration: Configuration,
         hooks: DownloadHooks = DownloadHooks(),
         environment: EngineEnvironment = EngineEnvironment(),
+        startThread: @escaping POSIXThread.Starter = POSIXThread.start,
         loopDidEnd: (@Sendable () -> Void)?
     ) {
         self.configuration = configuration.sanitized
@@ -41,7 +45,7 @@ public actor DownloadActor {
             self.configurationError = error
         }
         let engine = TransferEngine(configuration: self.configuration, hooks: hooks, environment: environment)
-        self.loop = CurlLoop(engine: engine, didEnd: loopDidEnd)
+        self.loop = CurlLoop(engine: engine, startThread: startThread, didEnd: loopDidEnd)
     }
 
     deinit {
@@ -98,6 +102,7 @@ public actor DownloadActor {
         switch address.scheme {
         case .http, .https:
             try self.checkSendable(request)
+            try self.startLoop(for: address)
             return try await self.transfer(
                 request,
                 from: address,
@@ -108,6 +113,7 @@ public actor DownloadActor {
         case .file:
             let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
             return try await self.fileFlights.value(for: request, observer: observer) { [files, bodyBudget] report in
+                try files.start(for: address)
                 try await bodyBudget.beginRead()
                 defer { bodyBudget.endRead() }
                 let response = try await files.response(at: address, url: request.url, limit: limit, report: report)
@@ -153,6 +159,15 @@ public actor DownloadActor {
     func makeID() -> UInt64 {
         self.lastID += 1
         return self.lastID
+    }
+
+    /// Makes sure that there is a thread for a transfer.
+    nonisolated func startLoop(for address: ResourceAddress) throws(DownloadError) {
+        do throws(LoopStartError) {
+            try self.loop.start()
+        } catch {
+            throw .notStarted(error, at: address)
+        }
     }
 
     // Transfers are shared here rather than by a coalescer of tasks: the loop's thread sees all

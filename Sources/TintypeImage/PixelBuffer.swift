@@ -86,7 +86,7 @@ public final class PixelBuffer: Sendable {
         let alignment = isLarge ? Self.hugePageSize : PixelLayout.alignment
         let rest = byteCount % Self.hugePageSize
         let size = isLarge && rest >= Self.hugePageSize / 2 ? byteCount - rest + Self.hugePageSize : byteCount
-        guard posix_memalign(&base, alignment, size) == 0, let base else { return nil }
+        guard MemoryRoom.has(size), posix_memalign(&base, alignment, size) == 0, let base else { return nil }
         // Only advice: where it is refused, small pages do as well.
         if isLarge { madvise(base, size, MADV_HUGEPAGE) }
         return base

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import TintypeConcurrency
 
 /// A DNS server that answers what it is told, and differently each time where it is told so (RFC 1035).

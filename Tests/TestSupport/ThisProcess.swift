@@ -19,6 +19,12 @@ public enum ThisProcess {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
     }
 
+    /// The bytes of address space that are taken.
+    public static var addressSpaceBytes: Int {
+        let pages = (try? Self.text(of: "/proc/self/statm"))?.split(separator: " ").first
+        return (pages.flatMap { Int($0) } ?? 0) * Int(getpagesize())
+    }
+
     /// The bytes of memory that are resident.
     public static var residentBytes: Int {
         let pages = (try? Self.text(of: "/proc/self/statm"))?.split(separator: " ").dropFirst().first

@@ -143,13 +143,15 @@ import Testing
     }
 
     @Test func defaultFolderFollowsTheEnvironment() {
-        let home = URL(filePath: "/home/user", directoryHint: .isDirectory)
-        let path = { (cacheHome: String?) in
-            DiskCache.Configuration.defaultDirectory(cacheHome: cacheHome, home: home).path(percentEncoded: false)
+        let accountHome = URL(filePath: "/home/account", directoryHint: .isDirectory)
+        let path = { (cacheHome: String?, home: String?) in
+            DiskCache.Configuration.defaultDirectory(cacheHome: cacheHome, home: home, accountHome: accountHome)
+                .path(percentEncoded: false)
         }
-        #expect(path("/var/cache/x") == "/var/cache/x/tintype")
-        #expect(path(nil) == "/home/user/.cache/tintype")
-        #expect(path("") == "/home/user/.cache/tintype")
-        #expect(path("relative") == "/home/user/.cache/tintype")
+        #expect(path("/var/cache/x", "/home/user") == "/var/cache/x/tintype")
+        #expect(path(nil, "/home/user") == "/home/user/.cache/tintype")
+        #expect(path("", "/home/user") == "/home/user/.cache/tintype")
+        #expect(path("relative", "/home/user") == "/home/user/.cache/tintype")
+        for home in [nil, "", "relative"] { #expect(path(nil, home) == "/home/account/.cache/tintype") }
     }
 }

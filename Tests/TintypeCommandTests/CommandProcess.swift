@@ -21,12 +21,14 @@ final class CommandProcess: Sendable {
 
     /// Starts it with files or a terminal as its three standard streams.
     ///
-    /// Where the files are a terminal, the process controls it.
+    /// Where the files are a terminal, the process controls it. `prelude` are commands of the shell that becomes the
+    /// command; they may change the arguments, too.
     init(
         _ arguments: [String],
         in folder: TemporaryDirectory,
         files: [String],
-        isTerminal: Bool = false
+        isTerminal: Bool = false,
+        prelude: String = ":"
     ) throws {
         try FileManager.default.createDirectory(
             atPath: folder.path(of: "streams"),
@@ -59,8 +61,8 @@ final class CommandProcess: Sendable {
             "HOME=\(folder.path)", "XDG_CACHE_HOME=\(folder.path)/cache", "PATH=/usr/bin:/bin", "TERM=xterm",
         ]
         var id = pid_t()
-        // The shell only changes the folder, and becomes the command.
-        let shell = ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, folder.path, Self.path]
+        // The shell changes the folder and what the prelude says, and becomes the command.
+        let shell = ["/bin/bash", "-c", "cd \"$0\" && \(prelude) && exec \"$@\"", folder.path, Self.path]
         let code = withCStrings(shell + arguments) { arguments in
             withCStrings(environment) { posix_spawn(&id, shell[0], &actions, &attributes, arguments, $0) }
         }

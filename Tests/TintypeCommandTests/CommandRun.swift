@@ -39,16 +39,24 @@ struct CommandFixture {
     }
 
     /// Runs `tintype` to its end.
-    func run(_ arguments: String..., input: String? = nil) async throws -> CommandRun {
-        try await self.run(arguments, input: input)
+    func run(_ arguments: String..., input: String? = nil, prelude: String = ":") async throws -> CommandRun {
+        try await self.run(arguments, input: input, prelude: prelude)
     }
 
     /// Runs `tintype` to its end; `outputPath` is where its standard output goes instead of here.
-    func run(_ arguments: [String], input: String? = nil, outputPath: String? = nil) async throws -> CommandRun {
+    ///
+    /// `prelude` are commands of the shell that starts it.
+    func run(
+        _ arguments: [String],
+        input: String? = nil,
+        outputPath: String? = nil,
+        prelude: String = ":"
+    ) async throws -> CommandRun {
         let inputPath = try input.map { try self.folder.write($0.utf8, to: self.name("input")) } ?? "/dev/null"
         let output = outputPath ?? self.folder.path(of: self.name("output"))
         let errors = self.folder.path(of: self.name("errors"))
-        let process = try CommandProcess(arguments, in: self.folder, files: [inputPath, output, errors])
+        let files = [inputPath, output, errors]
+        let process = try CommandProcess(arguments, in: self.folder, files: files, prelude: prelude)
         let code = await process.wait()
         return CommandRun(
             code: code,

@@ -10,6 +10,25 @@ enum Pictures {
         return try PNGCoder().encode(Image(pixels: pixels), as: .png, options: EncodeOptions())
     }
 
+    /// A PNG whose header declares another size than it has.
+    static func png(declaring width: Int, _ height: Int) throws -> Data {
+        var data = try self.png()
+        let size =
+            self.big16(width >> 16) + self.big16(width & 0xFFFF) + self.big16(height >> 16)
+            + self.big16(height & 0xFFFF)
+        data.replaceSubrange(16..<24, with: size)
+        let checksum = self.crc32(data[12..<29])
+        data.replaceSubrange(29..<33, with: self.big16(Int(checksum >> 16)) + self.big16(Int(checksum & 0xFFFF)))
+        return data
+    }
+
+    /// Source: W3C PNG, third edition, annex D.
+    private static func crc32(_ bytes: some Sequence<UInt8>) -> UInt32 {
+        ~bytes.reduce(UInt32.max) { checksum, byte in
+            (0..<8).reduce(checksum ^ UInt32(byte)) { rest, _ in rest & 1 == 0 ? rest >> 1 : 0xEDB8_8320 ^ rest >> 1 }
+        }
+    }
+
     /// A JPEG, with an EXIF orientation or an ICC profile if asked for.
     static func jpeg(
         width: Int = 16,

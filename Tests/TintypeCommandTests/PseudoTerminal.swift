@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import TintypeConcurrency
 
 /// A terminal for a program under test, and what it has shown.

@@ -9,8 +9,8 @@ actor Recorder {
     private(set) var values: [Int] = []
     private(set) var threadNames: Set<String> = []
 
-    init(name: String = "recorder") {
-        self.executor = ThreadExecutor(name: name)
+    init(name: String = "recorder", startThread: @escaping POSIXThread.Starter = POSIXThread.start) {
+        self.executor = ThreadExecutor(name: name, startThread: startThread)
     }
 
     func append(_ value: Int) {

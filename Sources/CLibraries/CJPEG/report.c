@@ -8,7 +8,10 @@ static cjpeg_failure failure_of(int code) {
     switch (code) {
     case JERR_OUT_OF_MEMORY:
         return cjpeg_failure_memory;
+#if JPEG_LIB_VERSION < 70
+    // From libjpeg 7 on it is JERR_NOT_COMPILED.
     case JERR_ARITH_NOTIMPL:
+#endif
     case JERR_BAD_PRECISION:
     case JERR_COMPONENT_COUNT:
     case JERR_CONVERSION_NOTIMPL:

@@ -114,21 +114,26 @@ extension DiskCache {
             }
         }
 
-        /// `$XDG_CACHE_HOME/tintype`, or `~/.cache/tintype` where that is not set.
+        /// `$XDG_CACHE_HOME/tintype`, or `$HOME/.cache/tintype` where that is not set.
+        ///
+        /// Without `HOME` the folder of the user's account counts.
         public static var defaultDirectory: URL {
             self.defaultDirectory(
                 cacheHome: getenv("XDG_CACHE_HOME").map { String(cString: $0) },
-                home: URL.homeDirectory
+                home: getenv("HOME").map { String(cString: $0) },
+                accountHome: URL.homeDirectory
             )
         }
 
         /// The default folder for an environment.
         ///
         /// The XDG specification says to ignore a path that is not absolute.
-        static func defaultDirectory(cacheHome: String?, home: URL) -> URL {
+        static func defaultDirectory(cacheHome: String?, home: String?, accountHome: @autoclosure () -> URL) -> URL {
             if let cacheHome, cacheHome.hasPrefix("/") {
                 return URL(filePath: cacheHome, directoryHint: .isDirectory).appending(path: "tintype")
             }
+            let given = home.flatMap { $0.hasPrefix("/") ? URL(filePath: $0, directoryHint: .isDirectory) : nil }
+            let home = given ?? accountHome()
             return home.appending(path: ".cache").appending(path: "tintype")
         }
     }

@@ -33,7 +33,11 @@ public final class DiskCache: Sendable {
     /// Creates a cache over a folder, which need not exist.
     ///
     /// Touches no file.
-    public init(_ configuration: Configuration = Configuration()) {
+    public convenience init(_ configuration: Configuration = Configuration()) {
+        self.init(configuration, startThread: POSIXThread.start)
+    }
+
+    init(_ configuration: Configuration, startThread: @escaping POSIXThread.Starter) {
         let store = EntryStore(configuration)
         let errorHandler = configuration.storeErrorHandler
         let laneCount = max(1, configuration.laneCount)
@@ -45,6 +49,7 @@ public final class DiskCache: Sendable {
                 name: "tintype-disk-\(number)",
                 store: store,
                 pendingByteLimit: configuration.pendingByteLimit / laneCount,
+                startThread: startThread,
                 reportError: { error in
                     store.counters.storeErrors.note(error)
                     errorHandler?(error)
@@ -79,7 +84,7 @@ public final class DiskCache: Sendable {
         switch self.store.readCached(key) {
         case .hit(let entry): return entry
         case .miss: return nil
-        case .unknown: return try await lane.entry(for: key)
+        case .unknown: return try await lane.started().entry(for: key)
         }
     }
 
@@ -104,7 +109,7 @@ public final class DiskCache: Sendable {
         try self.begin()
         defer { self.operations.end() }
         do {
-            try await self.lane(of: key).store(data, metadata: metadata, for: key)
+            try await self.lane(of: key).started().store(data, metadata: metadata, for: key)
         } catch {
             if let error = error as? CacheError { self.store.counters.storeErrors.note(error) }
             throw error
@@ -154,7 +159,7 @@ public final class DiskCache: Sendable {
     public func remove(_ key: CacheKey) async throws -> Bool {
         try self.begin()
         defer { self.operations.end() }
-        return try await self.lane(of: key).remove(key)
+        return try await self.lane(of: key).started().remove(key)
     }
 
     /// Removes all entries and the stores that wait.
@@ -170,7 +175,7 @@ public final class DiskCache: Sendable {
         defer { self.operations.end() }
         for lane in self.lanes { lane.pending.removeAll() }
         // Not the housekeeper, who may be at work for long.
-        try await self.lanes[0].discardAll()
+        try await self.lanes[0].started().discardAll()
         if isWaiting { await self.housekeeper.attend() } else { self.attend() }
     }
 
@@ -187,7 +192,7 @@ public final class DiskCache: Sendable {
     ) async throws -> Bool {
         try self.begin()
         defer { self.operations.end() }
-        return try await self.lane(of: key).updateMetadata(of: key, change)
+        return try await self.lane(of: key).started().updateMetadata(of: key, change)
     }
 
     // MARK: Lifetime

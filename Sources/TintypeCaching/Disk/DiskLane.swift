@@ -6,7 +6,7 @@ import TintypeConcurrency
 /// A key is always served by the same lane, so that the operations on it keep their order
 /// without a lock.
 actor DiskLane {
-    private let executor: ThreadExecutor
+    private nonisolated let executor: ThreadExecutor
     private let store: EntryStore
     private let reportError: @Sendable (CacheError) -> Void
     /// Stores in the background.
@@ -18,9 +18,10 @@ actor DiskLane {
         name: String,
         store: EntryStore,
         pendingByteLimit: Int,
+        startThread: @escaping POSIXThread.Starter,
         reportError: @escaping @Sendable (CacheError) -> Void
     ) {
-        self.executor = ThreadExecutor(name: name)
+        self.executor = ThreadExecutor(name: name, startThread: startThread)
         self.store = store
         self.pending = PendingStores(byteLimit: pendingByteLimit)
         self.reportError = reportError
@@ -28,6 +29,16 @@ actor DiskLane {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         self.executor.asUnownedSerialExecutor()
+    }
+
+    /// The lane, once it has a thread.
+    nonisolated func started() throws(CacheError) -> DiskLane {
+        do throws(ThreadError) {
+            try self.executor.start()
+        } catch {
+            throw .threadRefused(error)
+        }
+        return self
     }
 
     func entry(for key: CacheKey) throws -> DiskEntry? {

@@ -1,6 +1,12 @@
 import Glibc
+import TintypeConcurrency
 
 extension CacheError {
+    /// The thread of a lane was refused.
+    static func threadRefused(_ error: ThreadError) -> CacheError {
+        CacheError(code: error.code == .outOfMemory ? .outOfMemory : .tooManyThreads, message: error.message)
+    }
+
     /// The error of a store, a removal or the making of a folder that failed in `directory`.
     static func writing(_ error: SystemCallError, in directory: String) -> CacheError {
         let (code, message): (Code, String) =

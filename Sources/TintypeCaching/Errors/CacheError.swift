@@ -10,6 +10,7 @@ public struct CacheError: Error, Sendable, CustomStringConvertible {
             case notReadable
             case entryTooLarge
             case tooManyOpenFiles
+            case tooManyThreads
             case tooManyPendingStores
             case outOfMemory
             case diskFault
@@ -35,6 +36,8 @@ public struct CacheError: Error, Sendable, CustomStringConvertible {
         public static let entryTooLarge = Code(value: .entryTooLarge)
         /// The process or the system has no file descriptor left (`EMFILE`, `ENFILE`).
         public static let tooManyOpenFiles = Code(value: .tooManyOpenFiles)
+        /// The system refused the thread that reads and writes.
+        public static let tooManyThreads = Code(value: .tooManyThreads)
         /// The disk is so slow that the stores which wait in memory have reached their limit.
         public static let tooManyPendingStores = Code(value: .tooManyPendingStores)
         /// There is no memory to read an entry into.

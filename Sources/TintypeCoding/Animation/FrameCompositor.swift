@@ -22,6 +22,7 @@ package final class FrameCompositor {
         self.reader = reader
         self.keyFrames = KeyFrames(reader.frames, canvas: reader.canvas)
         self.layout = try PixelLayout(format: .rgba8, width: reader.canvas.width, height: reader.canvas.height)
+        try MemoryRoom.require(self.layout.byteCount)
         self.canvas = Array(repeating: 0, count: reader.canvas.width * reader.canvas.height)
     }
 

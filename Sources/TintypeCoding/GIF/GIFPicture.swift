@@ -21,6 +21,7 @@ struct GIFPicture {
     ///
     /// - Throws: `CancellationError`.
     init(_ buffer: PixelBuffer) throws {
+        try MemoryRoom.require(buffer.width * buffer.height * 4)
         self.init(width: buffer.width, height: buffer.height)
         let bytesPerRow = buffer.layout.planes[0].bytesPerRow
         let channels = buffer.format.channelCount

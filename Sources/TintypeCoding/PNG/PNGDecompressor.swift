@@ -98,6 +98,7 @@ struct PNGDecompressor {
             return pixels
         }
         guard count <= Self.maximumExtraByteCount else { return nil }
+        try MemoryRoom.require(count)
         let filtered = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
         defer { filtered.deallocate() }
         return try Self.catchingUnusual {

@@ -34,6 +34,7 @@ struct PNGDeflater: ~Copyable {
     /// The bytes as a zlib stream.
     borrowing func deflated(_ bytes: UnsafeRawBufferPointer) throws(CodingError) -> Data {
         let bound = libdeflate_zlib_compress_bound(self.compressor, bytes.count)
+        guard MemoryRoom.has(bound) else { throw .outOfMemory(.png) }
         // What is not written to is never touched, and so costs no memory.
         let output = UnsafeMutableRawPointer.allocate(byteCount: bound, alignment: 16)
         defer { output.deallocate() }

@@ -69,6 +69,7 @@ struct PNGPixelData {
         }
         defer { self.offset = rest.offset }
         guard pieces > 1 else { return try body(first ?? UnsafeRawBufferPointer(start: nil, count: 0)) }
+        try MemoryRoom.require(count)
         let whole = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count), alignment: 16)
         defer { whole.deallocate() }
         var copied = 0

@@ -3,13 +3,20 @@ import Tintype
 
 /// A picture that was named on the command line: a URL or a path.
 struct Input: Sendable {
-    /// As it was written.
+    /// As it was written; what is not UTF-8 is replaced.
     let text: String
     /// Where it is; paths become `file:` URLs.
     let url: URL
+    /// The same as a path, for what is one.
+    let path: Argument
 
-    init(_ text: String) {
-        self.text = text
+    init(_ argument: Argument) {
+        self.text = argument.text
+        self.path = argument
+        guard let text = argument.exactText else {
+            self.url = Self.fileURL(argument.bytes)
+            return
+        }
         if Self.hasScheme(text), let url = URL(string: text) {
             self.url = url
         } else {
@@ -18,12 +25,25 @@ struct Input: Sendable {
     }
 
     /// An input from the command line.
-    init(argument text: String) throws(UsageError) {
-        guard !text.isEmpty else { throw UsageError("an input is empty; name a URL or a path") }
-        guard text != "-" else {
+    init(argument: Argument) throws(UsageError) {
+        guard !argument.bytes.isEmpty else { throw UsageError("an input is empty; name a URL or a path") }
+        guard argument.text != "-" else {
             throw UsageError("pictures are not read from standard input; name a URL or a path")
         }
-        self.init(text)
+        self.init(argument)
+    }
+
+    /// The URL of a path that is not UTF-8: its bytes, percent-encoded (RFC 8089).
+    private static func fileURL(_ path: [UInt8]) -> URL {
+        let isAbsolute = path.first == UInt8(ascii: "/")
+        let folder = isAbsolute ? "" : FileManager.default.currentDirectoryPath + "/"
+        let plain = Set("/-._~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
+        let encoded = (Array(folder.utf8) + path).map { byte in
+            let digits = String(byte, radix: 16, uppercase: true)
+            return plain.contains(byte) ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + digits
+        }
+        // Only letters, digits and the like are left: there is such a URL.
+        return URL(string: "file://" + encoded.joined()) ?? URL(filePath: String(decoding: path, as: UTF8.self))
     }
 
     /// Whether the text begins with a URL scheme (RFC 3986, section 3.1).
@@ -38,12 +58,25 @@ struct Input: Sendable {
     }
 
     /// The last part of the path without its extension, for file names; never empty, never too long.
+    ///
+    /// Whoever wrote the URL chose it: it gets no character that would make a listing of files say something else.
     var stem: String {
-        let name = self.url.scheme?.lowercased() == "data" ? "" : self.url.deletingPathExtension().lastPathComponent
-        var safe = name.filter { $0 != "/" && $0 != "\0" }
+        let isData = self.url.scheme?.lowercased() == "data"
+        var safe = String.UnicodeScalarView()
+        for scalar in (isData ? "" : self.lastName).unicodeScalars where scalar != "/" && !scalar.isDeceptive {
+            safe.append(scalar)
+        }
+        var name = String(safe)
         // Linux allows 255 bytes; a number and an extension follow.
-        while safe.utf8.count > 200 { safe.removeLast() }
-        return safe.isEmpty || safe == "." || safe == ".." ? "picture" : safe
+        while name.utf8.count > 200 { name.removeLast() }
+        return name.isEmpty || name == "." || name == ".." ? "picture" : name
+    }
+
+    private var lastName: String {
+        guard self.path.exactText == nil else { return self.url.deletingPathExtension().lastPathComponent }
+        let name = self.path.bytes.split(separator: UInt8(ascii: "/")).last ?? []
+        let end = name.lastIndex(of: UInt8(ascii: ".")) ?? name.endIndex
+        return String(decoding: end == name.startIndex ? name : name[..<end], as: UTF8.self)
     }
 
     /// A name for each input's file, none twice: the second `photo` becomes `photo-2`.

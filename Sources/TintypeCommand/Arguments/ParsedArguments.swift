@@ -5,19 +5,20 @@ import Tintype
 /// Options start with `-`; a value follows as the next argument or after `=`. After `--` all
 /// are operands, and `-` alone is one.
 struct ParsedArguments {
-    private(set) var operands: [String] = []
+    private(set) var operands: [Argument] = []
     private var flags: Set<String> = []
-    private var values: [String: String] = [:]
+    private var values: [String: Argument] = [:]
 
-    init(_ arguments: some Sequence<String>, flags: Set<String>, values: Set<String>) throws(UsageError) {
+    init(_ arguments: some Sequence<Argument>, flags: Set<String>, values: Set<String>) throws(UsageError) {
         var rest = arguments.makeIterator()
         while let argument = rest.next() {
-            if argument == "--" {
+            let text = argument.text
+            if text == "--" {
                 while let operand = rest.next() { self.operands.append(operand) }
-            } else if !argument.hasPrefix("-") || argument == "-" {
+            } else if !text.hasPrefix("-") || text == "-" {
                 self.operands.append(argument)
-            } else if flags.contains(argument) {
-                self.flags.insert(argument)
+            } else if flags.contains(text) {
+                self.flags.insert(text)
             } else {
                 try self.readValue(argument, from: &rest, flags: flags, known: values)
             }
@@ -25,18 +26,18 @@ struct ParsedArguments {
     }
 
     private mutating func readValue(
-        _ argument: String,
-        from rest: inout some IteratorProtocol<String>,
+        _ argument: Argument,
+        from rest: inout some IteratorProtocol<Argument>,
         flags: Set<String>,
         known: Set<String>
     ) throws(UsageError) {
-        let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        guard !flags.contains(parts[0]) else { throw UsageError("\(parts[0]) takes no value") }
-        guard known.contains(parts[0]) else { throw UsageError("there is no option \(parts[0]); see --help") }
-        guard let value = parts.count == 2 ? parts[1] : rest.next(), !value.isEmpty else {
-            throw UsageError("\(parts[0]) needs a value")
-        }
-        self.values[parts[0]] = value
+        let parts = argument.bytes.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+        let option = String(decoding: parts[0], as: UTF8.self)
+        guard !flags.contains(option) else { throw UsageError("\(option) takes no value") }
+        guard known.contains(option) else { throw UsageError("there is no option \(option); see --help") }
+        let given = parts.count == 2 ? Argument(bytes: parts[1]) : rest.next()
+        guard let given, !given.bytes.isEmpty else { throw UsageError("\(option) needs a value") }
+        self.values[option] = given
     }
 
     /// Whether a flag was given.
@@ -44,14 +45,19 @@ struct ParsedArguments {
         self.flags.contains(flag)
     }
 
+    /// The value of an option that names a file, or `nil`.
+    func file(_ option: String) -> Argument? {
+        self.values[option]
+    }
+
     /// The value of an option, or `nil`.
     func value(_ option: String) -> String? {
-        self.values[option]
+        self.values[option]?.text
     }
 
     /// The value of an option as a number within a range, or `nil`.
     func number(_ option: String, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
-        guard let text = self.values[option] else { return nil }
+        guard let text = self.value(option) else { return nil }
         guard let number = Int(text), range.contains(number) else {
             let bounds =
                 range.upperBound == .max
@@ -63,7 +69,7 @@ struct ParsedArguments {
 
     /// The value of an option as one of a list of names, or `nil`.
     func choice(_ option: String, of names: [String]) throws(UsageError) -> String? {
-        guard let text = self.values[option] else { return nil }
+        guard let text = self.value(option) else { return nil }
         guard names.contains(text) else {
             throw UsageError("\(option) takes one of \(names.joined(separator: ", ")), and not \(text)")
         }
@@ -71,13 +77,13 @@ struct ParsedArguments {
     }
 
     /// The operands, of which there must be at least one.
-    func requireOperands(_ what: String) throws(UsageError) -> [String] {
+    func requireOperands(_ what: String) throws(UsageError) -> [Argument] {
         guard !self.operands.isEmpty else { throw UsageError("\(what) is missing; see --help") }
         return self.operands
     }
 
     /// The only operand.
-    func requireOperand(_ what: String) throws(UsageError) -> String {
+    func requireOperand(_ what: String) throws(UsageError) -> Argument {
         guard self.operands.count == 1, let operand = self.operands.first else {
             throw UsageError("exactly one \(what) is needed; see --help")
         }

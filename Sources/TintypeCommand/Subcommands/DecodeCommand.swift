@@ -22,18 +22,18 @@ struct DecodeCommand: Subcommand {
 
     private let path: String
     private let url: URL
-    private let target: String
+    private let target: Argument
     private let options: DecodeOptions
     private let ignoresOrientation: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        self.path = try arguments.requireOperand("path")
-        let input = try Input(argument: self.path)
+        let input = try Input(argument: arguments.requireOperand("path"))
+        self.path = input.text
         guard input.url.isFileURL else {
             throw UsageError("decode reads files; load the picture first: tintype load URL -o FILE")
         }
         self.url = input.url
-        guard let target = arguments.value("--raw") else { throw UsageError("--raw FILE is missing; see --help") }
+        guard let target = arguments.file("--raw") else { throw UsageError("--raw FILE is missing; see --help") }
         self.target = target
         self.options = DecodeOptions(
             allowsTruncated: arguments.has("--allow-truncated"),

@@ -36,8 +36,8 @@ struct LoadCommand: Subcommand {
     private let showsProgress: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        self.inputs = try arguments.requireOperands("a URL or a path").map { text throws(UsageError) in
-            try Input(argument: text)
+        self.inputs = try arguments.requireOperands("a URL or a path").map { argument throws(UsageError) in
+            try Input(argument: argument)
         }
         self.options = try LoadCommandOptions(arguments, inputs: self.inputs)
         self.writesJSON = arguments.has("--json")
@@ -77,8 +77,20 @@ struct LoadCommand: Subcommand {
                     printed += 1
                 }
             }
+            // A store that failed has said it better.
+            if warnings.isEmpty, let problem = self.cacheProblem {
+                board.tell("tintype: warning: \(problem.printable)")
+            }
             return succeeded
         }
+    }
+
+    /// Why nothing can be cached, where something would be.
+    private var cacheProblem: String? {
+        guard self.inputs.contains(where: { ["http", "https"].contains($0.url.scheme?.lowercased()) }) else {
+            return nil
+        }
+        return self.options.configuration.disk.flatMap { CacheFolder.problem($0) }
     }
 
     /// Prints a result; true when the load succeeded.

@@ -3,7 +3,7 @@ import Tintype
 
 /// What the options of `tintype load` ask for.
 struct LoadCommandOptions: Sendable {
-    let output: String?
+    let output: Argument?
     /// For each input, the name of its file in a folder, without the extension.
     let stems: [String]
     let writesToDirectory: Bool
@@ -14,12 +14,12 @@ struct LoadCommandOptions: Sendable {
     let loadOptions: LoadOptions
 
     init(_ arguments: ParsedArguments, inputs: [Input]) throws(UsageError) {
-        self.output = arguments.value("-o")
-        guard self.output != "-" else {
+        self.output = arguments.file("-o")
+        guard self.output?.text != "-" else {
             throw UsageError("standard output carries the report; name a file or a folder after -o")
         }
         self.stems = Input.distinctStems(of: inputs)
-        let isDirectory = self.output.map { $0.hasSuffix("/") || OutputFile.isDirectory($0) } ?? false
+        let isDirectory = self.output.map { $0.bytes.last == UInt8(ascii: "/") || OutputFile.isDirectory($0) } ?? false
         guard self.output == nil || isDirectory || inputs.count == 1 else {
             throw UsageError("-o must name a folder for several pictures; end it with /")
         }
@@ -29,7 +29,7 @@ struct LoadCommandOptions: Sendable {
         }
         self.quality = try arguments.number("--quality", in: 1...100)
         self.resize = try Self.resize(arguments)
-        self.configuration = Self.configuration(arguments)
+        self.configuration = try Self.configuration(arguments)
         let wishes = ["--refresh", "--revalidate", "--cache-only"].filter { arguments.has($0) }
         guard wishes.count <= 1 else {
             throw UsageError("\(wishes[0]) and \(wishes[1]) contradict each other")
@@ -43,9 +43,12 @@ struct LoadCommandOptions: Sendable {
     }
 
     /// The loader's configuration with the cache folder of `--cache-dir`.
-    static func configuration(_ arguments: ParsedArguments) -> LoaderActor.Configuration {
+    static func configuration(_ arguments: ParsedArguments) throws(UsageError) -> LoaderActor.Configuration {
         var configuration = LoaderActor.Configuration()
-        if let directory = arguments.value("--cache-dir") {
+        if let argument = arguments.file("--cache-dir") {
+            guard let directory = argument.exactText else {
+                throw UsageError("the name of the cache folder is not UTF-8; choose another")
+            }
             configuration.disk?.directory = URL(filePath: directory, directoryHint: .isDirectory)
         }
         return configuration

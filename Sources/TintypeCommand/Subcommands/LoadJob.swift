@@ -78,17 +78,19 @@ struct LoadJob: Sendable {
         throw CancellationError()
     }
 
-    private func write(_ response: ImageResponse, of input: Input, index: Int, to output: String) async throws {
+    private func write(_ response: ImageResponse, of input: Input, index: Int, to output: Argument) async throws {
         let loaded = response.metadata.formatName.flatMap { ImageFormat(name: $0) }
         let format = self.format(loaded: loaded, image: response.image, output: output)
         let path = self.path(index: index, format: format, output: output)
         let isUnchanged = format == loaded && self.options.resize == nil && self.options.quality == nil
         if isUnchanged, let data = response.data {
-            if input.url.isFileURL, OutputFile.isSameFile(input.text, path) { return }
+            if input.url.isFileURL, OutputFile.isSameFile(input.path, path) { return }
             return try OutputFile.write(data, to: path)
         }
-        if self.options.writesToDirectory, input.url.isFileURL, OutputFile.isSameFile(input.text, path) {
-            throw OutputError(message: "\(path) is the input and would be overwritten; name another folder.")
+        if self.options.writesToDirectory, input.url.isFileURL, OutputFile.isSameFile(input.path, path) {
+            throw OutputError(
+                message: "\(path.text.abbreviated) is the input and would be overwritten; name another folder."
+            )
         }
         let options = EncodeOptions(quality: self.options.quality ?? EncodeOptions().quality)
         let data = try await self.loader.encode(response.image, as: format, options: options)
@@ -96,20 +98,20 @@ struct LoadJob: Sendable {
     }
 
     /// As asked for, else as the file's name says, else as loaded, else by what the pixels need.
-    private func format(loaded: ImageFormat?, image: Image, output: String) -> ImageFormat {
+    private func format(loaded: ImageFormat?, image: Image, output: Argument) -> ImageFormat {
         if let format = self.options.format { return format }
         if !self.options.writesToDirectory {
-            let name = URL(filePath: output).pathExtension
+            let name = URL(filePath: output.text).pathExtension
             if let format = ImageFormat(fileExtension: name) { return format }
         }
         if let loaded, self.loader.canEncode(loaded) { return loaded }
         return image.hasAlpha ? .png : .jpeg
     }
 
-    private func path(index: Int, format: ImageFormat, output: String) -> String {
+    private func path(index: Int, format: ImageFormat, output: Argument) -> Argument {
         guard self.options.writesToDirectory else { return output }
-        return URL(filePath: output, directoryHint: .isDirectory)
-            .appending(path: "\(self.options.stems[index]).\(format.fileExtension)")
-            .path(percentEncoded: false)
+        let separator = output.bytes.last == UInt8(ascii: "/") ? "" : "/"
+        let name = "\(separator)\(self.options.stems[index]).\(format.fileExtension)"
+        return Argument(bytes: output.bytes + name.utf8)
     }
 }

@@ -20,7 +20,7 @@ struct PrefetchCommand: Subcommand {
           --no-progress         no progress bar
         """
 
-    private let list: String
+    private let list: Argument
     private let concurrency: Int
     private let writesJSON: Bool
     private let board: ProgressBoard
@@ -31,7 +31,7 @@ struct PrefetchCommand: Subcommand {
         self.concurrency = try arguments.number("--concurrency", in: 1...64) ?? 3
         self.writesJSON = arguments.has("--json")
         self.board = ProgressBoard(output: .error, isEnabled: !arguments.has("--no-progress"))
-        self.configuration = LoadCommandOptions.configuration(arguments)
+        self.configuration = try LoadCommandOptions.configuration(arguments)
     }
 
     func run() async throws -> Bool {
@@ -84,15 +84,29 @@ struct PrefetchCommand: Subcommand {
     }
 
     private func readList() throws -> [Input] {
-        try String(decoding: ListFile.read(self.list), as: UTF8.self)
-            .split(whereSeparator: \.isNewline)
-            .map { line in
-                // Blanks at both ends are no part of an address.
-                let start = line.drop { $0.isWhitespace }
-                return start.lastIndex { !$0.isWhitespace }.map { String(start[...$0]) } ?? ""
+        try ListFile.read(self.list)
+            .split(separator: UInt8(ascii: "\n"))
+            .flatMap { line -> [Argument] in
+                // Text may end its lines in other ways; a path that is no text has only this one.
+                guard let text = String(validating: line, as: UTF8.self) else {
+                    return [Argument(bytes: Self.trimmed(line) { [0x09, 0x0D, 0x20].contains($0) })]
+                }
+                return text.split(whereSeparator: \.isNewline).map {
+                    Argument(String(Self.trimmed($0, \.isWhitespace)))
+                }
             }
-            .filter { !$0.isEmpty && !$0.hasPrefix("#") }
+            .filter { !$0.bytes.isEmpty && $0.bytes.first != UInt8(ascii: "#") }
             .map { Input($0) }
+    }
+
+    /// Blanks at both ends are no part of an address.
+    private static func trimmed<Line: BidirectionalCollection>(
+        _ line: Line,
+        _ isBlank: (Line.Element) -> Bool
+    ) -> Line.SubSequence {
+        guard let start = line.firstIndex(where: { !isBlank($0) }), let end = line.lastIndex(where: { !isBlank($0) })
+        else { return line[line.endIndex...] }
+        return line[start...end]
     }
 }
 

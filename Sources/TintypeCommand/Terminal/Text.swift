@@ -13,13 +13,14 @@ extension String {
             + "..." + String(Self.fitting(self.reversed(), columns: width - 3 - head).reversed())
     }
 
-    /// The text on one line and without control codes.
+    /// The text on one line, without control codes and marks of direction.
     ///
-    /// Names, servers' words and profiles may hold what would move a terminal's cursor.
+    /// Names, servers' words and profiles may hold what would move a terminal's cursor, or show what follows in
+    /// another order than it has.
     var printable: String {
-        guard self.unicodeScalars.contains(where: \.isControl) else { return self }
+        guard self.unicodeScalars.contains(where: \.isDeceptive) else { return self }
         var result = String.UnicodeScalarView()
-        for scalar in self.unicodeScalars { result.append(scalar.isControl ? " " : scalar) }
+        for scalar in self.unicodeScalars { result.append(scalar.isDeceptive ? " " : scalar) }
         return String(result)
     }
 
@@ -43,11 +44,11 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// Whether it acts on a terminal or ends a line.
-    fileprivate var isControl: Bool {
+    /// Whether it acts on a terminal, ends a line, or changes the direction of text (UAX 9).
+    var isDeceptive: Bool {
         switch self.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true
-        default: false
+        default: self.properties.isBidiControl
         }
     }
 

@@ -15,9 +15,9 @@ extension TransferEngine {
     /// Hands a request to libcurl: the first, that of each redirect, and that of each try.
     private func start(_ transfer: Transfer) {
         let idle = transfer.options == nil ? self.idleHandles.popLast() : nil
-        guard
+        guard let multi,
             let handle = idle
-                ?? EasyHandle(options: transfer.options, configuration: self.configuration, multi: self.multi)
+                ?? EasyHandle(options: transfer.options, configuration: self.configuration, multi: multi)
         else {
             self.queue.finish(origin: transfer.address.origin)
             self.fail(transfer, DownloadError.outOfMemory(at: transfer.address))
@@ -36,7 +36,7 @@ extension TransferEngine {
         transfer.willStart()
         if isFirst, let time = transfer.totalDeadline { self.appoint(totalDeadline: time, of: transfer) }
         self.active[transfer.id] = ActiveTransfer(handle: handle, headers: headers)
-        guard self.multi.add(handle.easy) else {
+        guard multi.add(handle.easy) else {
             self.fail(transfer, DownloadError.outOfMemory(at: transfer.address))
             return
         }
@@ -59,7 +59,7 @@ extension TransferEngine {
     /// Takes what libcurl has finished; returns whether there was any.
     func completeFinished() -> Bool {
         var hasFinished = false
-        while let (easy, code) = self.multi.nextFinished() {
+        while let (easy, code) = self.multi?.nextFinished() {
             guard let handle = EasyHandle.of(easy: easy), let transfer = handle.transfer else { continue }
             self.complete(transfer, code: code, handle: handle)
             hasFinished = true
@@ -96,9 +96,10 @@ extension TransferEngine {
 
     /// Sends the request over a new connection: nothing of it has gone over the one that was chosen.
     private func changeConnection(of transfer: Transfer, _ handle: EasyHandle) {
-        self.multi.remove(handle.easy)
+        guard let multi = self.multi else { return }
+        multi.remove(handle.easy)
         handle.takeFreshConnection()
-        guard self.multi.add(handle.easy) else {
+        guard multi.add(handle.easy) else {
             self.fail(transfer, DownloadError.outOfMemory(at: transfer.address))
             return
         }
@@ -106,7 +107,7 @@ extension TransferEngine {
 
     /// Lets those go on that had enough of the last turn, and ends those that are not worth it.
     func beginTurn() {
-        for handle in self.multi.beginTurn() where handle.isResting {
+        for handle in self.multi?.beginTurn() ?? [] where handle.isResting {
             handle.isResting = false
             guard let transfer = handle.transfer else { continue }
             if transfer.failure == nil, transfer.isPaused || handle.unpause() { continue }
@@ -142,7 +143,7 @@ extension TransferEngine {
     func detach(_ transfer: Transfer) {
         guard let active = self.active.removeValue(forKey: transfer.id) else { return }
         let handle = active.handle
-        self.multi.remove(handle.easy)
+        self.multi?.remove(handle.easy)
         handle.releaseConnection()
         handle.isResting = false
         handle.transfer = nil

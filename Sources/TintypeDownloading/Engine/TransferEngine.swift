@@ -1,11 +1,12 @@
 import CCurl
 import FoundationEssentials
+import Synchronization
 import TintypeConcurrency
 
 /// Moves transfers forward on one curl multi handle.
 ///
-/// Sendable although unchecked: after `init`, every method except ``wake()`` is only called
-/// on the thread of the loop that owns the engine.
+/// Sendable although unchecked: after `init`, every method except ``open()`` and ``wake()`` is only called
+/// in jobs of the loop that owns the engine. It opens the engine before its thread can run, and calls `wake()` after.
 final class TransferEngine: @unchecked Sendable {
     /// When a transfer is tried again, or ends wherever it is.
     private struct Appointment: Comparable {
@@ -20,7 +21,10 @@ final class TransferEngine: @unchecked Sendable {
     let partials: PartialBodyStore?
     let events = EventBroadcast()
     let environment: EngineEnvironment
-    let multi: CurlMulti
+    /// Opened before the first transfer.
+    private(set) var multi: CurlMulti?
+    /// Whether ``multi`` is there for good, so that any thread may look at it.
+    private let isOpen = Atomic<Bool>(false)
     var queue: TransferQueue
     /// Those that wait, those that run, and those that a hook works on.
     private(set) var transfers: [UInt64: Transfer] = [:]
@@ -66,13 +70,6 @@ final class TransferEngine: @unchecked Sendable {
         self.environment = environment
         self.bodyBudget = ByteBudget(limit: configuration.bodyMemory)
         self.partials = configuration.partialBodies.map { PartialBodyStore($0) }
-        self.multi = CurlMulti(
-            // The queue keeps to this itself; redirects and a lost HTTP/2 connection may not.
-            maximumConnectionsPerHost: configuration.maximumConnectionsPerHost,
-            // The default is four times the transfers that are running: when a burst ends, it
-            // would close connections that the next burst needs.
-            maximumConnections: configuration.maximumTransfers * 3
-        )
         self.queue = TransferQueue(
             maximumActive: configuration.maximumTransfers,
             maximumPerOrigin: configuration.maximumConnectionsPerHost,
@@ -86,12 +83,27 @@ final class TransferEngine: @unchecked Sendable {
         self.bodyBudget.setWatcher { [weak self] in self?.wake() }
     }
 
+    /// Opens the multi handle; called once, before there is a transfer and before the loop's thread starts.
+    ///
+    /// - Throws: ``LoopStartError``; then it may be called again.
+    func open() throws(LoopStartError) {
+        self.multi = try CurlMulti(
+            // The queue keeps to this itself; redirects and a lost HTTP/2 connection may not.
+            maximumConnectionsPerHost: self.configuration.maximumConnectionsPerHost,
+            // The default is four times the transfers that are running: when a burst ends, it
+            // would close connections that the next burst needs.
+            maximumConnections: self.configuration.maximumTransfers * 3
+        )
+        self.isOpen.store(true, ordering: .releasing)
+    }
+
     deinit {
         self.events.finish()
-        for active in self.active.values { self.multi.remove(active.handle.easy) }
+        for active in self.active.values { self.multi?.remove(active.handle.easy) }
         // Easy handles must be gone before their multi handle.
         self.active = [:]
         self.idleHandles = []
+        _ = self.multi?.beginTurn()
     }
 
     // MARK: Orders
@@ -196,7 +208,7 @@ final class TransferEngine: @unchecked Sendable {
             self.submitDelayed()
             self.relieveShortage()
             self.startReady()
-            self.multi.runTimer()
+            self.multi?.runTimer()
         } while self.completeFinished() || self.endOverdue()
     }
 
@@ -207,17 +219,18 @@ final class TransferEngine: @unchecked Sendable {
             self.shortage.nextReview,
         ]
         let deadline = deadlines.compactMap(\.self).min()
-        self.multi.wait(until: deadline)
+        self.multi?.wait(until: deadline)
     }
 
     /// Lets sockets have a turn, without a wait.
     func poll() {
-        self.multi.wait(until: .now)
+        self.multi?.wait(until: .now)
     }
 
     /// Ends the wait that goes on, or the next one; safe from any thread.
     func wake() {
-        self.multi.wake()
+        // Before that nothing waits.
+        if self.isOpen.load(ordering: .acquiring) { self.multi?.wake() }
     }
 
     // MARK: The way of a transfer

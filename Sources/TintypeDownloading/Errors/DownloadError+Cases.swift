@@ -163,14 +163,6 @@ extension DownloadError {
         )
     }
 
-    static func outOfMemory(at address: ResourceAddress) -> DownloadError {
-        DownloadError(
-            code: .unexpected,
-            message: "There is no memory for the body of \(shown(address)); lower maximumBodySize.",
-            url: url(address)
-        )
-    }
-
     // MARK: Files
 
     static func fileNotFound(_ path: String, at address: ResourceAddress) -> DownloadError {

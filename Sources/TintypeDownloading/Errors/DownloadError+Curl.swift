@@ -57,6 +57,8 @@ extension DownloadError {
             CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_ENGINE_NOTFOUND, CURLE_USE_SSL_FAILED:
             return (.tlsFailed, "\(host) can't be reached safely: \(message). Check its certificate and the clock.")
+        case CURLE_OUT_OF_MEMORY:
+            return (.outOfMemory, Self.outOfMemory(at: address).message)
         default:
             return (.unexpected, "The transfer of \(resource) failed: \(message).")
         }

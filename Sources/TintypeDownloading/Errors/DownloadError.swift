@@ -15,6 +15,7 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
             case fileNotFound, fileUnreadable
             case schemeNotAllowed, userInformationInURL, malformedHost, portNotAllowed, hostNotAllowed,
                 addressNotAllowed
+            case tooManyOpenFiles, tooManyThreads, outOfMemory
             case unexpected
         }
 
@@ -77,6 +78,12 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
         public static let hostNotAllowed = Code(value: .hostNotAllowed)
         /// The policy denies every address of the host.
         public static let addressNotAllowed = Code(value: .addressNotAllowed)
+        /// The process or the system has no file descriptor left.
+        public static let tooManyOpenFiles = Code(value: .tooManyOpenFiles)
+        /// The system refused a thread.
+        public static let tooManyThreads = Code(value: .tooManyThreads)
+        /// The system refused memory.
+        public static let outOfMemory = Code(value: .outOfMemory)
         /// Something that should not happen; the underlying error says more.
         public static let unexpected = Code(value: .unexpected)
     }

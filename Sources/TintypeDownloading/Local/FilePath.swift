@@ -1,7 +1,14 @@
-/// Finds the path in a `file:` URL.
-enum FilePath {
+import Glibc
+
+/// The path in a `file:` URL: bytes, as Linux names files, which need not be UTF-8.
+struct FilePath: Sendable {
+    /// The bytes with a zero behind them.
+    private let bytes: [CChar]
+    /// The path for messages; what is not UTF-8 is replaced.
+    let text: String
+
     /// The absolute path that a URL of this machine names.
-    static func path(of address: ResourceAddress) throws(DownloadError) -> String {
+    init(_ address: ResourceAddress) throws(DownloadError) {
         var rest = address.resource
         // A query or a fragment is no part of a file's name; in a name they are escaped.
         if let end = rest.firstIndex(where: { $0 == "?" || $0 == "#" }) { rest = rest[..<end] }
@@ -26,6 +33,14 @@ enum FilePath {
                 url: DownloadError.url(address)
             )
         }
-        return String(decoding: bytes, as: UTF8.self)
+        self.bytes = bytes.map { CChar(bitPattern: $0) } + [0]
+        self.text = String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Opens the file; returns the descriptor, or -1 with `errno` set.
+    func open(_ flags: CInt) -> CInt {
+        self.bytes.withUnsafeBufferPointer { path in
+            path.baseAddress.map { Glibc.open($0, flags) } ?? -1
+        }
     }
 }

@@ -13,6 +13,15 @@ actor FileReader {
         self.executor.shutdown()
     }
 
+    /// Makes sure that there is a thread to read on.
+    nonisolated func start(for address: ResourceAddress) throws(DownloadError) {
+        do throws(ThreadError) {
+            try self.executor.start()
+        } catch {
+            throw .threadRefused(error, at: address)
+        }
+    }
+
     /// The content of a file as a response.
     ///
     /// - Throws: ``DownloadError``, or `CancellationError` when the task is cancelled on the way.
@@ -24,7 +33,7 @@ actor FileReader {
     ) throws -> DownloadResponse {
         let start = ContinuousClock.now
         let requestTime = Date()
-        let path = try FilePath.path(of: address)
+        let path = try FilePath(address)
         let (descriptor, size) = try self.open(path, address: address)
         defer { close(descriptor) }
         guard size <= limit else { throw DownloadError.bodyTooLarge(limit: limit, declared: Int64(size), at: address) }
@@ -52,20 +61,17 @@ actor FileReader {
         )
     }
 
-    private func open(_ path: String, address: ResourceAddress) throws(DownloadError) -> (descriptor: CInt, size: Int) {
+    private func open(_ path: FilePath, address: ResourceAddress) throws(DownloadError) -> (descriptor: CInt, size: Int)
+    {
         // Without O_NONBLOCK a pipe that nobody writes to would hold the thread for ever.
-        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            throw errno == ENOENT || errno == ENOTDIR
-                ? .fileNotFound(path, at: address)
-                : .fileUnreadable(path, reason: String(cString: strerror(errno)), at: address)
-        }
+        let descriptor = path.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw .fileNotOpened(path.text, code: errno, at: address) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             close(descriptor)
             let isDirectory = status.st_mode & S_IFMT == S_IFDIR
             let reason = isDirectory ? "it is a directory" : "it is no ordinary file"
-            throw .fileUnreadable(path, reason: reason, at: address)
+            throw .fileUnreadable(path.text, reason: reason, at: address)
         }
         return (descriptor, Int(status.st_size))
     }
@@ -74,7 +80,7 @@ actor FileReader {
     private func readChunk(
         from descriptor: CInt,
         into body: inout BodyBuffer,
-        path: String,
+        path: FilePath,
         address: ResourceAddress
     ) throws(DownloadError) -> Bool {
         var code: CInt = 0
@@ -90,7 +96,7 @@ actor FileReader {
             }
         }
         guard let count else { throw .outOfMemory(at: address) }
-        guard count >= 0 else { throw .fileUnreadable(path, reason: String(cString: strerror(code)), at: address) }
+        guard count >= 0 else { throw .fileUnreadable(path.text, reason: String(cString: strerror(code)), at: address) }
         return count > 0
     }
 }

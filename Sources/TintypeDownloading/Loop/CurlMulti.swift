@@ -1,6 +1,7 @@
 import CCurl
 import CShims
 import Glibc
+import TintypeConcurrency
 
 /// A libcurl multi handle that is driven by events: sockets that are ready, and libcurl's own timer.
 ///
@@ -13,10 +14,10 @@ final class CurlMulti {
     ///
     /// One transfer has at most ``EasyHandle/turnBytes`` of it.
     private static let turn = Duration.milliseconds(1)
-    private static let hasGlobalState: Bool = curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
+    private static let hasGlobalState = Locked(false)
 
-    let share: UnsafeMutableRawPointer?
-    let poll = SocketPoll()
+    let share: UnsafeMutableRawPointer
+    let poll: SocketPoll
     private let multi: UnsafeMutableRawPointer
     /// When libcurl wants to be called without an event.
     private var timer: ContinuousClock.Instant?
@@ -26,12 +27,23 @@ final class CurlMulti {
     private(set) var turnNumber: UInt64 = 0
     private var resting: [EasyHandle] = []
 
-    init(maximumConnectionsPerHost: Int, maximumConnections: Int) {
-        precondition(Self.hasGlobalState, "curl_global_init failed")
-        guard let multi = curl_multi_init() else { preconditionFailure("curl_multi_init failed: no memory") }
+    /// - Throws: ``LoopStartError``; another try may succeed.
+    init(maximumConnectionsPerHost: Int, maximumConnections: Int) throws(LoopStartError) {
+        // Thread-safe only from libcurl 7.84 on, and a failure may be over the next time.
+        let hasGlobalState = Self.hasGlobalState.withLock { hasGlobalState in
+            hasGlobalState = hasGlobalState || curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
+            return hasGlobalState
+        }
+        guard hasGlobalState else { throw .outOfMemory }
+        self.poll = try SocketPoll()
+        guard let share = curl_share_init() else { throw .outOfMemory }
+        guard let multi = curl_multi_init() else {
+            curl_share_cleanup(share)
+            throw .outOfMemory
+        }
         self.multi = multi
-        self.share = curl_share_init()
-        if let share { ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION) }
+        self.share = share
+        ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION)
         ccurl_multi_setopt_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, maximumConnectionsPerHost)
         ccurl_multi_setopt_long(multi, CURLMOPT_MAXCONNECTS, maximumConnections)
         self.setCallbacks()
@@ -40,7 +52,7 @@ final class CurlMulti {
     deinit {
         // Closes the connections, which still call back.
         curl_multi_cleanup(self.multi)
-        if let share { curl_share_cleanup(share) }
+        curl_share_cleanup(self.share)
     }
 
     func add(_ easy: UnsafeMutableRawPointer) -> Bool {

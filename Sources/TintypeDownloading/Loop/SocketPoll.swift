@@ -33,17 +33,25 @@ final class SocketPoll {
     /// Those of `ready` that had no turn yet.
     private var unserved = 0..<0
     private var names = SocketNames()
+    /// Whether the kernel refused to watch a socket, for want of memory; it is asked again.
+    private var hasRefused = false
 
-    init() {
+    /// - Throws: ``LoopStartError`` where the system refuses a descriptor.
+    init() throws(LoopStartError) {
         self.epoll = cshims_epoll_create()
-        self.wakeup = cshims_eventfd()
-        precondition(self.epoll >= 0 && self.wakeup >= 0, "no descriptor is left for the download loop")
-        cshims_epoll_set(self.epoll, self.wakeup, CInt(CSHIMS_READABLE))
+        let code = errno
+        self.wakeup = self.epoll >= 0 ? cshims_eventfd() : -1
+        guard self.wakeup >= 0 else {
+            throw LoopStartError(refused: self.epoll >= 0 ? errno : code)
+        }
+        guard cshims_epoll_set(self.epoll, self.wakeup, CInt(CSHIMS_READABLE)) == 0 else {
+            throw LoopStartError(refused: errno)
+        }
     }
 
     deinit {
-        close(self.epoll)
-        close(self.wakeup)
+        if self.epoll >= 0 { close(self.epoll) }
+        if self.wakeup >= 0 { close(self.wakeup) }
     }
 
     // MARK: What libcurl says
@@ -125,6 +133,7 @@ final class SocketPoll {
     func wait(milliseconds: Int, turn: Duration, _ body: (_ descriptor: CInt, _ events: CInt) -> Void) {
         self.applyChanges()
         if self.unserved.isEmpty {
+            let milliseconds = self.hasRefused && !(0...100).contains(milliseconds) ? 100 : milliseconds
             let count = cshims_epoll_wait(self.epoll, &self.ready, CInt(self.ready.count), CInt(milliseconds))
             precondition(count >= 0, "the download loop can't wait: \(String(cString: strerror(errno)))")
             self.unserved = 0..<Int(count)
@@ -160,21 +169,33 @@ final class SocketPoll {
     }
 
     private func applyChanges() {
+        var refused: [CInt] = []
         for descriptor in self.changed {
             let index = Int(descriptor)
             self.sockets[index].isChanged = false
             // One that nothing is wanted of is left in the set: it will be used again soon.
             let (wanted, registered) = (self.sockets[index].wanted, self.sockets[index].registered)
-            if wanted != 0, wanted != registered { self.apply(index) }
+            if wanted != 0, wanted != registered, !self.apply(index) { refused.append(descriptor) }
         }
         self.changed.removeAll(keepingCapacity: true)
+        self.hasRefused = !refused.isEmpty
+        for descriptor in refused {
+            self.sockets[Int(descriptor)].isChanged = true
+            self.changed.append(descriptor)
+        }
     }
 
-    private func apply(_ index: Int) {
-        guard self.sockets[index].wanted != self.sockets[index].registered else { return }
-        // Fails only for a socket that is closed already, which the kernel has forgotten.
-        cshims_epoll_set(self.epoll, CInt(index), self.sockets[index].wanted)
+    /// Tells the kernel what is wanted of a socket; false where it has no memory for that.
+    @discardableResult
+    private func apply(_ index: Int) -> Bool {
+        guard self.sockets[index].wanted != self.sockets[index].registered else { return true }
+        // Fails otherwise only for a socket that is closed already, which the kernel has forgotten.
+        if cshims_epoll_set(self.epoll, CInt(index), self.sockets[index].wanted) != 0, [ENOMEM, ENOSPC].contains(errno)
+        {
+            return false
+        }
         self.sockets[index].registered = self.sockets[index].wanted
+        return true
     }
 
     private func makeRoom(for descriptor: CInt) {

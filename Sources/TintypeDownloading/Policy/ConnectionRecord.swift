@@ -7,6 +7,8 @@ struct ConnectionRecord {
     private let leadsToProxy: Bool
     private var firstDenial: AddressDenial?
     private var hasAllowedAddress = false
+    /// The `errno` with which the system refused a socket.
+    var socketRefusal: CInt?
 
     init(leadsToProxy: Bool = false) {
         self.leadsToProxy = leadsToProxy

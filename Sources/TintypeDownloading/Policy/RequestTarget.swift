@@ -19,7 +19,7 @@ struct RequestTarget: Sendable {
         defer { curl_url_cleanup(url) }
         let flags = UInt32(CURLU_GUESS_SCHEME | CURLU_NON_SUPPORT_SCHEME)
         guard curl_url_set(url, CURLUPART_URL, text, flags) == CURLUE_OK,
-            let host = Self.part(CURLUPART_HOST, of: url, flags: CURLU_PUNYCODE),
+            let host = Self.part(CURLUPART_HOST, of: url, flags: CInt(CCURL_PUNYCODE)),
             let port = Self.part(CURLUPART_PORT, of: url, flags: CURLU_DEFAULT_PORT).flatMap({ Int($0) })
         else { return nil }
         let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")

@@ -15,6 +15,8 @@ struct BodyBlock {
     }
 
     private static let hugePage = 2 << 20
+    /// Up to here a block is allocated without a look at the limits of the process.
+    private static let smallSize = 256 << 10
 
     let base: UnsafeMutableRawPointer
     let capacity: Int
@@ -22,6 +24,8 @@ struct BodyBlock {
 
     /// The same bytes in a block of at least `capacity`, or `nil` where there is no memory; the old block then stays.
     static func grown(_ old: BodyBlock?, count: Int, to capacity: Int) -> BodyBlock? {
+        // A body must leave memory for all that can't be refused.
+        if capacity > Self.smallSize, cshims_has_room(capacity) == 0 { return nil }
         if capacity > self.hugePage { return self.mapped(old, count: count, capacity) }
         guard BlockPool.sizes.contains(capacity) || old?.origin == .pool else {
             return realloc(old?.base, capacity).map { BodyBlock(base: $0, capacity: capacity, origin: .heap) }

@@ -97,6 +97,7 @@ struct BodyBuffer: ~Copyable {
         // Where there is no memory for what was declared, there may be for what is here.
         return self.grow(to: self.capacity(for: needed))
             || self.grow(to: max(needed, self.capacity * 2, Self.minimumCapacity))
+            || self.grow(to: needed)
     }
 
     private borrowing func capacity(for needed: Int) -> Int {

@@ -56,8 +56,8 @@ final class EasyHandle {
         self.setCallbacks()
         if let jar = options?.cookieJar ?? configuration.cookieJar {
             self.use(jar)
-        } else if let share = multi.share {
-            ccurl_setopt_share(easy, share)
+        } else {
+            ccurl_setopt_share(easy, multi.share)
         }
         self.set(options?.tls ?? configuration.tls)
         self.set(options?.proxy ?? configuration.proxy)
@@ -160,7 +160,7 @@ final class EasyHandle {
         self.guardReuse()
         // Signals belong to the program, not to a library.
         ccurl_setopt_long(self.easy, CURLOPT_NOSIGNAL, 1)
-        ccurl_setopt_string(self.easy, CURLOPT_PROTOCOLS_STR, "http,https")
+        ccurl_allow_http_only(self.easy)
         // Redirects are followed by the engine, which looks at each target first.
         ccurl_setopt_long(self.easy, CURLOPT_FOLLOWLOCATION, 0)
         ccurl_setopt_long(self.easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
@@ -170,7 +170,7 @@ final class EasyHandle {
         ccurl_setopt_long(self.easy, CURLOPT_HTTP_CONTENT_DECODING, 0)
         ccurl_setopt_long(self.easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         // A cancelled transfer must not wait for its name look-up: the loop would stand still.
-        ccurl_setopt_long(self.easy, CURLOPT_QUICK_EXIT, 1)
+        ccurl_leave_look_ups(self.easy)
     }
 
     private func setCallbacks() {

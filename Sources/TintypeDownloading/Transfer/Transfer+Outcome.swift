@@ -28,6 +28,10 @@ extension Transfer {
         }
         if code != CURLE_OK, let denial = self.connections.denial { throw .addressNotAllowed(denial, at: self.address) }
         guard code == CURLE_OK else {
+            let refusal = self.connections.socketRefusal
+            if let error = DownloadError.shortage(code, details: details, socketRefusal: refusal, at: self.address) {
+                throw error
+            }
             // libcurl gives up on a header line of 100 kB with the words for missing memory.
             guard self.hasHead || code != CURLE_OUT_OF_MEMORY else {
                 throw .invalidResponse("a line of its header is too long", at: self.address)

@@ -113,6 +113,28 @@ void cshims_release_mapping(int index);
 /// Whether the mapping is no longer the file's.
 int cshims_is_mapping_lost(int index);
 
+/// Whether `size` more bytes are to be had, and some more beyond them for all that can't be refused.
+///
+/// Only a limit of the process (`RLIMIT_AS`, `RLIMIT_DATA`) is looked at: without one it is always true, and costs
+/// two calls of the system. Swift ends the process where a small allocation fails, so that large ones must leave
+/// something.
+int cshims_has_room(size_t size);
+
+/// Whether the process has a limit of memory of its own (`RLIMIT_AS`, `RLIMIT_DATA`).
+int cshims_has_memory_limit(void);
+
+/// The bytes of the stack that a new thread gets.
+size_t cshims_stack_size(void);
+
+/// Makes do with little address space from now on, at the price of some speed: stacks of 1 MiB for threads to come, where
+/// 8 MiB are usual and hardly ever used, and two arenas of the allocator, each of which reserves 64 MiB.
+///
+/// For a program's own main function: it changes the whole process.
+void cshims_spare_address_space(void);
+
+/// Whether the process can open so many more files, at most 32; if not, errno is EMFILE or ENFILE.
+int cshims_has_descriptors(int count);
+
 /// Gives unused memory of the heap back to the system, and returns the bytes that are in use.
 size_t cshims_trim_heap(void);
 

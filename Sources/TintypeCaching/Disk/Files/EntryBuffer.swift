@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TintypeImage
 
 /// The bytes of an entry file in memory, checked, and what becomes of them.
 ///
@@ -9,7 +10,9 @@ struct EntryBuffer: ~Copyable {
 
     /// Takes memory for `count` bytes.
     init(byteCount: Int) throws(SystemCallError) {
-        guard let block = malloc(max(1, byteCount)) else { throw SystemCallError(call: "malloc", number: ENOMEM) }
+        guard MemoryRoom.has(byteCount), let block = malloc(max(1, byteCount)) else {
+            throw SystemCallError(call: "malloc", number: ENOMEM)
+        }
         self.bytes = UnsafeMutableRawBufferPointer(start: block, count: byteCount)
     }
 

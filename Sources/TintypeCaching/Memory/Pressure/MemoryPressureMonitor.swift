@@ -1,6 +1,6 @@
 import CShims
 import Glibc
-import TintypeConcurrency
+package import TintypeConcurrency
 
 /// Watches whether memory is short, on a thread of its own that sleeps until the kernel has news.
 ///
@@ -30,7 +30,8 @@ public final class MemoryPressureMonitor: Sendable {
     }
 
     private let state: PressureState
-    private let thread: POSIXThread
+    private let thread = Locked<POSIXThread?>(nil)
+    private let startThread: POSIXThread.Starter
 
     /// The monitor of this process, started if it is not running.
     public static func shared() -> MemoryPressureMonitor {
@@ -45,23 +46,41 @@ public final class MemoryPressureMonitor: Sendable {
 
     /// Starts a monitor of `sensors`.
     ///
+    /// Where there is no thread or descriptor for it, it watches nothing, and each subscription tries again: caches
+    /// then keep to their limits alone.
+    ///
     /// - Parameters:
     ///   - sensors: What to watch.
     ///   - pause: The milliseconds in which the same pressure is told of once only.
-    package init(sensors: [any PressureSensor], pause: Int = 1_000) {
-        let state = PressureState(sensors: sensors, pause: pause)
-        self.state = state
-        self.thread = POSIXThread(name: "memory-pressure") { state.run() }
+    ///   - startThread: Starts the thread.
+    package init(
+        sensors: [any PressureSensor],
+        pause: Int = 1_000,
+        startThread: @escaping POSIXThread.Starter = POSIXThread.start
+    ) {
+        self.state = PressureState(sensors: sensors, pause: pause)
+        self.startThread = startThread
+        self.ensureThread()
+    }
+
+    private func ensureThread() {
+        // The new thread does not take the lock.
+        self.thread.withLock { thread in
+            guard thread == nil, self.state.prepare() else { return }
+            thread = try? self.startThread("memory-pressure") { [state] in state.run() }
+        }
     }
 
     deinit {
         self.state.stop()
         // The last reference may go away in a call from the thread itself.
-        if self.state.isOwnThread { self.thread.detach() } else { self.thread.join() }
+        guard let thread = self.thread.withLock({ $0 }) else { return }
+        if self.state.isOwnThread { thread.detach() } else { thread.join() }
     }
 
     /// Calls `body` on the monitor's thread whenever memory is short, until the subscription goes away.
     package func subscribe(_ body: @escaping @Sendable (MemoryPressure) -> Void) -> Subscription {
-        Subscription(self, self.state.add(body))
+        self.ensureThread()
+        return Subscription(self, self.state.add(body))
     }
 }

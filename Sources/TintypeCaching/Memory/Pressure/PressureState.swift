@@ -16,17 +16,24 @@ final class PressureState: Sendable {
     private let sensors: [any PressureSensor]
     private let pause: Int
     private let subscribers = Locked(Subscribers())
-    private let wake: Descriptor?
+    private let wake = Locked<Descriptor?>(nil)
     /// The identity of the running thread, or 0; written by that thread only.
     private let runner = Atomic<UInt>(0)
 
     init(sensors: [any PressureSensor], pause: Int) {
         self.sensors = sensors
         self.pause = pause
-        self.wake = Descriptor(cshims_eventfd())
     }
 
     // MARK: From any thread
+
+    /// Opens what the thread is woken by, unless it is open; false where that is refused.
+    func prepare() -> Bool {
+        self.wake.withLock { wake in
+            wake = wake ?? Descriptor(cshims_eventfd())
+            return wake != nil
+        }
+    }
 
     var isOwnThread: Bool { self.runner.load(ordering: .relaxed) == POSIXThread.currentID }
 
@@ -45,7 +52,7 @@ final class PressureState: Sendable {
 
     func stop() {
         self.subscribers.withLock { $0.isStopping = true }
-        self.wake?.signal()
+        self.wake.withLock { $0 }?.signal()
     }
 
     // MARK: On the thread
@@ -54,7 +61,7 @@ final class PressureState: Sendable {
         self.runner.store(POSIXThread.currentID, ordering: .relaxed)
         defer { self.runner.store(0, ordering: .relaxed) }
         // Without a way to be woken there is no way to be stopped: better no monitor than that.
-        guard let wake = self.wake else { return }
+        guard let wake = self.wake.withLock({ $0 }) else { return }
         var toldAt: [MemoryPressure: Int] = [:]
         var broken: Set<CInt> = []
         while !self.subscribers.withLock({ $0.isStopping }) {

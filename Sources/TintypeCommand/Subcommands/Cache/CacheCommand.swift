@@ -33,7 +33,7 @@ struct CacheCommand: Subcommand {
     private let configuration: DiskCache.Configuration
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        let name = try arguments.requireOperand("of stats, clear, prune and verify")
+        let name = try arguments.requireOperand("of stats, clear, prune and verify").text
         guard let action = Action(rawValue: name) else {
             throw UsageError("the cache knows stats, clear, prune and verify, and not \(name)")
         }
@@ -41,12 +41,11 @@ struct CacheCommand: Subcommand {
         self.writesJSON = arguments.has("--json")
         self.keepsDamaged = arguments.has("--keep")
         if self.keepsDamaged, action != .verify { throw UsageError("--keep is for verify only") }
-        self.configuration = LoadCommandOptions.configuration(arguments).disk ?? DiskCache.Configuration()
+        self.configuration = try LoadCommandOptions.configuration(arguments).disk ?? DiskCache.Configuration()
     }
 
     func run() async throws -> Bool {
-        let path = self.configuration.directory.path
-        if OutputFile.isFile(path) { throw OutputError(message: "\(path) is a file; a cache is a folder.") }
+        if let problem = CacheFolder.problem(self.configuration) { throw OutputError(message: problem) }
         let cache = DiskCache(await self.configuration.sparing())
         let report = try await self.perform(on: cache)
         await cache.shutdown()

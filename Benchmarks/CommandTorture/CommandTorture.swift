@@ -1,0 +1,143 @@
+import Foundation
+import TestSupport
+
+/// Runs the command under every limit of descriptors, memory and threads that it might meet.
+///
+/// Each run must end by itself, with 0, or with 1 and one line that says why. Exits with 1 where one does not. Arguments
+/// choose from `descriptors`, `memory` (in kB) and `threads`.
+@main
+enum CommandTorture {
+    static func main() {
+        do {
+            exit(try Sweep().run() ? 0 : 1)
+        } catch {
+            print("failed: \(error)")
+            exit(1)
+        }
+    }
+}
+
+/// All runs.
+struct Sweep {
+    /// A limit, and what sets it in front of `exec "$@"`.
+    struct Limit {
+        let kind: String
+        let value: Int
+        let prelude: String
+    }
+
+    private let folder: TemporaryDirectory
+    private let origin: NginxOrigin
+    private let command: String
+    private let subjects: [[String]]
+
+    init() throws {
+        let folder = try TemporaryDirectory(prefix: "tintype-limits")
+        let picture = try Fixtures.data("flower.jpg")
+        let origin = try NginxOrigin(files: ["a.jpg": picture])
+        try folder.write(picture, to: "file.jpg")
+        try folder.write("\(origin.url("/a.jpg"))\n\(origin.url("/missing"))\n".utf8, to: "list")
+        self.folder = folder
+        self.origin = origin
+        self.command =
+            URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "tintype").path
+        guard access(self.command, X_OK) == 0 else { throw TortureError("\(self.command) is missing; build it first.") }
+        self.subjects = [
+            ["load", origin.url("/a.jpg").absoluteString, "--refresh", "-o", "out.png"],
+            ["load", "file.jpg", "--resize", "300x300", "-o", "out.webp"],
+            ["decode", "file.jpg", "--raw", "out.raw"],
+            ["prefetch", "list"],
+            ["cache", "stats"],
+        ]
+        chmod(folder.path, 0o777)
+    }
+
+    func run() throws -> Bool {
+        var limits = (4...40).map { Limit(kind: "descriptors", value: $0, prelude: "ulimit -n \($0)") }
+        limits += stride(from: 40_000, through: 440_000, by: 5_000).map {
+            Limit(kind: "memory", value: $0, prelude: "ulimit -v \($0)")
+        }
+        if geteuid() == 0, access("/usr/bin/setpriv", X_OK) == 0 {
+            // Root may start any number of threads: these run as users that do nothing else.
+            limits += (1...40).map { count in
+                let user = 700_000_000 + Int(getpid()) * 100 + count
+                let become = "setpriv --reuid=\(user) --regid=\(user) --clear-groups prlimit --nproc=\(count)"
+                return Limit(kind: "threads", value: count, prelude: "rm -rf cache out.*; set -- \(become) \"$@\"")
+            }
+        } else {
+            print("The limit of threads is left out: it takes root and setpriv.")
+        }
+        let kinds = CommandLine.arguments.dropFirst()
+        if !kinds.isEmpty { limits.removeAll { !kinds.contains($0.kind) } }
+        var counts: [String: (good: Int, told: Int, unlinked: Int, bad: Int)] = [:]
+        for limit in limits {
+            for subject in self.subjects {
+                let outcome = try self.outcome(of: subject, under: limit)
+                switch outcome {
+                case .good: counts[limit.kind, default: (0, 0, 0, 0)].good += 1
+                case .told: counts[limit.kind, default: (0, 0, 0, 0)].told += 1
+                case .unlinked: counts[limit.kind, default: (0, 0, 0, 0)].unlinked += 1
+                case .bad(let reason):
+                    counts[limit.kind, default: (0, 0, 0, 0)].bad += 1
+                    print("\(limit.kind) \(limit.value), \(subject.joined(separator: " ")): \(reason)")
+                    // It is seen when it happens, also in a file.
+                    fflush(nil)
+                }
+            }
+        }
+        for (kind, count) in counts.sorted(by: { $0.key < $1.key }) {
+            print(
+                "\(kind): \(count.good) runs ended well, \(count.told) said what they lack, "
+                    + "\(count.unlinked) could not load their libraries, \(count.bad) failed"
+            )
+        }
+        return counts.values.allSatisfy { $0.bad == 0 }
+    }
+
+    private enum Outcome {
+        case good
+        case told
+        /// The dynamic linker ended it before it began.
+        case unlinked
+        case bad(String)
+    }
+
+    private func outcome(of subject: [String], under limit: Limit) throws -> Outcome {
+        let errors = self.folder.path(of: "errors")
+        let script = "cd \"$0\" && exec </dev/null >/dev/null 2>errors && \(limit.prelude) && exec \"$@\""
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/timeout")
+        process.arguments =
+            ["--kill-after=1", "60", "/bin/bash", "-c", "umask 0; \(script)", self.folder.path, self.command]
+            + subject
+        process.environment = [
+            "HOME": self.folder.path, "XDG_CACHE_HOME": self.folder.path(of: "cache"), "PATH": "/usr/bin:/bin",
+            "SWIFT_BACKTRACE": "enable=no",
+        ]
+        try process.run()
+        process.waitUntilExit()
+        let text = String(decoding: try Data(contentsOf: URL(filePath: errors)), as: UTF8.self)
+        let lines = text.split(separator: "\n")
+        guard process.terminationReason == .exit else { return .bad("signal \(process.terminationStatus)") }
+        switch process.terminationStatus {
+        case 0: return lines.count <= 1 ? .good : .bad("exit 0 and \(lines.count) lines: \(text)")
+        case 1:
+            // The list has one address that does not exist, which is told of as well.
+            let most = subject[0] == "prefetch" ? 2 : 1
+            let isTold = (1...most).contains(lines.count) && lines.allSatisfy { $0.hasPrefix("tintype: ") }
+            return isTold ? .told : .bad("exit 1 and \(lines.count) lines: \(text)")
+        case 127 where text.contains("error while loading shared libraries"): return .unlinked
+        case 124, 137: return .bad("it hung")
+        case let code: return .bad("exit \(code): \(text)")
+        }
+    }
+}
+
+/// Why a check can't be made.
+struct TortureError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

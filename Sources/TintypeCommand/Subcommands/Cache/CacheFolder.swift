@@ -1,0 +1,26 @@
+import FoundationEssentials
+import Glibc
+import Tintype
+
+/// The folder of the disk cache, as far as the command looks at it itself.
+enum CacheFolder {
+    /// Why the folder is there and can't be used; `nil` where it can, and where it is yet to be made.
+    ///
+    /// A cache takes what it can't read for a miss: it would look empty.
+    static func problem(_ configuration: DiskCache.Configuration) -> String? {
+        let path = configuration.directory.path
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            return errno == ENOENT ? nil : self.message(path, errno)
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else { return "\(path) is a file; a cache is a folder." }
+        // As the user that the process acts for, like every other call.
+        guard faccessat(AT_FDCWD, path, R_OK | W_OK | X_OK, AT_EACCESS) != 0 else { return nil }
+        return self.message(path, errno)
+    }
+
+    private static func message(_ path: String, _ code: CInt) -> String {
+        "The cache folder \(path) can't be used (\(SystemError(code: code))); "
+            + "change its permissions, or choose another by --cache-dir or XDG_CACHE_HOME."
+    }
+}

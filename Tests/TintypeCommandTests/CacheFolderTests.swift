@@ -1,0 +1,62 @@
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+/// Where the command keeps its cache, and what it says when it can't.
+@Suite(.timeLimit(.minutes(1))) struct CacheFolderTests {
+    let fixture: CommandFixture
+    let picture: Data
+
+    init() throws {
+        self.fixture = try CommandFixture()
+        self.picture = try Pictures.jpeg()
+    }
+
+    private func directory(_ prelude: String) async throws -> String? {
+        try await self.fixture.run("cache", "stats", "--json", prelude: prelude).object()["directory"]?.string
+    }
+
+    @Test func `the folder follows XDG_CACHE_HOME and HOME, where they are absolute`() async throws {
+        #expect(try await self.directory("export XDG_CACHE_HOME=/x/y HOME=/h") == "/x/y/tintype")
+        #expect(try await self.directory("unset XDG_CACHE_HOME; export HOME=/h") == "/h/.cache/tintype")
+        #expect(try await self.directory("export XDG_CACHE_HOME=relative HOME=/h") == "/h/.cache/tintype")
+        #expect(try await self.directory("export XDG_CACHE_HOME= HOME=/h") == "/h/.cache/tintype")
+        let account = try #require(getpwuid(geteuid())).pointee.pw_dir
+        let home = try #require(account.map { String(cString: $0) })
+        for value in ["unset HOME", "export HOME=", "export HOME=relative"] {
+            #expect(try await self.directory("unset XDG_CACHE_HOME; \(value)") == "\(home)/.cache/tintype")
+        }
+    }
+
+    /// Commands that make a folder which this user can't use; root may use all but those of a read-only file system.
+    private static let unusable: [(make: String, path: String)] =
+        geteuid() == 0
+        ? [("touch plain", "plain"), ("touch plain", "plain/below"), ("true", "/proc/sys")]
+        : [("touch plain", "plain"), ("touch plain", "plain/below"), ("mkdir -m 0 closed", "closed")]
+
+    @Test(arguments: unusable)
+    func `a folder that can't be used is told of once, and the load goes on`(make: String, path: String) async throws {
+        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.picture))])
+        let url = origin.url("/a.jpg").absoluteString
+        let run = try await self.fixture.run("load", url, "--cache-dir", path, prelude: make)
+        #expect(run.code == 0, "\(run.testDescription)")
+        #expect(run.errorLines.count == 1, "\(run.testDescription)")
+        #expect(run.errors.hasPrefix("tintype: warning: "), "\(run.testDescription)")
+        let cached = try await self.fixture.run("load", url, "--cache-only", "--cache-dir", path, prelude: make)
+        #expect(cached.code == 1)
+        #expect(cached.errorLines.contains { $0.hasPrefix("tintype: warning: ") }, "\(cached.testDescription)")
+        for action in ["stats", "verify", "prune", "clear"] {
+            let run = try await self.fixture.run("cache", action, "--cache-dir", path, prelude: make)
+            #expect(run.code == 1, "\(run.testDescription)")
+            #expect(run.errorLines.count == 1, "\(run.testDescription)")
+        }
+    }
+
+    @Test func `nothing is said of a folder that is not needed`() async throws {
+        try self.fixture.folder.write(self.picture, to: "in.jpg")
+        try self.fixture.folder.write([], to: "plain")
+        #expect(try await self.fixture.run("load", "in.jpg", "--cache-dir", "plain").errors == "")
+        #expect(try await self.fixture.run("cache", "stats", "--cache-dir", "yet/to/be/made").code == 0)
+    }
+}

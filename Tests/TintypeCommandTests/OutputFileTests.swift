@@ -1,0 +1,137 @@
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+/// The files that the command writes: what becomes of those that are there, and what they are called.
+@Suite(.timeLimit(.minutes(1))) struct OutputFileTests {
+    let fixture: CommandFixture
+    let picture: Data
+
+    init() throws {
+        self.fixture = try CommandFixture()
+        self.picture = try Pictures.jpeg()
+        try self.fixture.folder.write(self.picture, to: "in.jpg")
+    }
+
+    private func status(_ name: String) throws -> stat {
+        var status = stat()
+        try #require(lstat(self.fixture.folder.path(of: name), &status) == 0)
+        return status
+    }
+
+    private func mode(_ name: String) throws -> mode_t { try self.status(name).st_mode & 0o7777 }
+
+    @Test(arguments: [0o600, 0o640, 0o644, 0o400, 0o777, 0o2755] as [mode_t])
+    func `a file that is there keeps its permissions`(mode: mode_t) async throws {
+        try self.fixture.folder.write([1], to: "out.jpg")
+        chmod(self.fixture.folder.path(of: "out.jpg"), mode)
+        let old = try self.status("out.jpg")
+        #expect(try await self.fixture.run("load", "in.jpg", "-o", "out.jpg").code == 0)
+        #expect(try self.fixture.data("out.jpg") == self.picture)
+        #expect(try self.mode("out.jpg") == mode)
+        // Written beside it, and then put in its place.
+        #expect(try self.status("out.jpg").st_ino != old.st_ino)
+        #expect(try self.fixture.names(in: ".") == ["in.jpg", "out.jpg", "streams"])
+    }
+
+    @Test(.enabled(if: geteuid() == 0)) func `a file that is there keeps its owner and group`() async throws {
+        try self.fixture.folder.write([1], to: "out.jpg")
+        chown(self.fixture.folder.path(of: "out.jpg"), 12_345, 23_456)
+        #expect(try await self.fixture.run("load", "in.jpg", "-o", "out.jpg").code == 0)
+        let status = try self.status("out.jpg")
+        #expect(status.st_uid == 12_345 && status.st_gid == 23_456)
+    }
+
+    @Test(arguments: ["022", "077", "000"])
+    func `a new file has the permissions that the user's mask leaves`(mask: String) async throws {
+        let run = try await self.fixture.run("load", "in.jpg", "-o", "new.jpg", prelude: "umask \(mask)")
+        #expect(run.code == 0)
+        #expect(try self.mode("new.jpg") == 0o666 & ~(mode_t(mask, radix: 8) ?? 0))
+    }
+
+    @Test(arguments: ["there.jpg", "missing.jpg", "folder/there.jpg"])
+    func `a link keeps leading to the file`(target: String) async throws {
+        try self.fixture.folder.write([1], to: "there.jpg")
+        try self.fixture.folder.write([1], to: "folder/there.jpg")
+        symlink(target, self.fixture.folder.path(of: "link.jpg"))
+        #expect(try await self.fixture.run("load", "in.jpg", "-o", "link.jpg").code == 0)
+        #expect(try self.status("link.jpg").st_mode & S_IFMT == S_IFLNK)
+        #expect(try self.fixture.data(target) == self.picture)
+    }
+
+    @Test func `a chain of links without an end is refused`() async throws {
+        symlink("b.jpg", self.fixture.folder.path(of: "a.jpg"))
+        symlink("a.jpg", self.fixture.folder.path(of: "b.jpg"))
+        let run = try await self.fixture.run("load", "in.jpg", "-o", "a.jpg")
+        #expect(run.code == 1)
+        #expect(run.errors == "tintype: in.jpg: a.jpg can't be written (Too many levels of symbolic links).\n")
+    }
+
+    @Test func `a failed write leaves the old file and nothing beside it`() async throws {
+        try self.fixture.folder.write([1], to: "out.jpg")
+        let run = try await self.fixture.run("load", "in.jpg", "-o", "out.jpg", prelude: "ulimit -f 0 && trap '' XFSZ")
+        #expect(run.code == 1)
+        #expect(try self.fixture.data("out.jpg") == Data([1]))
+        #expect(try self.fixture.names(in: ".") == ["in.jpg", "out.jpg", "streams"])
+    }
+
+    @Test(arguments: [
+        ("%1B%5B31mred", "[31mred"), ("a%0Ab%0D%09c", "abc"), ("gpj%E2%80%AEexe", "gpjexe"),
+        ("%E2%81%A6a%E2%81%A9%E2%80%8E%E2%80%8F%D8%9Cb", "ab"), ("%7F%C2%9B%E2%80%A8x", "x"), ("%E2%80%AE", "picture"),
+        ("%D9%85%D8%B1", "\u{645}\u{631}"),
+    ])
+    func `a name made from a URL has no control characters and marks of direction`(
+        path: String,
+        name: String
+    ) async throws {
+        let origin = try FaultyOrigin(["/\(path).jpg": .body(Array(self.picture))])
+        let run = try await self.fixture.run("load", origin.url("/\(path).jpg").absoluteString, "-o", "out/")
+        #expect(run.code == 0, "\(run.testDescription)")
+        #expect(try self.fixture.names(in: "out") == ["\(name).jpg"])
+    }
+
+    @Test func `no message shows control characters and marks of direction`() async throws {
+        let marks =
+            "\u{202A}\u{202B}\u{202C}\u{202D}\u{202E}\u{2066}\u{2067}\u{2068}\u{2069}\u{200E}\u{200F}\u{61C}"
+            + "\u{1}\u{1B}\u{7F}\u{85}\u{9B}\u{2028}\u{2029}"
+        let name = "a\(marks)b"
+        let runs = [
+            try await self.fixture.run("load", "\(name).jpg"), try await self.fixture.run("info", "\(name).jpg"),
+            try await self.fixture.run("load", "in.jpg", "--\(name)"),
+            try await self.fixture.run("load", "in.jpg", "-o", "in.jpg/\(name)"),
+            try await self.fixture.run("load", "in.jpg", "--cache-dir", "\(name)/", "--cache-only"),
+            try await self.fixture.run("prefetch", name),
+        ]
+        #expect(runs.allSatisfy { $0.code != 0 })
+        for run in runs {
+            let shown =
+                run.errors.unicodeScalars.filter { $0 != "\n" } + run.output.unicodeScalars.filter { $0 != "\n" }
+            #expect(!shown.contains { marks.unicodeScalars.contains($0) }, "\(run.testDescription)")
+        }
+    }
+
+    @Test func `a name that is not UTF-8 is read and written`() async throws {
+        let name = #""$(printf 'caf\351.jpg')""#
+        let made = "cp in.jpg \(name)"
+        for arguments in [["load", "--json"], ["info", "--json"]] {
+            let run = try await self.fixture.run(arguments, prelude: "\(made) && set -- \"$@\" \(name)")
+            #expect(run.code == 0, "\(run.testDescription)")
+            #expect(try run.object()["width"] == 16)
+        }
+        let written = try await self.fixture.run("load", "in.jpg", prelude: "rm \(name) && set -- \"$@\" -o \(name)")
+        #expect(written.code == 0, "\(written.testDescription)")
+        let copied = try await self.fixture.run("load", prelude: "set -- \"$@\" \(name) -o out/")
+        #expect(copied.code == 0, "\(copied.testDescription)")
+        #expect(try self.fixture.data("out/caf\u{FFFD}.jpg") == self.picture)
+        let raw = try await self.fixture.run("decode", prelude: "set -- \"$@\" \(name) --raw \(name).raw")
+        #expect(raw.code == 0, "\(raw.testDescription)")
+        let list = try await self.fixture.run(
+            "prefetch",
+            "-",
+            prelude: "printf '# list\\n./caf\\351.jpg\\r\\n' > list && exec < list"
+        )
+        #expect(list.code == 0, "\(list.testDescription)")
+        #expect(list.output.hasPrefix("1 of 1"))
+    }
+}

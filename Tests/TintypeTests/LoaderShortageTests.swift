@@ -1,0 +1,59 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import Tintype
+
+/// A loader in a process that has too little of something.
+@Suite(.timeLimit(.minutes(1))) struct LoaderShortageTests {
+    /// A PNG of one pixel.
+    static let dot =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    /// Nothing listens there.
+    static let closedPort = "http://127.0.0.1:9/a.jpg"
+
+    @Test func `without descriptors a loader is made, says what it lacks, and goes on once there are some`() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryDirectory(prefix: "tintype-shortage")
+            let remote = try #require(URL(string: LoaderShortageTests.closedPort))
+            let local = try #require(URL(string: "data:image/png;base64,\(LoaderShortageTests.dot)"))
+            let loader = try await ProcessLimit.withOneDescriptor {
+                var configuration = LoaderActor.Configuration()
+                configuration.disk?.directory = folder.url(of: "cache")
+                let loader = LoaderActor(configuration: configuration)
+                for _ in 0..<2 {
+                    let error = await #expect(throws: LoadError.self) { try await loader.image(for: remote) }
+                    try #require(error?.code == .tooManyOpenFiles, "\(String(describing: error))")
+                }
+                // What needs none is loaded.
+                try #require(try await loader.image(for: local).width == 1)
+                return loader
+            }
+            let error = await #expect(throws: LoadError.self) { try await loader.image(for: remote) }
+            try #require(error?.code == .cannotConnect, "\(String(describing: error))")
+        }
+    }
+
+    @Test(.enabled(if: !ThisProcess.isSanitized))
+    func `a picture that would take the last memory is refused, and a small one is loaded`() async {
+        await #expect(processExitsWith: .success) {
+            // 10,000 by 10,000 pixels, as far as the header knows; the checksum is right.
+            var bytes = try #require(Data(base64Encoded: LoaderShortageTests.dot))
+            bytes.replaceSubrange(16..<24, with: [0, 0, 0x27, 0x10, 0, 0, 0x27, 0x10])
+            let checksum = ~bytes[12..<29].reduce(UInt32.max) { checksum, byte in
+                (0..<8).reduce(checksum ^ UInt32(byte)) { rest, _ in rest & 1 == 0 ? rest >> 1 : 0xEDB8_8320 ^ rest >> 1
+                }
+            }
+            bytes.replaceSubrange(29..<33, with: (0..<4).map { UInt8(truncatingIfNeeded: checksum >> (24 - 8 * $0)) })
+            let large = try #require(URL(string: "data:image/png;base64,\(bytes.base64EncodedString())"))
+            let small = try #require(URL(string: "data:image/png;base64,\(LoaderShortageTests.dot)"))
+            var configuration = LoaderActor.Configuration()
+            configuration.disk = nil
+            let loader = LoaderActor(configuration: configuration)
+            try await ProcessLimit.withMemory(atMost: 300 << 20) {
+                let error = await #expect(throws: LoadError.self) { try await loader.image(for: large) }
+                try #require(error?.code == .outOfMemory, "\(String(describing: error))")
+                try #require(try await loader.image(for: small).width == 1)
+            }
+        }
+    }
+}
