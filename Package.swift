@@ -161,9 +161,10 @@ let package = Package(
         .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
 
         // Tests
+        .target(name: "CAllocationMeter", path: "Tests/CAllocationMeter"),
         .target(
             name: "TestSupport",
-            dependencies: ["TintypeConcurrency", "TintypeImage", "CShims"],
+            dependencies: ["TintypeConcurrency", "TintypeImage", "CAllocationMeter", "CShims"],
             path: "Tests/TestSupport",
             exclude: ["Fixtures"]
         ),
@@ -220,7 +221,7 @@ let package = Package(
 )
 
 // One policy for every Swift target, written once.
-let cTargets = ["CJPEG", "CShims", "CPNGFilters", "CAllocationCounter", "CCodecLoops"]
+let cTargets = ["CJPEG", "CShims", "CPNGFilters", "CAllocationCounter", "CAllocationMeter", "CCodecLoops"]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [
