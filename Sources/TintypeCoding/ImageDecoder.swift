@@ -146,7 +146,8 @@ public struct ImageDecoder: Sendable {
         // Limits may be raised up to where these products overflow.
         var pixels = self.header.pixelWidth.saturatingMultiplied(by: self.header.pixelHeight)
         let isAnimated = !self.header.animation.durations.isEmpty
-        let isScaledByCodec = self.header.format == .jpeg || (self.header.format == .webp && !isAnimated)
+        let isScaledByCodec =
+            self.header.format == .jpeg || (self.header.format == .webp && !isAnimated && self.header.isScaledByCodec)
         if let size = options.sufficientSize, isScaledByCodec {
             // The decoded size is below twice that of the next smaller step: four times the pixels.
             pixels = min(pixels, size.width.saturatingMultiplied(by: size.height).saturatingMultiplied(by: 16))

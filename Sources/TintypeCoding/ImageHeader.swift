@@ -26,6 +26,13 @@ public struct ImageHeader: Sendable {
     /// The bytes that the codec itself needs while it decodes, besides the pixels it gives out.
     public var codecByteCount = 0
 
+    /// What ``codecByteCount`` is for the first frame of an animation alone, where it is another number.
+    var firstFrameCodecByteCount: Int?
+    /// Whether the coder decodes to smaller sizes, where it ever does.
+    var isScaledByCodec = true
+    /// The bytes of the largest part of an animation's canvas that is kept while a frame is shown over it.
+    var restoredByteCount = 0
+
     /// Describes a picture of a size; set the rest as it is found.
     public init(format: ImageFormat, pixelWidth: Int, pixelHeight: Int) {
         self.format = format
