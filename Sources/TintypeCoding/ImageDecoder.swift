@@ -52,7 +52,8 @@ public struct ImageDecoder: Sendable {
             throw CodingError.noFrame(options.frame, in: self.header)
         }
         if frameCount > 1, let reader = try self.frameReader(options: options) {
-            let pixels = try FrameCompositor(reader).frame(at: options.frame)
+            let compositor = try FrameCompositor(reader, limits: options.limits, format: self.header.format)
+            let pixels = try compositor.frame(at: options.frame, isLast: true)
             return DecodedImage(
                 Image(pixels: pixels, orientation: self.header.orientation, sourceFormat: self.header.format)
             )
@@ -120,7 +121,9 @@ public struct ImageDecoder: Sendable {
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out.
     package func makeCompositor(options: DecodeOptions = DecodeOptions()) throws -> FrameCompositor? {
-        try self.frameReader(options: options).map { try FrameCompositor($0) }
+        try self.frameReader(options: options).map {
+            try FrameCompositor($0, limits: options.limits, format: self.header.format)
+        }
     }
 
     /// Lends the stored rows one by one; `nil` when the picture can't be streamed.

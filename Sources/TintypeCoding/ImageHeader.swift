@@ -85,6 +85,11 @@ public struct AnimationTiming: Sendable, Hashable {
     /// Under 11 ms becomes 100 ms, as in browsers: such files were made for old viewers
     /// that could not draw faster.
     mutating func appendFrame(milliseconds: Int) {
-        self.durations.append(milliseconds < Self.shortestDuration ? Self.replacementDuration : milliseconds)
+        self.durations.append(Self.shownDuration(milliseconds))
+    }
+
+    /// How long a frame is shown that is stored with a delay of `milliseconds`.
+    static func shownDuration(_ milliseconds: Int) -> Int {
+        milliseconds < Self.shortestDuration ? Self.replacementDuration : milliseconds
     }
 }

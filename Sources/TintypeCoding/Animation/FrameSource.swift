@@ -78,7 +78,7 @@ public actor FrameSource {
 
     private func composited(_ index: Int) throws -> Image {
         if self.compositor == nil, let reader = try self.decoder.frameReader(options: self.options) {
-            self.compositor = try FrameCompositor(reader)
+            self.compositor = try FrameCompositor(reader, limits: self.options.limits, format: self.header.format)
         }
         guard let compositor = self.compositor else {
             var options = self.options

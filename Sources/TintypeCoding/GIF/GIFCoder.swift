@@ -14,8 +14,12 @@ public struct GIFCoder: ImageCoder {
     public var decodableFormats: Set<ImageFormat> { [.gif] }
     public var encodableFormats: Set<ImageFormat> { [.gif] }
 
-    public func header(of data: Data) throws(CodingError) -> ImageHeader {
-        ImageHeader(try GIFStream(data))
+    public func header(of data: Data) throws -> ImageHeader {
+        try self.header(of: data, limits: DecodingLimits())
+    }
+
+    public func header(of data: Data, limits: DecodingLimits) throws -> ImageHeader {
+        ImageHeader(try GIFStream(data, limits: limits))
     }
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
@@ -24,7 +28,8 @@ public struct GIFCoder: ImageCoder {
             guard reader.frames.indices.contains(options.frame) else {
                 throw CodingError.noFrame(options.frame, in: header)
             }
-            let pixels = try FrameCompositor(reader).frame(at: options.frame)
+            let compositor = try FrameCompositor(reader, limits: options.limits, format: .gif)
+            let pixels = try compositor.frame(at: options.frame, isLast: true)
             return DecodedImage(Image(pixels: pixels, sourceFormat: .gif))
         }
         let pixels = try GIFFile(data, options: options).firstPicture()

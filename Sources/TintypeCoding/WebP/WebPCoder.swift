@@ -111,7 +111,8 @@ extension WebPCoder {
             throw CodingError.noFrame(options.frame, in: header)
         }
         let reader = self.reader(of: data, container, header: header, options: options)
-        return try FrameCompositor(reader).frame(at: options.frame)
+        let compositor = try FrameCompositor(reader, limits: options.limits, format: .webp)
+        return try compositor.frame(at: options.frame, isLast: true)
     }
 
     private func reader(

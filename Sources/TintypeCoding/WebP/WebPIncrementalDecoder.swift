@@ -74,7 +74,8 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
         guard header.animation.durations.indices.contains(self.options.frame),
             let reader = try WebPCoder().frameReader(for: self.data, header: header, options: self.options)
         else { throw CodingError.noFrame(self.options.frame, in: header) }
-        return DecodedImage(self.image(try FrameCompositor(reader).frame(at: self.options.frame)))
+        let compositor = try FrameCompositor(reader, limits: self.options.limits, format: .webp)
+        return DecodedImage(self.image(try compositor.frame(at: self.options.frame, isLast: true)))
     }
 
     private func image(_ pixels: PixelBuffer) -> Image {
