@@ -84,7 +84,13 @@ struct DecodePipeline: Sendable {
     /// - Throws: `CodingError`, `CancellationError`.
     func frames(of data: Data, for request: ImageRequest, pool: FramePool) async throws -> FrameSource {
         let decoder = try await self.lanes.run { try self.decoder(of: data, for: request) }
-        return FrameSource(decoder, options: DecodeOptions(limits: self.limits), lanes: self.lanes, pool: pool)
+        return FrameSource(
+            decoder,
+            options: DecodeOptions(limits: self.limits),
+            lanes: self.lanes,
+            pool: pool,
+            gate: self.gate
+        )
     }
 
     /// The bytes of `image` in `format`: PNG where it has any transparency and JPEG otherwise,

@@ -48,7 +48,7 @@ extension LoaderActor {
         /// What is done with requests and responses on their way; default nothing.
         public var downloadHooks: DownloadHooks
         /// What a picture may cost; default 100 megapixels, 32,768 a side, 64 MiB of encoded bytes, the work of 1,000
-        /// million pixels, 10,000 frames and 1,000 million pixels in all of them.
+        /// million pixels, 10,000 frames and 500 million pixels in all of them.
         public var limits: DecodingLimits
         /// The coders to ask; by default all of this library.
         public var coders: CoderRegistry

@@ -55,7 +55,8 @@ struct Rendering: Sendable {
         let target = geometry.width.saturatingMultiplied(by: geometry.height).saturatingMultiplied(by: 4)
         // Streamed rows leave only the codec's own memory and the target, before and after its turn.
         let isStreamed = whole >= Self.streamingThreshold && self.decoder.header.givesRows
-        let source = isStreamed ? self.decoder.header.codecByteCount.saturatingAdded(to: target) : whole
+        let rows = self.decoder.byteCount(for: .rows, options: self.options)
+        let source = isStreamed ? rows.saturatingAdded(to: target) : whole
         return source.saturatingAdded(to: target)
     }
 

@@ -88,7 +88,7 @@ public struct ImageDecoder: Sendable {
     /// - Returns: The finished picture.
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     public func finish(
-        _ image: Image,
+        _ image: consuming Image,
         options: DecodeOptions = DecodeOptions(),
         turnsUpright: Bool = true
     ) throws -> Image {
@@ -140,21 +140,43 @@ public struct ImageDecoder: Sendable {
         }
     }
 
-    /// The bytes that decoding will take at most, for the memory gate: pixels of the decoded
-    /// size, the turned copy, and what the codec holds.
-    public func byteCount(options: DecodeOptions) -> Int {
-        // Limits may be raised up to where these products overflow.
-        var pixels = self.header.pixelWidth.saturatingMultiplied(by: self.header.pixelHeight)
-        let isAnimated = !self.header.animation.durations.isEmpty
-        let isScaledByCodec =
-            self.header.format == .jpeg || (self.header.format == .webp && !isAnimated && self.header.isScaledByCodec)
-        if let size = options.sufficientSize, isScaledByCodec {
-            // The decoded size is below twice that of the next smaller step: four times the pixels.
-            pixels = min(pixels, size.width.saturatingMultiplied(by: size.height).saturatingMultiplied(by: 16))
+    /// The bytes of memory that decoding has allocated at most at once, for the memory gate: while the coder works, and
+    /// while its picture is brought to sRGB and turned upright.
+    ///
+    /// The encoded bytes do not count, nor does what was given out before.
+    ///
+    /// - Parameters:
+    ///   - kind: What is decoded.
+    ///   - options: The options of the decode.
+    public func byteCount(for kind: DecodeKind = .picture, options: DecodeOptions) -> Int {
+        let coding = self.coder.byteCount(for: kind, header: self.header, options: options)
+        let picture = self.coder.decodedByteCount(of: self.header, options: options)
+        let finishing = self.finishingByteCount(of: picture, options: options)
+        switch kind {
+        case .picture: return max(coding, finishing)
+        // Rows are finished by the caller.
+        case .rows: return coding
+        // The coder keeps what it has while the copy that it gave out is finished.
+        case .frame, .incremental: return coding.saturatingAdded(to: finishing - min(picture, finishing))
         }
-        let copies = self.header.orientation == .up ? 1 : 2
-        // Frames of an animation are composited on a canvas with alpha.
-        let bytesPerPixel = self.header.hasAlpha || isAnimated ? 4 : 3
-        return pixels.saturatingMultiplied(by: bytesPerPixel * copies).saturatingAdded(to: self.header.codecByteCount)
+    }
+
+    /// The bytes of a picture and its copies while ``finish(_:options:turnsUpright:)`` works on it.
+    ///
+    /// - Parameters:
+    ///   - picture: The bytes of the picture.
+    ///   - options: The options of the decode.
+    package func finishingByteCount(of picture: Int, options: DecodeOptions) -> Int {
+        var converted = picture
+        var most = picture
+        if self.header.colorProfile != nil, case .convert = options.color {
+            // Gray of a profile for colours becomes colour before.
+            let isGray = self.header.decodedFormat == .gray8
+            converted = picture.saturatingMultiplied(by: isGray ? 3 : 1)
+            most = picture.saturatingAdded(to: converted).saturatingAdded(to: isGray ? converted : 0)
+        }
+        // One copy for the turn, of what a conversion left.
+        let turned = self.header.orientation == .up ? 0 : converted.saturatingMultiplied(by: 2)
+        return max(most, turned)
     }
 }

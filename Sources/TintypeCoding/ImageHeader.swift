@@ -17,6 +17,11 @@ public struct ImageHeader: Sendable {
     public var bitDepth = 8
     /// The embedded ICC profile as stored.
     public var colorProfile: Data?
+    /// What a still picture is decoded to; `nil` where the coder does not say, and it is taken for `rgba8` where there
+    /// may be alpha and for `rgb8` elsewhere.
+    ///
+    /// Frames of an animation are `rgba8`.
+    public var pixelFormat: PixelFormat?
     /// The frames and their timing; one frame for stills.
     public var animation = AnimationTiming()
     /// Whether the coder gives the rows of the picture one by one, so that it is never there whole.
@@ -25,6 +30,8 @@ public struct ImageHeader: Sendable {
     public var givesRows = false
     /// The bytes that the codec itself needs while it decodes, besides the pixels it gives out.
     public var codecByteCount = 0
+    /// The bytes that the codec needs while it gives rows one by one, where it is another number.
+    public var codecByteCountForRows: Int?
 
     /// What ``codecByteCount`` is for the first frame of an animation alone, where it is another number.
     var firstFrameCodecByteCount: Int?
@@ -46,6 +53,20 @@ public struct ImageHeader: Sendable {
     }
 }
 
+extension ImageHeader {
+    /// The format of what a decode gives out.
+    var decodedFormat: PixelFormat {
+        // Frames of an animation are drawn on a canvas with alpha.
+        guard self.animation.durations.isEmpty else { return .rgba8 }
+        return self.pixelFormat ?? (self.hasAlpha ? .rgba8 : .rgb8)
+    }
+
+    /// The bytes of a picture of a size, rows padded; what no layout holds is `Int.max`.
+    func byteCount(of size: PixelSize, as format: PixelFormat) -> Int {
+        (try? PixelLayout(format: format, width: max(1, size.width), height: max(1, size.height)))?.byteCount ?? .max
+    }
+}
+
 /// How many frames a picture has and how long each is shown.
 public struct AnimationTiming: Sendable, Hashable {
     /// The shortest delay that is taken as meant; shorter ones become ``replacementDuration``.
@@ -57,6 +78,8 @@ public struct AnimationTiming: Sendable, Hashable {
     public var loopCount = 1
     /// Milliseconds that each frame is shown; empty for stills.
     public var durations: [Int] = []
+    /// Whether what a frame covers is to come back after it, and is kept meanwhile.
+    public var restoresFrames = false
 
     /// Creates the timing of a still picture.
     public init() {}

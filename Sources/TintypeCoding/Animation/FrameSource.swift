@@ -1,4 +1,4 @@
-import TintypeConcurrency
+package import TintypeConcurrency
 public import TintypeImage
 
 /// The frames of one picture, decoded one by one when they are asked for.
@@ -16,6 +16,9 @@ public actor FrameSource {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { self.lane.unownedExecutor }
 
     private nonisolated let pool: FramePool
+    /// Bounds the memory of all that is decoded at once, and how much of it a frame takes.
+    private nonisolated let gate: WeightedGate?
+    private nonisolated let weight: Int
     private let decoder: ImageDecoder
     private let options: DecodeOptions
     private var compositor: FrameCompositor?
@@ -33,6 +36,21 @@ public actor FrameSource {
         lanes: DecodeLanes,
         pool: FramePool = FramePool()
     ) {
+        self.init(decoder, options: options, lanes: lanes, pool: pool, gate: nil)
+    }
+
+    /// Opens a source whose frames enter `gate` with the bytes that decoding one takes.
+    ///
+    /// Between two frames it holds the one that was shown last, as its caller does, which no gate counts.
+    package init(
+        _ decoder: ImageDecoder,
+        options: DecodeOptions,
+        lanes: DecodeLanes,
+        pool: FramePool,
+        gate: WeightedGate?
+    ) {
+        self.gate = gate
+        self.weight = decoder.byteCount(for: .frame, options: options)
         self.header = decoder.header
         self.decoder = decoder
         self.options = options
@@ -58,7 +76,8 @@ public actor FrameSource {
     public nonisolated func frame(at index: Int) async throws -> Image {
         // A frame that is there needs no hop.
         if let image = self.pool.image(for: self.key(index)) { return image }
-        return try await self.decode(index)
+        guard let gate = self.gate else { return try await self.decode(index) }
+        return try await gate.withWeight(self.weight) { try await self.decode(index) }
     }
 
     private nonisolated func key(_ index: Int) -> FramePool.Key {

@@ -9,6 +9,8 @@ public actor PreviewDecoder {
 
     private let registry: CoderRegistry
     private let options: DecodeOptions
+    /// Counts the previews themselves: bytes that come slowly must not make any number of large ones.
+    private var work: DecodeWork?
     private var decoder: (any IncrementalDecoder)?
     /// The bytes before the format was known.
     private var start = Data()
@@ -52,13 +54,28 @@ public actor PreviewDecoder {
             self.start = Data()
             self.decoder = decoder
         }
-        guard let decoder = self.decoder, let preview = try decoder.preview() else { return nil }
+        guard let decoder = self.decoder, let header = decoder.header else { return nil }
+        guard let preview = try decoder.preview() else { return nil }
+        try self.count(header)
         var image = preview
         if let profile = decoder.header?.colorProfile, case .convert(let intent) = self.options.color {
             let pixels = try ColorConverter.shared.convert(image.pixels, from: profile, intent: intent)
             image = image.replacingPixels(pixels, orientation: image.orientation)
         }
         return try image.upright()
+    }
+
+    /// Counts a preview: a copy, its conversion and its turn.
+    private func count(_ header: ImageHeader) throws {
+        let work = self.work ?? DecodeWork(self.options.limits, format: header.format)
+        self.work = work
+        let pixels = header.pixelWidth.saturatingMultiplied(by: header.pixelHeight)
+        var units = pixels / 2
+        if header.orientation != .up { units = units.saturatingAdded(to: pixels) }
+        if header.colorProfile != nil {
+            units = units.saturatingAdded(to: pixels.saturatingMultiplied(by: ColorConverter.unitsPerPixel))
+        }
+        try work.count(units)
     }
 
     private func makeDecoder() throws -> (any IncrementalDecoder)? {

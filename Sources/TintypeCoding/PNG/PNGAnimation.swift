@@ -29,6 +29,8 @@ struct PNGAnimation {
         timing.loopCount = self.loopCount
         if self.frames.count > 1 {
             for frame in self.frames { timing.appendFrame(milliseconds: Int(frame.milliseconds)) }
+            // There is nothing before the first one, and nothing comes behind the last.
+            timing.restoresFrames = self.frames.dropFirst().dropLast().contains { $0.disposal == .previous }
         }
         return timing
     }

@@ -51,14 +51,16 @@ public struct WebPCoder: ImageCoder {
             .saturatingAdded(to: codec)
     }
 
-    public func decodedByteCount(of header: ImageHeader, options: DecodeOptions) -> Int {
+    public func decodedSize(of header: ImageHeader, options: DecodeOptions) -> PixelSize {
         let stored = PixelSize(width: header.pixelWidth, height: header.pixelHeight)
-        let size = header.isScaledByCodec ? options.sufficientSize : nil
-        let layout =
-            header.animation.durations.isEmpty
-            ? try? PixelLayout(webp: stored, hasAlpha: header.hasAlpha, sufficientSize: size)
-            : try? PixelLayout(format: .rgba8, width: stored.width, height: stored.height)
-        return layout?.byteCount ?? .max
+        guard header.animation.durations.isEmpty, header.isScaledByCodec,
+            let layout = try? PixelLayout(
+                webp: stored,
+                hasAlpha: header.hasAlpha,
+                sufficientSize: options.sufficientSize
+            )
+        else { return stored }
+        return PixelSize(width: layout.width, height: layout.height)
     }
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
