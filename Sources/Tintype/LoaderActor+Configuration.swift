@@ -56,10 +56,10 @@ extension LoaderActor {
         public var framePoolByteLimit: Int
         /// The pictures that are worked on at once; default one for each core.
         public var laneCount: Int
-        /// The bytes of pixels that all decodes may hold together; default a quarter of the memory that the
-        /// process may use.
+        /// The bytes of memory that all decodes may hold together, a quarter of them for previews; default a quarter of
+        /// the memory that the process may use.
         ///
-        /// A picture that needs more is decoded alone.
+        /// A picture that needs more is decoded alone, and has no previews where there is no room for them.
         public var decodingMemory: Int
 
         /// A configuration with the defaults; change what needs changing.
