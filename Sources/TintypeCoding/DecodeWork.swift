@@ -97,3 +97,15 @@ public final class DecodeWork {
         )
     }
 }
+
+extension UnsafeMutableRawBufferPointer {
+    /// Zeroes the memory, in steps that are counted as a quarter of a pixel's work for each four bytes.
+    func clear(_ work: DecodeWork) throws {
+        let step = 16 * DecodeWork.unitsBetweenLooks
+        for start in stride(from: 0, to: self.count, by: step) {
+            let part = UnsafeMutableRawBufferPointer(rebasing: self[start..<Swift.min(start + step, self.count)])
+            try work.count(part.count / 16)
+            part.initializeMemory(as: UInt8.self, repeating: 0)
+        }
+    }
+}

@@ -36,6 +36,13 @@ public struct ImageHeader: Sendable {
     /// and give back; `nil` is as many as the canvas takes, and ``codecByteCount``.
     public var codecByteCountForFrames: Int?
 
+    /// What ``codecByteCount`` is for the first frame of an animation alone, where it is another number.
+    var firstFrameCodecByteCount: Int?
+    /// Whether the coder decodes to smaller sizes, where it ever does.
+    var isScaledByCodec = true
+    /// The bytes of the largest part of an animation's canvas that is kept while a frame is shown over it.
+    var restoredByteCount = 0
+
     /// Describes a picture of a size; set the rest as it is found.
     public init(format: ImageFormat, pixelWidth: Int, pixelHeight: Int) {
         self.format = format

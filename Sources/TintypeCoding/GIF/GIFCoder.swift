@@ -22,6 +22,24 @@ public struct GIFCoder: ImageCoder {
         ImageHeader(try GIFStream(data, limits: limits))
     }
 
+    public func byteCount(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int {
+        let isAnimated = header.animation.frameCount > 1
+        let format: PixelFormat = header.hasAlpha || isAnimated || kind == .incremental ? .rgba8 : .rgb8
+        guard let layout = try? PixelLayout(format: format, width: header.pixelWidth, height: header.pixelHeight) else {
+            return .max
+        }
+        let canvases =
+            switch kind {
+            case .picture, .rows: 1
+            // The one that was shown last, and the next; what has arrived, and its copy.
+            case .frame: isAnimated ? 2 : 1
+            case .incremental: 2
+            }
+        let restored = kind == .frame ? header.restoredByteCount : 0
+        return layout.byteCount.saturatingMultiplied(by: canvases)
+            .saturatingAdded(to: header.codecByteCount.saturatingAdded(to: restored))
+    }
+
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
         guard options.frame == 0 else {
             let reader = try GIFFrameReader(data, options: options)
@@ -73,6 +91,8 @@ extension ImageHeader {
         self.hasAlpha = stream.hasAlpha || stream.frames.isEmpty
         self.animation.loopCount = stream.animation.loopCount
         if stream.frames.count > 1 { self.animation = stream.animation }
-        self.codecByteCount = GIFCodeReader.byteCount(pixelCount: stream.width * stream.height)
+        let largest = stream.frames.lazy.map { Int($0.width) * Int($0.height) }.max() ?? stream.width * stream.height
+        self.codecByteCount = GIFCodeReader.byteCount(pixelCount: largest)
+        self.restoredByteCount = stream.restoredPixelCount.saturatingMultiplied(by: 4)
     }
 }

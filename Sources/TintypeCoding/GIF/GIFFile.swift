@@ -108,6 +108,7 @@ struct GIFFile: Sendable {
         isLenient: Bool,
         work: DecodeWork
     ) throws {
+        try Task.checkCancellation()
         try Self.check(frame, limits: self.options.limits)
         let writer = GIFRowWriter(
             target: target,
@@ -149,14 +150,3 @@ extension CodingError {
     fileprivate var isAboutDamage: Bool { self.code == .corrupt || self.code == .truncated }
 }
 
-extension UnsafeMutableRawBufferPointer {
-    /// Zeroes the memory, in steps that are counted as a quarter of a pixel's work for each four bytes.
-    func clear(_ work: DecodeWork) throws {
-        let step = 16 * DecodeWork.unitsBetweenLooks
-        for start in stride(from: 0, to: self.count, by: step) {
-            let part = UnsafeMutableRawBufferPointer(rebasing: self[start..<Swift.min(start + step, self.count)])
-            try work.count(part.count / 16)
-            part.initializeMemory(as: UInt8.self, repeating: 0)
-        }
-    }
-}

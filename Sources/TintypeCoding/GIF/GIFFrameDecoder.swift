@@ -15,6 +15,9 @@ struct GIFFrameDecoder: ~Copyable {
         case isDamaged
     }
 
+    /// From how many pixels on those that were collected are written, so that they are counted.
+    private static let portion = 1 << 19
+
     private var reader: GIFCodeReader
     private var writer: GIFRowWriter
     private let isSupported: Bool
@@ -71,6 +74,7 @@ struct GIFFrameDecoder: ~Copyable {
                 case .isDamaged: .isDamaged
                 }
             self.offset = end
+            if self.reader.pendingCount >= Self.portion { self.reader.flush(to: &self.writer) }
             try work.count(missing - self.writer.remaining)
             try work.count(bytes: block.count)
         }

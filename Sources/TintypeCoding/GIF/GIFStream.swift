@@ -40,7 +40,7 @@ struct GIFStream: Sendable {
     private(set) var animation = AnimationTiming()
     /// Whether any picture on the screen may have a transparent pixel.
     private(set) var hasAlpha = false
-    /// The pixels of the largest area that is to be taken back after its image was shown.
+    /// The pixels of the largest area that is kept while an image is shown that is taken back before the next one.
     private(set) var restoredPixelCount = 0
     /// Whether the first thing to be drawn is text, which no decoder draws.
     private(set) var beginsWithText = false
@@ -51,6 +51,10 @@ struct GIFStream: Sendable {
     private var globalPalette: GIFPaletteLocation?
     private var control = Control()
     private var isCanvasOpaque = false
+    /// Whether nothing is on the screen before the next image.
+    private var isCanvasClear = true
+    /// The pixels that the last image covered, where the next one is drawn on what was there before.
+    private var lastRestoredPixelCount = 0
 
     private let limits: DecodingLimits
 
@@ -166,6 +170,7 @@ struct GIFStream: Sendable {
 
     private mutating func append(_ frame: GIFFrame) throws(CodingError) {
         let count = self.frames.count + 1
+        if count == 1 { try self.limits.check(ImageHeader(self)) }
         let canvasPixelCount = self.width * self.height
         // A file of one image is no animation.
         try self.limits.check(
@@ -182,10 +187,25 @@ struct GIFStream: Sendable {
         switch frame.disposal {
         case .keep: break
         case .background: self.isCanvasOpaque = false
+        case .previous: self.isCanvasOpaque = before
+        }
+        self.noteRestoring(frame)
+    }
+
+    /// Notes what is kept while images are shown that are taken back: nothing where the next one needs nothing of it.
+    private mutating func noteRestoring(_ frame: GIFFrame) {
+        let covers = frame.covers(width: self.width, height: self.height)
+        if !covers || frame.hasTransparency || frame.disposal == .previous {
+            self.restoredPixelCount = max(self.restoredPixelCount, self.lastRestoredPixelCount)
+        }
+        self.lastRestoredPixelCount = 0
+        switch frame.disposal {
+        case .keep: self.isCanvasClear = false
+        case .background: self.isCanvasClear = self.isCanvasClear || covers
         case .previous:
-            self.isCanvasOpaque = before
+            guard !self.isCanvasClear else { break }
             let visible = frame.visibleSize(width: self.width, height: self.height)
-            self.restoredPixelCount = max(self.restoredPixelCount, visible.width * visible.height)
+            self.lastRestoredPixelCount = visible.width * visible.height
         }
     }
 
