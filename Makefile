@@ -6,6 +6,7 @@ SWIFT_SOURCES = Package.swift Sources Tests Benchmarks
 
 CORPUS ?= ../shared/corpus
 FUZZ_SECONDS ?= 600
+ATTACK_SECONDS ?= 600
 FUZZERS = FuzzJPEG FuzzPNG FuzzWebP FuzzGIF
 
 # Tests of codecs and caches compute for long, and crowds of downloads keep all threads busy. In one
@@ -22,7 +23,7 @@ $(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(CROWDED_TESTS)
 $(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(COMPUTING_TESTS)
 endef
 
-.PHONY: help demo test lint format build bench conformance fuzz torture sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test lint format build bench conformance fuzz torture attack sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -35,6 +36,7 @@ help:
 	@echo 'make fuzz      fuzz every coder, FUZZ_SECONDS=600 each'
 	@echo 'make torture   kill processes that use a disk cache, flip its bits, fill its disk;'
 	@echo '               ten thousand downloads at once, a storm of cancellations'
+	@echo 'make attack    load from hostile origins beside healthy ones, ATTACK_SECONDS=600'
 	@echo 'make sanitize  run all tests under the thread and the address sanitizer'
 	@echo '               (sanitize-thread and sanitize-address: under one)'
 	@echo 'make clean     remove what was built'
@@ -83,6 +85,11 @@ torture:
 	    $(SWIFT) build -c release --product $$part && \
 	    "$$($(SWIFT) build -c release --show-bin-path)/$$part" || exit 1; \
 	done
+
+attack:
+	@.ci/setup attack
+	$(SWIFT) build -c release --product HostileOrigins
+	"$$($(SWIFT) build -c release --show-bin-path)/HostileOrigins" $(ATTACK_SECONDS)
 
 sanitize: sanitize-thread sanitize-address
 

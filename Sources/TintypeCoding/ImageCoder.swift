@@ -78,19 +78,17 @@ extension ImageCoder {
 
     public func byteCount(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int {
         let picture = self.decodedByteCount(of: header, options: options)
-        let pictures =
-            switch kind {
-            case .rows where header.givesRows: 0
-            case .rows: 1
-            // A frame is decoded by itself and drawn on the canvas.
-            case .picture: header.animation.durations.isEmpty ? 1 : 2
-            // The frame that was shown last, what it covers where it is taken back, and the next one.
-            case .frame: header.animation.restoresFrames ? 4 : 3
-            // What has arrived, and its copy.
-            case .incremental: 2
-            }
-        let codec = kind == .rows ? header.codecByteCountForRows ?? header.codecByteCount : header.codecByteCount
-        return picture.saturatingMultiplied(by: pictures).saturatingAdded(to: codec)
+        let codec = header.codecByteCount
+        let frames = header.codecByteCountForFrames ?? picture.saturatingAdded(to: codec)
+        switch kind {
+        case .rows where header.givesRows: return header.codecByteCountForRows ?? codec
+        case .picture where header.animation.durations.isEmpty, .rows: return picture.saturatingAdded(to: codec)
+        case .picture: return picture.saturatingAdded(to: frames)
+        // The frame that was shown last stays.
+        case .frame: return picture.saturatingMultiplied(by: 2).saturatingAdded(to: frames)
+        // What has arrived, and its copy.
+        case .incremental: return picture.saturatingMultiplied(by: 2).saturatingAdded(to: codec)
+        }
     }
 
     /// The bytes of the pixels that a decode gives out.

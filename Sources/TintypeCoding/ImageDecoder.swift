@@ -161,6 +161,24 @@ public struct ImageDecoder: Sendable {
         }
     }
 
+    /// The bytes that ``decodeStored(options:)`` takes, and those of what it gives.
+    package func storedByteCounts(options: DecodeOptions) -> (peak: Int, picture: Int) {
+        (
+            self.coder.byteCount(for: .picture, header: self.header, options: options),
+            self.coder.decodedByteCount(of: self.header, options: options)
+        )
+    }
+
+    /// The size of what ``decodeStored(options:)`` gives.
+    package func decodedSize(options: DecodeOptions) -> PixelSize {
+        self.coder.decodedSize(of: self.header, options: options)
+    }
+
+    /// The bytes of a picture of a size in the format of this one.
+    package func byteCount(ofWidth width: Int, height: Int) -> Int {
+        self.header.byteCount(of: PixelSize(width: width, height: height), as: self.header.decodedFormat)
+    }
+
     /// The bytes of a picture and its copies while ``finish(_:options:turnsUpright:)`` works on it.
     ///
     /// - Parameters:

@@ -32,6 +32,9 @@ public struct ImageHeader: Sendable {
     public var codecByteCount = 0
     /// The bytes that the codec needs while it gives rows one by one, where it is another number.
     public var codecByteCountForRows: Int?
+    /// The bytes that the codec needs while it draws frames, with those of the frames themselves and of what they cover
+    /// and give back; `nil` is as many as the canvas takes, and ``codecByteCount``.
+    public var codecByteCountForFrames: Int?
 
     /// What ``codecByteCount`` is for the first frame of an animation alone, where it is another number.
     var firstFrameCodecByteCount: Int?
@@ -78,8 +81,6 @@ public struct AnimationTiming: Sendable, Hashable {
     public var loopCount = 1
     /// Milliseconds that each frame is shown; empty for stills.
     public var durations: [Int] = []
-    /// Whether what a frame covers is to come back after it, and is kept meanwhile.
-    public var restoresFrames = false
 
     /// Creates the timing of a still picture.
     public init() {}

@@ -21,6 +21,8 @@ struct cjpeg_decoder {
     cjpeg_prices prices;
     cjpeg_count count;
     void *context;
+    /// The work of a row of blocks in the present scan.
+    int64_t row_work;
     size_t loan_count;
     /// What is lent and the library was not given yet.
     const uint8_t *rest;
@@ -183,6 +185,19 @@ static void advise_huge_pages(j_decompress_ptr library) {
     }
 }
 
+// Notes the work of the scan that begins, for each row of blocks of the whole picture.
+static void note_work_of_scan(cjpeg_decoder *decoder) {
+    j_decompress_ptr library = &decoder->library;
+    int64_t blocks = 0;
+    for (int index = 0; index < library->comps_in_scan; index++) {
+        const jpeg_component_info *component = library->cur_comp_info[index];
+        blocks += (int64_t)component->width_in_blocks * component->v_samp_factor;
+    }
+    int64_t units = blocks * (library->arith_code ? decoder->prices.arithmetic_block : decoder->prices.block);
+    if (library->restart_interval > 0) units += blocks / library->restart_interval * decoder->prices.restart;
+    decoder->row_work = units;
+}
+
 cjpeg_status cjpeg_decoder_start(
     cjpeg_decoder *decoder, int divisor, int maximum_scans, int *width, int *height, int *components) {
     j_decompress_ptr library = &decoder->library;
@@ -201,6 +216,7 @@ cjpeg_status cjpeg_decoder_start(
     decoder->maximum_scans = maximum_scans;
     if (!jpeg_start_decompress(library)) return cjpeg_status_suspended;
     if (library->buffered_image) advise_huge_pages(library);
+    note_work_of_scan(decoder);
     *width = (int)library->output_width;
     *height = (int)library->output_height;
     *components = library->output_components;
@@ -215,30 +231,10 @@ static void note_completed_scan(cjpeg_decoder *decoder) {
     decoder->completed_offset = offset;
 }
 
-// The work of the scan that is being taken in, for each row of blocks of the whole picture.
-static int64_t work_of_row(cjpeg_decoder *decoder) {
-    j_decompress_ptr library = &decoder->library;
-    int64_t blocks = 0;
-    for (int index = 0; index < library->comps_in_scan; index++) {
-        const jpeg_component_info *component = library->cur_comp_info[index];
-        blocks += (int64_t)component->width_in_blocks * component->v_samp_factor;
-    }
-    int64_t units = blocks * (library->arith_code ? decoder->prices.arithmetic_block : decoder->prices.block);
-    if (library->restart_interval > 0) units += blocks / library->restart_interval * decoder->prices.restart;
-    return units;
-}
-
-// Counts the rows of blocks that the input pass goes over.
-static void count_rows(cjpeg_decoder *decoder) {
-    j_decompress_ptr library = &decoder->library;
-    if (!library->inputctl->eoi_reached && library->comps_in_scan > 0) count_work(decoder, work_of_row(decoder));
-}
-
 cjpeg_status cjpeg_decoder_consume(cjpeg_decoder *decoder, int steps) {
     j_decompress_ptr library = &decoder->library;
     if (setjmp(decoder->report.escape)) return cjpeg_status_failed;
     for (int step = 0; step < steps; step++) {
-        count_rows(decoder);
         switch (jpeg_consume_input(library)) {
         case JPEG_SUSPENDED:
             return cjpeg_status_suspended;
@@ -248,11 +244,14 @@ cjpeg_status cjpeg_decoder_consume(cjpeg_decoder *decoder, int steps) {
             if (library->input_scan_number > decoder->maximum_scans) {
                 cjpeg_report_fail(&decoder->report, cjpeg_failure_scans, "It has too many scans");
             }
+            note_work_of_scan(decoder);
             break;
         case JPEG_SCAN_COMPLETED:
             note_completed_scan(decoder);
+            count_work(decoder, decoder->row_work);
             break;
         default:
+            count_work(decoder, decoder->row_work);
             break;
         }
     }

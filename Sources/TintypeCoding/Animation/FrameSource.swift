@@ -1,4 +1,4 @@
-package import TintypeConcurrency
+import TintypeConcurrency
 public import TintypeImage
 
 /// The frames of one picture, decoded one by one when they are asked for.
@@ -16,11 +16,9 @@ public actor FrameSource {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { self.lane.unownedExecutor }
 
     private nonisolated let pool: FramePool
-    /// Bounds the memory of all that is decoded at once, and how much of it a frame takes.
     private nonisolated let gate: WeightedGate?
-    private nonisolated let weight: Int
-    private let decoder: ImageDecoder
-    private let options: DecodeOptions
+    private nonisolated let decoder: ImageDecoder
+    private nonisolated let options: DecodeOptions
     private var compositor: FrameCompositor?
 
     /// Opens a source.
@@ -30,27 +28,15 @@ public actor FrameSource {
     ///   - options: How frames are decoded; the frame they name is not looked at.
     ///   - lanes: One of them does the work.
     ///   - pool: Keeps decoded frames; may be shared with other sources.
+    ///   - gate: Weighs the memory of each frame while it is decoded.
     public init(
         _ decoder: ImageDecoder,
         options: DecodeOptions = DecodeOptions(),
         lanes: DecodeLanes,
-        pool: FramePool = FramePool()
-    ) {
-        self.init(decoder, options: options, lanes: lanes, pool: pool, gate: nil)
-    }
-
-    /// Opens a source whose frames enter `gate` with the bytes that decoding one takes.
-    ///
-    /// Between two frames it holds the one that was shown last, as its caller does, which no gate counts.
-    package init(
-        _ decoder: ImageDecoder,
-        options: DecodeOptions,
-        lanes: DecodeLanes,
-        pool: FramePool,
-        gate: WeightedGate?
+        pool: FramePool = FramePool(),
+        gate: WeightedGate? = nil
     ) {
         self.gate = gate
-        self.weight = decoder.byteCount(for: .frame, options: options)
         self.header = decoder.header
         self.decoder = decoder
         self.options = options
@@ -77,7 +63,8 @@ public actor FrameSource {
         // A frame that is there needs no hop.
         if let image = self.pool.image(for: self.key(index)) { return image }
         guard let gate = self.gate else { return try await self.decode(index) }
-        return try await gate.withWeight(self.weight) { try await self.decode(index) }
+        let weight = self.decoder.byteCount(for: self.frameCount > 1 ? .frame : .picture, options: self.options)
+        return try await gate.withWeight(weight) { try await self.decode(index) }
     }
 
     private nonisolated func key(_ index: Int) -> FramePool.Key {

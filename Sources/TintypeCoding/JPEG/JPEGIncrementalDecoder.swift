@@ -50,7 +50,7 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
             return try JPEGCoder().decode(self.pending, header: header.imageHeader, options: self.options)
         }
         if let failure = self.failure {
-            guard self.options.allowsTruncated, picture.hasRows else { throw failure }
+            guard self.options.allowsTruncated, failure.isDamage, picture.hasRows else { throw failure }
         } else {
             try self.feed(Data(), isComplete: true, to: picture)
         }

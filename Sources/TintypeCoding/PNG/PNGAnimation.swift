@@ -29,10 +29,16 @@ struct PNGAnimation {
         timing.loopCount = self.loopCount
         if self.frames.count > 1 {
             for frame in self.frames { timing.appendFrame(milliseconds: Int(frame.milliseconds)) }
-            // There is nothing before the first one, and nothing comes behind the last.
-            timing.restoresFrames = self.frames.dropFirst().dropLast().contains { $0.disposal == .previous }
         }
         return timing
+    }
+
+    /// The bytes of the largest frame, and of the largest part of the canvas that comes back after a frame.
+    var drawingByteCount: Int {
+        func largest(_ frames: some Sequence<Frame>) -> Int { frames.map { Int($0.width) * Int($0.height) }.max() ?? 0 }
+        // There is nothing before the first one, and nothing comes behind the last.
+        let restored = self.frames.dropFirst().dropLast().lazy.filter { $0.disposal == .previous }
+        return (largest(self.frames) + largest(restored)).saturatingMultiplied(by: 4)
     }
 
     /// A frame for compositing.

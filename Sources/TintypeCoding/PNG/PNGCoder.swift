@@ -56,17 +56,16 @@ public struct PNGCoder: ImageCoder {
 
     public func byteCount(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int {
         let picture = self.decodedByteCount(of: header, options: options)
+        let frames = header.codecByteCountForFrames ?? header.codecByteCount
+        let isAnimated = !header.animation.durations.isEmpty
         switch kind {
         case .rows where header.givesRows: return header.codecByteCountForRows ?? header.codecByteCount
-        case .rows: return picture.saturatingAdded(to: header.codecByteCount)
-        case .picture:
-            // A frame is decoded by itself and drawn on the canvas.
-            let copies = header.animation.durations.isEmpty ? 1 : 2
-            return picture.saturatingMultiplied(by: copies).saturatingAdded(to: header.codecByteCount)
-        case .frame:
-            // The frame that was shown last, what it covers where it is taken back, and the next one twice.
-            return picture.saturatingMultiplied(by: header.animation.restoresFrames ? 4 : 3)
-                .saturatingAdded(to: header.codecByteCount)
+        case .picture where isAnimated: return picture.saturatingAdded(to: frames)
+        case .picture, .rows: return picture.saturatingAdded(to: header.codecByteCount)
+        // The frame that was shown last stays.
+        case .frame: return picture.saturatingMultiplied(by: 2).saturatingAdded(to: frames)
+        // The default image stays while the frame that was asked for is drawn.
+        case .incremental where isAnimated: return picture.saturatingMultiplied(by: 2).saturatingAdded(to: frames)
         case .incremental:
             // What has arrived and its copy; strips and lines are inflated one by one.
             let lines = 3 * 8 * header.pixelWidth + PNGScanlines.stripByteCount + PNGInflater.byteCount
@@ -123,5 +122,6 @@ extension ImageHeader {
         self.pixelFormat = png.pixelFormat
         self.codecByteCount = PNGDecompressor.extraByteCount(for: png)
         self.codecByteCountForRows = PNGDecompressor.rowsByteCount(for: png)
+        self.codecByteCountForFrames = png.animation.map { $0.drawingByteCount + self.codecByteCount }
     }
 }

@@ -48,12 +48,14 @@ struct PNGDecompressor {
     /// The memory that decoding takes besides the pixels, at most.
     static func extraByteCount(for header: PNGHeader) -> Int {
         let filtered = header.layout.filteredByteCount
-        let isInPlace =
-            !header.layout.isInterlaced && header.animation == nil
-            && PNGSampleConverter(header, output: header.pixelFormat).isIdentity
-        // Of larger ones there is a strip. What lies in several chunks is put together before it is inflated at once.
-        guard filtered <= Self.maximumWholeByteCount else { return self.stripByteCount(for: header) }
-        let compressed = min(filtered, Self.maximumCompressedByteCount)
+        let output = header.animation == nil ? header.pixelFormat : .rgba8
+        let isInPlace = !header.layout.isInterlaced && PNGSampleConverter(header, output: output).isIdentity
+        // Of larger ones there is a strip.
+        let isWhole = filtered <= Self.maximumWholeByteCount
+            && header.pixelByteCount <= Self.maximumCompressedByteCount
+        guard isWhole else { return self.stripByteCount(for: header) }
+        // What lies in several chunks is put together before it is inflated.
+        let compressed = header.pixelChunkCount > 1 ? header.pixelByteCount : 0
         return (isInPlace ? header.layout.height : filtered) + compressed + self.lineByteCount(for: header)
     }
 
@@ -65,8 +67,11 @@ struct PNGDecompressor {
     /// The memory that lending rows takes.
     static func rowsByteCount(for header: PNGHeader) -> Int {
         let filtered = header.layout.filteredByteCount
-        guard filtered <= PNGRowSource.maximumWholeByteCount else { return self.stripByteCount(for: header) }
-        return filtered + self.lineByteCount(for: header)
+        let isWhole = filtered <= PNGRowSource.maximumWholeByteCount
+            && header.pixelByteCount <= Self.maximumCompressedByteCount
+        guard isWhole else { return self.stripByteCount(for: header) }
+        let compressed = header.pixelChunkCount > 1 ? header.pixelByteCount : 0
+        return filtered + compressed + self.lineByteCount(for: header)
     }
 
     private static func lineByteCount(for header: PNGHeader) -> Int {

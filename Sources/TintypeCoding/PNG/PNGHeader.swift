@@ -31,6 +31,9 @@ struct PNGHeader {
     private(set) var compressedProfile: Data?
     /// Where the first chunk with pixels begins; `nil` when there is none.
     private(set) var pixelsOffset: Int?
+    /// The chunks with pixels of the picture, and their bytes, where the whole file was read.
+    private(set) var pixelChunkCount = 0
+    private(set) var pixelByteCount = 0
     /// The animation, where there is a sound one and the whole file was read.
     private(set) var animation: PNGAnimation?
 
@@ -54,6 +57,10 @@ struct PNGHeader {
                 if extent == .beforePixels { break }
             }
             guard chunk.isComplete(in: bytes) else { break }
+            if chunk.kind == .pixels {
+                self.pixelChunkCount += 1
+                self.pixelByteCount += chunk.length
+            }
             if self.pixelsOffset == nil {
                 try self.read(chunk, of: bytes)
             } else {

@@ -53,14 +53,9 @@ public struct WebPCoder: ImageCoder {
 
     public func decodedSize(of header: ImageHeader, options: DecodeOptions) -> PixelSize {
         let stored = PixelSize(width: header.pixelWidth, height: header.pixelHeight)
-        guard header.animation.durations.isEmpty, header.isScaledByCodec,
-            let layout = try? PixelLayout(
-                webp: stored,
-                hasAlpha: header.hasAlpha,
-                sufficientSize: options.sufficientSize
-            )
-        else { return stored }
-        return PixelSize(width: layout.width, height: layout.height)
+        guard header.animation.durations.isEmpty, header.isScaledByCodec else { return stored }
+        let layout = try? PixelLayout(webp: stored, hasAlpha: header.hasAlpha, sufficientSize: options.sufficientSize)
+        return layout.map { PixelSize(width: $0.width, height: $0.height) } ?? stored
     }
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
