@@ -59,10 +59,12 @@ import TintypeImage
     ) async throws {
         let looks = Locked<[Int]>([])
         let task = Task {
-            try DecodeWork.$observer.withValue(.init { spent in
-                looks.withLock { $0.append(spent) }
-                withUnsafeCurrentTask { $0?.cancel() }
-            }) {
+            try DecodeWork.$observer.withValue(
+                .init { spent in
+                    looks.withLock { $0.append(spent) }
+                    withUnsafeCurrentTask { $0?.cancel() }
+                }
+            ) {
                 _ = try SampleFiles.decode(file.data)
             }
         }

@@ -55,7 +55,9 @@ import TintypeImage
         ]
         for (name, compression, format) in stills {
             if let data = try? Self.webp(compression, format) { files.append((name, data)) }
-            if let data = try? Self.animatedWebP(compression, format, flags: 0) { files.append(("moving " + name, data)) }
+            if let data = try? Self.animatedWebP(compression, format, flags: 0) {
+                files.append(("moving " + name, data))
+            }
             if let data = try? Self.animatedWebP(compression, format, flags: 2) {
                 files.append(("moving and replacing " + name, data))
             }
@@ -86,6 +88,19 @@ import TintypeImage
         let data = Self.gif([back, back])
         let (_, taken) = try AllocatedMemory.peak { try Self.decode(data) }
         #expect(taken < Self.width * Self.height * 5 + 4 << 20)
+    }
+
+    @Test func `prefix codes take little more memory than pixels, or are refused`() throws {
+        // Few enough for their tables.
+        let few = HostileWebP.prefixCodes(groupCount: 300)
+        #expect(try SampleFiles.decode(few).width == 1_024)
+        let many = HostileWebP.prefixCodes(groupCount: 8_192)
+        #expect(many.count < 300_000)
+        let (error, taken) = AllocatedMemory.peak {
+            #expect(throws: CodingError.self) { try SampleFiles.decode(many) }
+        }
+        #expect(error?.code == .unsupportedFeature)
+        #expect(taken < 40 << 20)
     }
 
     private static func decode(_ data: Data) throws {

@@ -29,6 +29,7 @@ package final class FrameCompositor {
     ///   - reader: Gives the frames.
     ///   - limits: What each frame that is asked for may cost.
     ///   - format: What errors name.
+    /// - Throws: `ImageError` when the canvas has a size that no memory holds.
     init(_ reader: any FrameReader, limits: DecodingLimits = DecodingLimits(), format: ImageFormat? = nil) throws {
         self.reader = reader
         self.frames = reader.frames
@@ -43,6 +44,7 @@ package final class FrameCompositor {
     /// - Parameters:
     ///   - index: Which frame.
     ///   - isLast: Whether no other frame is asked for after it; then nothing is kept.
+    /// - Returns: The canvas.
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`. The canvas is good after it.
     package func frame(at index: Int, isLast: Bool = false) throws -> PixelBuffer {
         if let shown, shown.index == index { return shown.pixels }

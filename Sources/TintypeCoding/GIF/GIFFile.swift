@@ -149,4 +149,3 @@ extension CodingError {
     /// Whether the file's own bytes are at fault, so that as much as is there may be shown.
     fileprivate var isAboutDamage: Bool { self.code == .corrupt || self.code == .truncated }
 }
-

@@ -46,8 +46,9 @@ struct WebPCodedPicture {
     /// Whether the pixels replace those of the canvas, so that they need not be mixed with them.
     var isDrawnDirectly: Bool { self.frame.blend == .source || !self.frame.hasAlpha }
 
-    /// How a still is laid out at its own ratio: as large as suffices, and never larger than stored. Only lossy ones
-    /// are decoded to a smaller size.
+    /// How a still is laid out at its own ratio: as large as suffices, and never larger than stored.
+    ///
+    /// Only lossy ones are decoded to a smaller size.
     func layout(sufficientSize: PixelSize?) throws(ImageError) -> PixelLayout {
         let stored = PixelSize(width: self.frame.width, height: self.frame.height)
         let sufficientSize = self.isLossless ? nil : sufficientSize

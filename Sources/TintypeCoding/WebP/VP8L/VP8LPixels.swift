@@ -58,10 +58,6 @@ struct VP8LPixels: ~Copyable {
 
     /// The pixels, of which ``count`` are known.
     var start: UnsafeMutablePointer<UInt32> { self.pixels }
-    /// Whether the pixels are green alone, and come without a cache.
-    var isGreenAlone: Bool { self.cacheBits == 0 && self.codes.groups.allSatisfy(\.isOnlyGreen) }
-    /// The groups of prefix codes.
-    var groupCount: Int { self.codes.groups.count }
 
     /// Decodes up to the end of row `row`, or further.
     ///
@@ -116,7 +112,7 @@ struct VP8LPixels: ~Copyable {
                                         reader.refill()
                                         let blue = Self.symbol(codes.blue, entries, &reader)
                                         let alpha = Self.symbol(codes.alpha, entries, &reader)
-                                        pixel = UInt32(alpha) << 24 | UInt32(red) << 16 | UInt32(green) << 8 | UInt32(blue)
+                                        pixel |= UInt32(alpha) << 24 | UInt32(red) << 16 | UInt32(blue)
                                     }
                                     if mayRunOut, reader.isExhausted {
                                         reader = before
@@ -191,7 +187,8 @@ struct VP8LPixels: ~Copyable {
         var entry = entries[Int(code.start) &+ Int(truncatingIfNeeded: bits.bits & (1 &<< UInt64(code.rootBits) &- 1))]
         if entry & 0x80 != 0 {
             let mask = UInt64(1) &<< UInt64(entry & 0x7F) &- 1
-            entry = entries[Int(code.start) &+ Int(entry >> 16) &+ Int(truncatingIfNeeded: bits.bits &>> UInt64(code.rootBits) & mask)]
+            let rest = Int(truncatingIfNeeded: bits.bits &>> UInt64(code.rootBits) & mask)
+            entry = entries[Int(code.start) &+ Int(entry >> 16) &+ rest]
         }
         bits.skip(Int(entry & 0xFF))
         return Int(entry >> 16)

@@ -166,7 +166,9 @@ struct VP8LPrefixCodes {
                 next += 1
                 let entry = UInt32(symbol) << 16 | UInt32(length)
                 if length <= rootBits {
-                    for index in stride(from: code, to: 1 << rootBits, by: 1 << length) { self.entries[start + index] = entry }
+                    for index in stride(from: code, to: 1 << rootBits, by: 1 << length) {
+                        self.entries[start + index] = entry
+                    }
                     continue
                 }
                 let prefix = code & (1 << rootBits - 1)
@@ -227,4 +229,3 @@ struct VP8LPrefixCodes {
         return result
     }
 }
-

@@ -42,7 +42,8 @@ final class VP8LRowSource: RowSource {
                     work: self.work
                 )
             } catch let error as VP8LError {
-                guard self.allowsTruncated, !error.isFatal(afterRows: self.decoder.row) else { throw CodingError(error) }
+                let isShown = self.allowsTruncated && !error.isFatal(afterRows: self.decoder.row)
+                guard isShown else { throw CodingError(error) }
                 self.isOver = true
             }
         }
