@@ -92,9 +92,9 @@ import TintypeImage
 
     @Test func `prefix codes take little more memory than pixels, or are refused`() throws {
         // Few enough for their tables.
-        let few = HostileWebP.prefixCodes(groupCount: 300)
+        let few = HostileWebP.prefixCodes(groupCount: 300, hasPixels: true)
         #expect(try SampleFiles.decode(few).width == 1_024)
-        let many = HostileWebP.prefixCodes(groupCount: 8_192)
+        let many = HostileWebP.prefixCodes(groupCount: 8_192, hasPixels: false)
         #expect(many.count < 300_000)
         let (error, taken) = AllocatedMemory.peak {
             #expect(throws: CodingError.self) { try SampleFiles.decode(many) }

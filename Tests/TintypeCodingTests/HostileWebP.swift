@@ -3,7 +3,9 @@ import FoundationEssentials
 /// Lossless WebPs made to take much of something, out of few bytes.
 enum HostileWebP {
     /// A picture of 1,024 columns whose tiles of 4x4 pixels have prefix codes of their own, each of full tables.
-    static func prefixCodes(groupCount: Int) -> Data {
+    ///
+    /// Where there are no pixels, its end is missing.
+    static func prefixCodes(groupCount: Int, hasPixels: Bool) -> Data {
         let tileRows = (groupCount + 255) / 256
         var bits = BitWriter()
         bits.append(0x2F, 8)
@@ -22,7 +24,8 @@ enum HostileWebP {
             bits.append(self.reversed(group >> 8), 8)
         }
         for _ in 0..<groupCount { self.appendCodes(&bits, isFull: true) }
-        let stream = bits.bytes
+        // A pixel of four codes takes four bytes.
+        let stream = bits.bytes + [UInt8](repeating: 0, count: hasPixels ? tileRows * 4 * 1_024 * 4 : 0)
         return WebPSamples.file([WebPSamples.chunk("VP8L", stream)])
     }
 
