@@ -6,8 +6,9 @@ import TintypeImage
 
 /// Profiles that would take long to build a transform from.
 @Suite(.timeLimit(.minutes(5))) struct ColorProfileWorkTests {
-    /// A pipeline of real numbers names its stages by where they lie, and all may be the same one: what takes minutes
-    /// has some kilobytes. The picture looks as if it were not there.
+    /// The stages of a pipeline are named by where they lie, and all may be one: what takes minutes has some kilobytes.
+    ///
+    /// The picture looks as if it were not there.
     @Test(.enabled(if: Fixtures.corpus != nil)) func `pipelines of real numbers are left out`() throws {
         let folder = try #require(Fixtures.corpus).appending(path: "icc-profiles")
         let profile = try Data(contentsOf: folder.appending(path: "DisplayP3-v4.icc"))

@@ -43,7 +43,9 @@ import TintypeImage
         #expect(gate.usedWeight == 0)
     }
 
-    @Test(arguments: [ImageFormat.jpeg, .png]) func `without room there are no previews`(format: ImageFormat) async throws {
+    @Test(arguments: [ImageFormat.jpeg, .png]) func `without room there are no previews`(
+        format: ImageFormat
+    ) async throws {
         let data = try SampleFiles.smooth(format, width: 640, height: 480)
         let gate = WeightedGate(capacity: 640 * 480 * 3)
         #expect(await Self.previewCount(of: data, gate: gate) == 0)

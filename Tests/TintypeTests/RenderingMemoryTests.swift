@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TestSupport
 import Testing
+
 @testable import Tintype
 
 /// What a thumbnail takes is what the memory gate is told: decoded, resampled and brought to sRGB.
