@@ -7,8 +7,8 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
             case notAnImage, unsupportedFormat, unsupportedFeature, corrupt, truncated
-            case tooManyPixels, sideTooLong, tooManyBytes, invalidOptions, encodingFailed, outOfMemory
-            case tooManyThreads
+            case tooManyPixels, sideTooLong, tooManyBytes, tooMuchWork, tooManyFrames, animationTooLarge
+            case invalidOptions, encodingFailed, outOfMemory, tooManyThreads
         }
 
         private let value: Value
@@ -32,6 +32,12 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
         public static let sideTooLong = Code(value: .sideTooLong)
         /// There are more encoded bytes than the limits allow.
         public static let tooManyBytes = Code(value: .tooManyBytes)
+        /// Decoding takes more work than the limits allow.
+        public static let tooMuchWork = Code(value: .tooMuchWork)
+        /// An animation has more frames than the limits allow.
+        public static let tooManyFrames = Code(value: .tooManyFrames)
+        /// The frames of an animation have more pixels together than the limits allow.
+        public static let animationTooLarge = Code(value: .animationTooLarge)
         /// An option makes no sense for this picture.
         public static let invalidOptions = Code(value: .invalidOptions)
         /// The encoder refused the picture.
@@ -64,6 +70,9 @@ extension CodingError {
     init(_ error: ThreadError) {
         self.init(code: error.code == .outOfMemory ? .outOfMemory : .tooManyThreads, message: error.message)
     }
+
+    /// Whether the bytes are at fault, and what can be read of them may be shown: not where memory or work ran out.
+    var isDamage: Bool { self.code == .corrupt || self.code == .truncated }
 
     /// The bytes break the rules of `format`; `reason` is what its library said.
     static func corrupt(_ format: ImageFormat, _ reason: String) -> CodingError {

@@ -4,8 +4,8 @@ public import TintypeImage
 /// Turns the bytes of some formats into pictures, and pictures into bytes.
 ///
 /// All calls are synchronous; the loader makes them on a decode lane. A coder is asked from
-/// several lanes at once, and keeps no state between calls. Long loops look at
-/// `Task.isCancelled` between rows and throw `CancellationError`.
+/// several lanes at once, and keeps no state between calls. Long loops count their work with a
+/// ``DecodeWork``, which throws when the limits allow no more, and `CancellationError`.
 public protocol ImageCoder: Sendable {
     /// The formats that ``header(of:)`` and ``decode(_:header:options:)`` understand.
     var decodableFormats: Set<ImageFormat> { get }
@@ -13,7 +13,9 @@ public protocol ImageCoder: Sendable {
     var encodableFormats: Set<ImageFormat> { get }
 
     /// What the file says about its picture. Reads no pixels and allocates none.
-    func header(of data: Data) throws(CodingError) -> ImageHeader
+    ///
+    /// - Throws: `CodingError`.
+    func header(of data: Data) throws -> ImageHeader
 
     /// The pixels as stored: not turned, with `header.orientation` on the image.
     ///
@@ -24,6 +26,23 @@ public protocol ImageCoder: Sendable {
     func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data
 
     // MARK: What a coder may leave out
+
+    /// What the file says about its picture, with frames and work within limits: a flood of frames or of padding
+    /// ends early.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    func header(of data: Data, limits: DecodingLimits) throws -> ImageHeader
+
+    /// The size of what ``decode(_:header:options:)`` gives for the sufficient size of the options.
+    func decodedSize(of header: ImageHeader, options: DecodeOptions) -> PixelSize
+
+    /// The bytes of memory that the coder has allocated at most at once for a decode of a kind, with what it gives out.
+    ///
+    /// Left out, the codec's own memory counts as the header gives it, and pictures by their kind.
+    ///
+    /// The limits were checked against `header` before. Where it says less than it takes, a busy loader takes more
+    /// memory than it was allowed.
+    func byteCount(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int
 
     /// The frames of an animation, or `nil` for a still picture.
     ///
@@ -49,6 +68,35 @@ public protocol ImageCoder: Sendable {
 }
 
 extension ImageCoder {
+    public func header(of data: Data, limits: DecodingLimits) throws -> ImageHeader {
+        try self.header(of: data)
+    }
+
+    public func decodedSize(of header: ImageHeader, options: DecodeOptions) -> PixelSize {
+        PixelSize(width: header.pixelWidth, height: header.pixelHeight)
+    }
+
+    public func byteCount(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int {
+        let picture = self.decodedByteCount(of: header, options: options)
+        let codec = header.codecByteCount
+        let frames = header.codecByteCountForFrames ?? picture.saturatingAdded(to: codec)
+        switch kind {
+        case .rows where header.givesRows: return header.codecByteCountForRows ?? codec
+        case .picture where header.animation.durations.isEmpty, .rows: return picture.saturatingAdded(to: codec)
+        case .picture: return picture.saturatingAdded(to: frames)
+        // The frame that was shown last stays.
+        case .frame: return picture.saturatingMultiplied(by: 2).saturatingAdded(to: frames)
+        // What has arrived, and its copy.
+        case .incremental: return picture.saturatingMultiplied(by: 2).saturatingAdded(to: codec)
+        }
+    }
+
+    /// The bytes of the pixels that a decode gives out.
+    func decodedByteCount(of header: ImageHeader, options: DecodeOptions) -> Int {
+        let size = self.decodedSize(of: header, options: options)
+        return header.byteCount(of: size, as: header.decodedFormat)
+    }
+
     public func frameReader(
         for data: Data,
         header: ImageHeader,

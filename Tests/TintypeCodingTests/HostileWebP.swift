@@ -1,0 +1,75 @@
+import FoundationEssentials
+
+/// Lossless WebPs made to take much of something, out of few bytes.
+enum HostileWebP {
+    /// A picture of 1,024 columns whose tiles of 4x4 pixels have prefix codes of their own, each of full tables.
+    ///
+    /// Where there are no pixels, its end is missing.
+    static func prefixCodes(groupCount: Int, hasPixels: Bool) -> Data {
+        let tileRows = (groupCount + 255) / 256
+        var bits = BitWriter()
+        bits.append(0x2F, 8)
+        bits.append(1_023, 14)
+        bits.append(tileRows * 4 - 1, 14)
+        // No alpha, version 0, no transform, no cache; codes by tiles of 4 pixels.
+        bits.append(0, 1 + 3 + 1 + 1)
+        bits.append(1, 1)
+        bits.append(0, 3)
+        // The tiles: a number of 16 bits each, without a cache.
+        bits.append(0, 1)
+        self.appendCodes(&bits)
+        for tile in 0..<tileRows * 256 {
+            let group = min(tile, groupCount - 1)
+            bits.append(self.reversed(group & 255), 8)
+            bits.append(self.reversed(group >> 8), 8)
+        }
+        for _ in 0..<groupCount { self.appendCodes(&bits, isFull: true) }
+        // A pixel of four codes takes four bytes.
+        let stream = bits.bytes + [UInt8](repeating: 0, count: hasPixels ? tileRows * 4 * 1_024 * 4 : 0)
+        return WebPSamples.file([WebPSamples.chunk("VP8L", stream)])
+    }
+
+    /// Codes of 8 bits for green and red; for the others too, or one symbol of no bits.
+    private static func appendCodes(_ bits: inout BitWriter, isFull: Bool = false) {
+        for channel in 0..<5 {
+            if channel < 2 || (isFull && channel < 4) {
+                self.appendFullCode(&bits)
+            } else {
+                bits.append(0b0001, 4)
+            }
+        }
+    }
+
+    /// 256 lengths of 8, of which the length of the code for lengths says all.
+    private static func appendFullCode(_ bits: inout BitWriter) {
+        bits.append(0, 1)
+        bits.append(8, 4)
+        for _ in 0..<11 { bits.append(0, 3) }
+        bits.append(1, 3)
+        bits.append(1, 1)
+        bits.append(3, 3)
+        bits.append(254, 8)
+    }
+
+    private static func reversed(_ value: Int) -> Int {
+        (0..<8).reduce(0) { $0 | (value >> $1 & 1) << (7 - $1) }
+    }
+
+    private struct BitWriter {
+        private var whole: [UInt8] = []
+        private var bits = 0
+        private var bitCount = 0
+
+        var bytes: [UInt8] { self.whole + [UInt8(self.bits & 255), 0, 0, 0] }
+
+        mutating func append(_ value: Int, _ count: Int) {
+            self.bits |= value << self.bitCount
+            self.bitCount += count
+            while self.bitCount >= 8 {
+                self.whole.append(UInt8(self.bits & 255))
+                self.bits >>= 8
+                self.bitCount -= 8
+            }
+        }
+    }
+}
