@@ -1,9 +1,9 @@
-import TintypeCoding
-import TintypeImage
+package import TintypeCoding
+package import TintypeImage
 import TintypeTransforms
 
 /// One picture that is to be made, its header read and its size decided.
-struct Rendering: Sendable {
+package struct Rendering: Sendable {
     /// The resampler is given at least this many times the target's pixels a side: what the
     /// codec leaves out below that costs sharpness.
     private static let oversampling = 2
@@ -19,7 +19,7 @@ struct Rendering: Sendable {
     /// In stored pixels, before the picture is turned upright: the turn is cheaper afterwards.
     private let geometry: ResizeGeometry?
 
-    init(decoder: ImageDecoder, request: ImageRequest, limits: DecodingLimits) throws {
+    package init(decoder: ImageDecoder, request: ImageRequest, limits: DecodingLimits) throws {
         var options = DecodeOptions(
             limits: limits,
             allowsTruncated: request.options.contains(.allowTruncated),
@@ -49,7 +49,7 @@ struct Rendering: Sendable {
     }
 
     /// The bytes that making the picture takes at most.
-    var byteCount: Int {
+    package var byteCount: Int {
         let whole = self.decoder.byteCount(options: self.options)
         guard let geometry else { return whole }
         let target = geometry.width.saturatingMultiplied(by: geometry.height).saturatingMultiplied(by: 4)
@@ -59,7 +59,7 @@ struct Rendering: Sendable {
         return source.saturatingAdded(to: target)
     }
 
-    func render() throws -> Image {
+    package func render() throws -> Image {
         guard let geometry else { return try self.decoder.decode(options: self.options) }
         let resized = try self.streamed(geometry) ?? self.decodedWhole(geometry)
         return try self.decoder.finish(resized, options: self.options)
