@@ -56,7 +56,7 @@ struct DecodePipeline: Sendable {
     }
 
     /// Reads the header with the request's own coder, or the registered ones.
-    private func decoder(of data: Data, for request: ImageRequest) throws(CodingError) -> ImageDecoder {
+    private func decoder(of data: Data, for request: ImageRequest) throws -> ImageDecoder {
         try ImageDecoder(data, registry: self.registry, coder: request.coder?.coder, limits: self.limits)
     }
 

@@ -14,7 +14,8 @@ extension LoadError {
                 addressNotAllowed
             // Of coding and transforms.
             case notAnImage, unsupportedFormat, unsupportedFeature, corrupt, truncated, tooManyPixels, sideTooLong
-            case tooManyBytes, invalidOptions, encodingFailed, outOfMemory, invalidSize, failed
+            case tooManyBytes, tooMuchWork, tooManyFrames, animationTooLarge, invalidOptions, encodingFailed, outOfMemory
+            case invalidSize, failed
             // Of the disk tier.
             case diskFull, cacheNotWritable, cacheFailed
         }
@@ -106,6 +107,12 @@ extension LoadError {
         public static let sideTooLong = Code(.sideTooLong)
         /// The picture has more encoded bytes than the limits allow.
         public static let tooManyBytes = Code(.tooManyBytes)
+        /// Decoding takes more work than the limits allow.
+        public static let tooMuchWork = Code(.tooMuchWork)
+        /// An animation has more frames than the limits allow.
+        public static let tooManyFrames = Code(.tooManyFrames)
+        /// The frames of an animation have more pixels together than the limits allow.
+        public static let animationTooLarge = Code(.animationTooLarge)
         /// An option makes no sense for this picture.
         public static let invalidOptions = Code(.invalidOptions)
         /// The picture could not be encoded.

@@ -47,7 +47,8 @@ extension LoaderActor {
         public var downloads: DownloadActor.Configuration
         /// What is done with requests and responses on their way; default nothing.
         public var downloadHooks: DownloadHooks
-        /// What a picture may cost; default 100 megapixels, 32,768 a side, 64 MiB of encoded bytes.
+        /// What a picture may cost; default 100 megapixels, 32,768 a side, 64 MiB of encoded bytes, the work of 1,000
+        /// million pixels, 10,000 frames and 1,000 million pixels in all of them.
         public var limits: DecodingLimits
         /// The coders to ask; by default all of this library.
         public var coders: CoderRegistry

@@ -6,7 +6,8 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
             case notAnImage, unsupportedFormat, unsupportedFeature, corrupt, truncated
-            case tooManyPixels, sideTooLong, tooManyBytes, invalidOptions, encodingFailed, outOfMemory
+            case tooManyPixels, sideTooLong, tooManyBytes, tooMuchWork, tooManyFrames, animationTooLarge
+            case invalidOptions, encodingFailed, outOfMemory
         }
 
         private let value: Value
@@ -30,6 +31,12 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
         public static let sideTooLong = Code(value: .sideTooLong)
         /// There are more encoded bytes than the limits allow.
         public static let tooManyBytes = Code(value: .tooManyBytes)
+        /// Decoding takes more work than the limits allow.
+        public static let tooMuchWork = Code(value: .tooMuchWork)
+        /// An animation has more frames than the limits allow.
+        public static let tooManyFrames = Code(value: .tooManyFrames)
+        /// The frames of an animation have more pixels together than the limits allow.
+        public static let animationTooLarge = Code(value: .animationTooLarge)
         /// An option makes no sense for this picture.
         public static let invalidOptions = Code(value: .invalidOptions)
         /// The encoder refused the picture.

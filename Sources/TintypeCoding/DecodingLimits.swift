@@ -1,7 +1,8 @@
 import FoundationEssentials
 import TintypeImage
 
-/// What a picture may cost, checked from its header before any pixel memory exists.
+/// What a picture may cost: its size, checked from its header before any pixel memory exists, and the work of
+/// decoding it, counted while it is done.
 public struct DecodingLimits: Sendable, Hashable {
     /// Pixels, stored width times height; default 100 million.
     public var maximumPixels: Int
@@ -9,16 +10,32 @@ public struct DecodingLimits: Sendable, Hashable {
     public var maximumSide: Int
     /// Encoded bytes; default 64 MiB.
     public var maximumEncodedBytes: Int
+    /// The work of one decode, in pixels; default 1,000 million, about five seconds of a server's core.
+    ///
+    /// Each pixel that is computed counts one, those of frames that are only drawn over as well; a scan of a
+    /// progressive picture counts a half for each sample that it covers, and each encoded byte five. A photograph of
+    /// 24 megapixels takes about 40 million. ``DecodeWork`` counts.
+    public var maximumWork: Int
+    /// The frames of an animation; default 10,000.
+    public var maximumFrames: Int
+    /// The pixels of all frames of an animation together, each as large as the canvas; default 1,000 million.
+    public var maximumAnimationPixels: Int
 
     /// Limits, by default those that the loader uses.
     public init(
         maximumPixels: Int = 100_000_000,
         maximumSide: Int = 32_768,
-        maximumEncodedBytes: Int = 64 << 20
+        maximumEncodedBytes: Int = 64 << 20,
+        maximumWork: Int = 1_000_000_000,
+        maximumFrames: Int = 10_000,
+        maximumAnimationPixels: Int = 1_000_000_000
     ) {
         self.maximumPixels = maximumPixels
         self.maximumSide = maximumSide
         self.maximumEncodedBytes = maximumEncodedBytes
+        self.maximumWork = maximumWork
+        self.maximumFrames = maximumFrames
+        self.maximumAnimationPixels = maximumAnimationPixels
     }
 
     /// Refuses too many encoded bytes.
@@ -36,7 +53,7 @@ public struct DecodingLimits: Sendable, Hashable {
         )
     }
 
-    /// Refuses a header that declares too large a picture.
+    /// Refuses a header that declares too large a picture, or too many frames.
     func check(_ header: ImageHeader) throws(CodingError) {
         let side = max(header.pixelWidth, header.pixelHeight)
         guard side <= self.maximumSide else {
@@ -47,13 +64,41 @@ public struct DecodingLimits: Sendable, Hashable {
                 format: header.format
             )
         }
-        let (pixels, overflow) = header.pixelWidth.multipliedReportingOverflow(by: header.pixelHeight)
-        guard !overflow, pixels <= self.maximumPixels else {
+        let pixels = header.pixelWidth.saturatingMultiplied(by: header.pixelHeight)
+        guard pixels <= self.maximumPixels, pixels < .max else {
             throw CodingError(
                 code: .tooManyPixels,
                 message: "The picture is \(header.pixelWidth)x\(header.pixelHeight) and the limit is "
                     + "\(self.maximumPixels) pixels; raise maximumPixels if you trust the source.",
                 format: header.format
+            )
+        }
+        guard !header.animation.durations.isEmpty else { return }
+        try self.check(
+            frameCount: header.animation.frameCount,
+            animationPixels: pixels.saturatingMultiplied(by: header.animation.frameCount),
+            format: header.format
+        )
+    }
+
+    /// Refuses too many frames, all of them or those that were found so far, and too many pixels of them together.
+    ///
+    /// What holds a frame list asks as it grows, so that a flood of frames costs no memory.
+    func check(frameCount: Int, animationPixels: Int = 0, format: ImageFormat) throws(CodingError) {
+        guard frameCount <= self.maximumFrames else {
+            throw CodingError(
+                code: .tooManyFrames,
+                message: "The animation has \(frameCount) frames or more and the limit is \(self.maximumFrames); "
+                    + "raise maximumFrames if you trust the source.",
+                format: format
+            )
+        }
+        guard animationPixels <= self.maximumAnimationPixels else {
+            throw CodingError(
+                code: .animationTooLarge,
+                message: "The \(frameCount) frames of the animation have \(animationPixels) pixels together and the "
+                    + "limit is \(self.maximumAnimationPixels); raise maximumAnimationPixels if you trust the source.",
+                format: format
             )
         }
     }

@@ -4,8 +4,8 @@ public import TintypeImage
 /// Turns the bytes of some formats into pictures, and pictures into bytes.
 ///
 /// All calls are synchronous; the loader makes them on a decode lane. A coder is asked from
-/// several lanes at once, and keeps no state between calls. Long loops look at
-/// `Task.isCancelled` between rows and throw `CancellationError`.
+/// several lanes at once, and keeps no state between calls. Long loops count their work with a
+/// ``DecodeWork``, which throws when the limits allow no more, and `CancellationError`.
 public protocol ImageCoder: Sendable {
     /// The formats that ``header(of:)`` and ``decode(_:header:options:)`` understand.
     var decodableFormats: Set<ImageFormat> { get }
@@ -13,7 +13,9 @@ public protocol ImageCoder: Sendable {
     var encodableFormats: Set<ImageFormat> { get }
 
     /// What the file says about its picture. Reads no pixels and allocates none.
-    func header(of data: Data) throws(CodingError) -> ImageHeader
+    ///
+    /// - Throws: `CodingError`.
+    func header(of data: Data) throws -> ImageHeader
 
     /// The pixels as stored: not turned, with `header.orientation` on the image.
     ///
@@ -24,6 +26,18 @@ public protocol ImageCoder: Sendable {
     func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data
 
     // MARK: What a coder may leave out
+
+    /// What the file says about its picture, with frames and work within limits: a flood of frames or of padding
+    /// ends early.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    func header(of data: Data, limits: DecodingLimits) throws -> ImageHeader
+
+    /// The bytes of memory that the coder has allocated at most at once for a decode of a kind, with what it gives out.
+    ///
+    /// The limits were checked against `header` before. Where it says less than it takes, a busy loader takes more
+    /// memory than it was allowed.
+    func byteCount(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int
 
     /// The frames of an animation, or `nil` for a still picture.
     ///
@@ -49,6 +63,27 @@ public protocol ImageCoder: Sendable {
 }
 
 extension ImageCoder {
+    public func header(of data: Data, limits: DecodingLimits) throws -> ImageHeader {
+        try self.header(of: data)
+    }
+
+    public func byteCount(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int {
+        // Frames of an animation are composited on a canvas with alpha.
+        let isDrawn = kind == .frame || header.animation.frameCount > 1
+        let bytesPerPixel = isDrawn || header.hasAlpha ? 4 : 3
+        let pixels = header.pixelWidth.saturatingMultiplied(by: header.pixelHeight)
+        let picture = pixels.saturatingMultiplied(by: bytesPerPixel)
+        let pictures =
+            switch kind {
+            case .rows: header.givesRows ? 0 : 1
+            case .picture: isDrawn ? 3 : 1
+            // A frame, the canvas and its copy; what has arrived and its copy.
+            case .frame: 3
+            case .incremental: 2
+            }
+        return picture.saturatingMultiplied(by: pictures).saturatingAdded(to: header.codecByteCount)
+    }
+
     public func frameReader(
         for data: Data,
         header: ImageHeader,

@@ -15,20 +15,20 @@ public struct ImageDecoder: Sendable {
     ///   - registry: The coders to ask.
     ///   - coder: A coder to use instead of asking the registry.
     ///   - limits: What the picture may cost.
-    /// - Throws: `CodingError`.
+    /// - Throws: `CodingError`, `CancellationError`.
     public init(
         _ data: Data,
         registry: CoderRegistry,
         coder: (any ImageCoder)? = nil,
         limits: DecodingLimits = DecodingLimits()
-    ) throws(CodingError) {
+    ) throws {
         try limits.check(data)
         if let coder {
             self.coder = coder
         } else {
             self.coder = try registry.coder(decoding: data)
         }
-        let header = try self.coder.header(of: data)
+        let header = try self.coder.header(of: data, limits: limits)
         try limits.check(header)
         self.header = header
         self.data = data

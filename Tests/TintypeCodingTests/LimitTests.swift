@@ -42,6 +42,9 @@ import TintypeImage
         #expect(limits.maximumPixels == 100_000_000)
         #expect(limits.maximumSide == 32_768)
         #expect(limits.maximumEncodedBytes == 67_108_864)
+        #expect(limits.maximumWork == 1_000_000_000)
+        #expect(limits.maximumFrames == 10_000)
+        #expect(limits.maximumAnimationPixels == 1_000_000_000)
     }
 
     @Test(arguments: [
@@ -93,7 +96,7 @@ import TintypeImage
             _ = try ImageDecoder(data, registry: SampleFiles.registry, limits: limits)
             return nil
         } catch {
-            return error
+            return error as? CodingError
         }
     }
 }

@@ -13,4 +13,21 @@ public protocol FrameReader: Sendable {
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     func pixels(of index: Int) throws -> PixelBuffer
+
+    /// The same, with its work counted.
+    ///
+    /// Left out, a frame counts as much as it has pixels.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    func pixels(of index: Int, work: DecodeWork) throws -> PixelBuffer
+}
+
+extension FrameReader {
+    public func pixels(of index: Int, work: DecodeWork) throws -> PixelBuffer {
+        if self.frames.indices.contains(index) {
+            let frame = self.frames[index]
+            try work.count(max(0, frame.width).saturatingMultiplied(by: max(0, frame.height)))
+        }
+        return try self.pixels(of: index)
+    }
 }

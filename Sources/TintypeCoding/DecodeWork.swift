@@ -1,0 +1,87 @@
+public import TintypeImage
+
+/// Counts the work of one decode while it is done: ends the decode when its budget is used up, and when its task is
+/// cancelled.
+///
+/// The unit is the work of one pixel of a plain picture, about five nanoseconds of a server's core. Coders
+/// count what they are about to do, in steps of at most ``unitsBetweenLooks``: a row, a strip of rows, a frame. So a
+/// cancelled decode ends within a few milliseconds, however few bytes its pixels come from.
+///
+/// Used on one thread at a time.
+public final class DecodeWork {
+    /// Work between two looks at the cancellation, and the most that is counted in one step: about five milliseconds.
+    public static let unitsBetweenLooks = 1 << 20
+    /// The work of taking in an encoded byte: pixels that differ take bytes, and most of the time goes into those.
+    public static let unitsPerByte = 5
+
+    /// Told the work so far at each look; for tests, which count looks instead of taking times.
+    @TaskLocal package static var observer: (@Sendable (_ spent: Int) -> Void)?
+
+    /// The work that may be done.
+    public let budget: Int
+    /// The work that was counted.
+    public private(set) var spent = 0
+
+    private let format: ImageFormat?
+    private let observer: (@Sendable (_ spent: Int) -> Void)?
+    /// The next look is due when more than this was counted.
+    private var looksAfter: Int
+
+    /// Begins to count against the budget of `limits`.
+    ///
+    /// - Parameters:
+    ///   - limits: Their `maximumWork` is the budget.
+    ///   - format: What errors name.
+    public init(_ limits: DecodingLimits, format: ImageFormat? = nil) {
+        self.budget = max(0, limits.maximumWork)
+        self.format = format
+        self.observer = Self.observer
+        self.looksAfter = min(self.budget, Self.unitsBetweenLooks)
+    }
+
+    /// The work that may still be done.
+    public var left: Int { self.budget - min(self.spent, self.budget) }
+
+    /// The rows of `width` pixels that may be worked on in one step: at least one.
+    public static func rowsAtOnce(ofWidth width: Int) -> Int {
+        max(1, Self.unitsBetweenLooks / max(1, width))
+    }
+
+    /// Counts work that is about to be done.
+    ///
+    /// - Throws: `CodingError.Code.tooMuchWork` when it is more than is left; `CancellationError`.
+    public func count(_ units: Int) throws {
+        self.spent = self.spent.saturatingAdded(to: units)
+        if self.spent > self.looksAfter { try self.look() }
+    }
+
+    /// Counts encoded bytes that are about to be taken in.
+    ///
+    /// - Throws: `CodingError.Code.tooMuchWork` when they are more than is left; `CancellationError`.
+    public func count(bytes: Int) throws {
+        try self.count(bytes.saturatingMultiplied(by: Self.unitsPerByte))
+    }
+
+    /// Refuses work that is known to come and is more than is left; counts nothing.
+    ///
+    /// - Throws: `CodingError.Code.tooMuchWork`.
+    public func require(_ units: Int) throws(CodingError) {
+        guard units <= self.left else { throw self.error(needing: self.spent.saturatingAdded(to: units)) }
+    }
+
+    private func look() throws {
+        self.observer?(self.spent)
+        try Task.checkCancellation()
+        guard self.spent <= self.budget else { throw self.error(needing: self.spent) }
+        self.looksAfter = min(self.budget, self.spent.saturatingAdded(to: Self.unitsBetweenLooks))
+    }
+
+    private func error(needing units: Int) -> CodingError {
+        CodingError(
+            code: .tooMuchWork,
+            message: "Decoding takes the work of \(units) pixels or more and the limit is \(self.budget); "
+                + "raise maximumWork if you trust the source.",
+            format: self.format
+        )
+    }
+}
