@@ -110,12 +110,12 @@ struct Measurer {
         switch kind {
         case .header, .previews: break
         case .still:
-            counted = decoder.byteCount(options: options)
+            counted = try self.byteCount(for: .picture, decoder.header, options)
             _ = try decoder.decode(options: options)
         case .lastFrame:
             var options = options
             options.frame = decoder.header.animation.frameCount - 1
-            counted = decoder.byteCount(options: options)
+            counted = try self.byteCount(for: .picture, decoder.header, options)
             _ = try decoder.decode(options: options)
         case .thumbnail:
             let request = ImageRequest(
@@ -127,7 +127,7 @@ struct Measurer {
             counted = rendering.byteCount
             _ = try rendering.render()
         case .frames:
-            counted = decoder.byteCount(options: options)
+            counted = try self.byteCount(for: .frame, decoder.header, options)
             let source = FrameSource(
                 decoder,
                 options: options,
@@ -138,8 +138,14 @@ struct Measurer {
         }
     }
 
+    private func byteCount(for kind: DecodeKind, _ header: ImageHeader, _ options: DecodeOptions) throws -> Int {
+        try self.registry.coder(decoding: self.file).byteCount(for: kind, header: header, options: options)
+    }
+
     private func previews(_ options: DecodeOptions, counted: inout Int) async throws {
-        counted = (try? ImageDecoder(self.file, registry: self.registry))?.byteCount(options: options) ?? 0
+        if let header = (try? ImageDecoder(self.file, registry: self.registry))?.header {
+            counted = try self.byteCount(for: .incremental, header, options)
+        }
         let decoder = PreviewDecoder(registry: self.registry, options: options, lanes: DecodeLanes(count: 1))
         for start in stride(from: 0, to: self.file.count, by: self.load.pieceBytes) {
             _ = await decoder.append(self.file[start..<min(self.file.count, start + self.load.pieceBytes)])
