@@ -2,8 +2,8 @@
 enum Budget {
     /// The processor's time.
     static let seconds = 5.0
-    /// When a child is ended that does not end by itself: seconds of the processor.
-    static let killSeconds = 9
+    /// When a child is ended that does not end by itself: whole seconds of the processor, begun ones too.
+    static let killSeconds = 7
     /// How much more memory than the gate counted.
     static let ratio = 1.1
     /// What the process itself needs, such as the pages of its code: bytes that are counted nowhere.

@@ -143,7 +143,8 @@ struct Measurer {
     }
 
     private func previews(_ options: DecodeOptions, counted: inout Int) async throws {
-        if let header = (try? ImageDecoder(self.file, registry: self.registry))?.header {
+        // Without its limits: a preview is shown of what turns out to have too many frames.
+        if let header = try? self.registry.coder(decoding: self.file).header(of: self.file) {
             counted = try self.byteCount(for: .incremental, header, options)
         }
         let decoder = PreviewDecoder(registry: self.registry, options: options, lanes: DecodeLanes(count: 1))

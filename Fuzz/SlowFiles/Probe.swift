@@ -10,9 +10,10 @@ struct Probe {
         self.path = "\(folder)/\(name)"
     }
 
+    /// The measurements of the kinds, up to one that ends the child.
     func measure(_ bytes: [UInt8], _ kinds: [Kind], _ load: Load) throws -> [Measurement] {
         try Data(bytes).write(to: URL(fileURLWithPath: self.path))
-        return try Self.measure(path: self.path, kinds, load)
+        return try Self.child(path: self.path, kinds, load)
     }
 
     /// The measurements of all kinds; a kind that ends the child is followed by the next in another.
