@@ -8,6 +8,7 @@ CORPUS ?= ../shared/corpus
 FUZZ_SECONDS ?= 600
 HUNT_SECONDS ?= 1200
 HUNT_CODERS ?= jpeg png gif webp
+ATTACK_SECONDS ?= 600
 FUZZERS = FuzzJPEG FuzzPNG FuzzWebP FuzzGIF
 
 # Tests of codecs and caches compute for long, and crowds of downloads keep all threads busy. In one
@@ -24,7 +25,7 @@ $(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(CROWDED_TESTS)
 $(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(COMPUTING_TESTS)
 endef
 
-.PHONY: help demo test lint format build bench conformance fuzz hunt torture sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test lint format build bench conformance fuzz hunt torture attack sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -38,6 +39,7 @@ help:
 	@echo 'make hunt      search for small files that take long or much memory, HUNT_SECONDS=1200 a coder'
 	@echo 'make torture   kill processes that use a disk cache, flip its bits, fill its disk;'
 	@echo '               ten thousand downloads at once, a storm of cancellations'
+	@echo 'make attack    load from hostile origins beside healthy ones, ATTACK_SECONDS=600'
 	@echo 'make sanitize  run all tests under the thread and the address sanitizer'
 	@echo '               (sanitize-thread and sanitize-address: under one)'
 	@echo 'make clean     remove what was built'
@@ -94,6 +96,11 @@ torture:
 	    $(SWIFT) build -c release --product $$part && \
 	    "$$($(SWIFT) build -c release --show-bin-path)/$$part" || exit 1; \
 	done
+
+attack:
+	@.ci/setup attack
+	$(SWIFT) build -c release --product HostileOrigins
+	"$$($(SWIFT) build -c release --show-bin-path)/HostileOrigins" $(ATTACK_SECONDS)
 
 sanitize: sanitize-thread sanitize-address
 

@@ -40,6 +40,18 @@ let package = Package(
             providers: [.apt(["zlib1g-dev"])]
         ),
         .systemLibrary(
+            name: "CBrotli",
+            path: "Sources/CLibraries/CBrotli",
+            pkgConfig: "libbrotlidec",
+            providers: [.apt(["libbrotli-dev"])]
+        ),
+        .systemLibrary(
+            name: "CZstd",
+            path: "Sources/CLibraries/CZstd",
+            pkgConfig: "libzstd",
+            providers: [.apt(["libzstd-dev"])]
+        ),
+        .systemLibrary(
             name: "CWebP",
             path: "Sources/CLibraries/CWebP",
             pkgConfig: "libwebp",
@@ -95,7 +107,10 @@ let package = Package(
             name: "TintypeCaching",
             dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CShims", "CXXHash"]
         ),
-        .target(name: "TintypeDownloading", dependencies: ["TintypeConcurrency", "CCurl", "CCrypto", "CShims"]),
+        .target(
+            name: "TintypeDownloading",
+            dependencies: ["TintypeConcurrency", "CCurl", "CCrypto", "CShims", "CZlib", "CBrotli", "CZstd"]
+        ),
 
         // Floor 3
         .target(
@@ -132,6 +147,12 @@ let package = Package(
             name: "DownloadTorture",
             dependencies: ["TintypeDownloading", "TestSupport", "CCurl", "CShims"],
             path: "Benchmarks/DownloadTorture"
+        ),
+        .executableTarget(
+            name: "HostileOrigins",
+            dependencies: ["Tintype", "TintypeConcurrency", "TestSupport"],
+            path: "Benchmarks/HostileOrigins",
+            exclude: ["origin.py"]
         ),
 
         // Demonstration

@@ -1,5 +1,6 @@
 import CCurl
 import Foundation
+import TestSupport
 
 /// As many transfers of libcurl alone, with its default settings, on one thread.
 enum CurlCrowd {

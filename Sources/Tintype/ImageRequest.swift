@@ -68,7 +68,8 @@ public struct ImageRequest: Sendable, Hashable {
     /// - Parameters:
     ///   - url: An `http:`, `https:`, `file:` or `data:` URL.
     ///   - headers: Header fields to send besides the loader's own; they are a part of the key. Where HTTP's
-    ///     freshness counts, the bytes on disk are told apart by what the response's `Vary` names instead.
+    ///     freshness counts, those that only say what is wanted, such as `Accept-Language`, tell the bytes on disk
+    ///     apart where the response's `Vary` names them, and the others always.
     ///   - thumbnail: The size to bring the picture to; `nil` keeps it full size.
     ///   - scaleDownLimit: The bytes of pixels, four for each, that a picture without a thumbnail
     ///     may have; a larger one is scaled down to it as it is decoded. `nil` is no limit.
@@ -178,7 +179,7 @@ public struct ImageRequest: Sendable, Hashable {
     /// Names the encoded bytes: URL, headers, and whether certificates are verified.
     public var sourceKey: CacheKey { self.storage.sourceKey }
 
-    /// Names the encoded bytes as HTTP does, where its freshness counts: by the URL and credentials.
+    /// Names the encoded bytes as HTTP does, where its freshness counts: by the URL and what may say who asks.
     ///
     /// What responses vary on besides is told apart by their `Vary`.
     var resourceKey: CacheKey { self.storage.resourceKey }

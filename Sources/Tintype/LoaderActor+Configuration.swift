@@ -32,6 +32,12 @@ extension LoaderActor {
         /// stored, nothing that was asked for with `Authorization` unless the origin permits it,
         /// and `s-maxage` and `proxy-revalidate` are obeyed.
         public var isSharedCache: Bool
+        /// Fields of requests that choose no picture, whatever their value is, such as `X-Request-ID`; default none.
+        ///
+        /// Where HTTP's freshness counts, a field that may say who asks keeps stored pictures apart, although the
+        /// response does not vary on it. That is every field but a few (`Accept` and its kind, `User-Agent`,
+        /// `Cache-Control`, conditions) and the ones that are named here.
+        public var neutralHeaders: Set<String>
         /// Which bodies may be stored on disk; `nil` stores what begins like a picture.
         ///
         /// A page that says "try later" must not become the cached picture.
@@ -68,6 +74,7 @@ extension LoaderActor {
             self.variantEncoder = nil
             self.cachePolicy = .neverRevalidate
             self.isSharedCache = false
+            self.neutralHeaders = []
             self.isStorable = nil
             self.now = { Date() }
             self.memory = MemoryCache.Configuration(respondsToMemoryPressure: true)

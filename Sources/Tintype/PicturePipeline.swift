@@ -17,7 +17,7 @@ struct PicturePipeline: Sendable {
     private let cache: any ImageCache
     private let decoding: DecodePipeline
     private let rules: FreshnessRules
-    private let sources: SourcePipeline
+    let sources: SourcePipeline
     private let variants: VariantPipeline
     private let priorities: LoadPriorities
     private let ledger = SourceLedger()

@@ -26,15 +26,23 @@ enum RequestKeys {
         return CacheKey(text)
     }
 
-    /// The key of HTTP: the URL, and what must never be shared.
+    /// The key of HTTP: the URL, and every field that may say who asks.
     ///
-    /// Other fields are told apart by the response's `Vary`.
-    static func resource(url: URL, headers: HTTPHeaders, options: LoadOptions) -> CacheKey {
-        var credentials = HTTPHeaders()
-        for (name, value) in headers where self.credentialNames.contains(name.lowercased()) {
-            credentials.append(value, for: name)
+    /// The others, which say what is wanted or are among `neutral` (in lower case), are told apart by the
+    /// response's `Vary`. Several fields of a name are one list (RFC 9110, 5.3).
+    static func resource(
+        url: URL,
+        headers: HTTPHeaders,
+        options: LoadOptions,
+        neutral: Set<String> = []
+    ) -> CacheKey {
+        var selecting = HTTPHeaders()
+        for (name, value) in headers {
+            let name = name.lowercased()
+            guard !WishFields.contains(name), !neutral.contains(name) else { continue }
+            selecting.set(selecting[name].map { "\($0), \(value)" } ?? value, for: name)
         }
-        return self.source(url: url, headers: credentials, options: options)
+        return self.source(url: url, headers: selecting, options: options)
     }
 
     /// Where the names of the fields are kept that select a representation of `resource`.
@@ -65,8 +73,6 @@ enum RequestKeys {
         if let thumbnail { text += "|\(thumbnail.key)" }
         return CacheKey(text)
     }
-
-    private static let credentialNames: Set = ["authorization", "cookie", "proxy-authorization"]
 
     private static func digest(_ text: String) -> String {
         CacheKey(text).digest

@@ -13,9 +13,9 @@ struct StoredSource: Sendable {
 
 /// Finds and keeps encoded bytes on disk, by the key that a request's policy asks for.
 ///
-/// Without revalidation that is URL and headers. Where HTTP's freshness counts, it is the URL, and the
-/// headers that the response's `Vary` names select among its representations (RFC 9111, 4.1). The names
-/// have an entry of their own beside those of the representations.
+/// Without revalidation that is URL and headers. Where HTTP's freshness counts, it is the URL with the headers
+/// that may say who asks, and those that the response's `Vary` names select among its representations (RFC 9111,
+/// 4.1). The names have an entry of their own beside those of the representations.
 struct SourceStore: Sendable {
     let cache: any ImageCache
     let rules: FreshnessRules
@@ -31,19 +31,20 @@ struct SourceStore: Sendable {
     }
 
     private func selected(by request: ImageRequest) async throws -> StoredSource? {
-        if let stored = try await self.entry(request.resourceKey),
+        let resource = self.rules.resourceKey(of: request)
+        if let stored = try await self.entry(resource),
             stored.metadata.response?.isSelected(by: self.rules.headers(of: request)) ?? true
         {
             return stored
         }
-        guard request.resourceKey != request.sourceKey,
-            let names = try await self.entry(RequestKeys.selectors(of: request.resourceKey)),
+        guard resource != request.sourceKey,
+            let names = try await self.entry(RequestKeys.selectors(of: resource)),
             let digest = RequestSelection.digest(
                 of: String(decoding: names.data ?? Data(), as: UTF8.self).split(separator: "\n").map(String.init),
                 in: self.rules.headers(of: request)
             )
         else { return nil }
-        let stored = try await self.entry(RequestKeys.representation(of: request.resourceKey, digest: digest))
+        let stored = try await self.entry(RequestKeys.representation(of: resource, digest: digest))
         guard let stored, stored.metadata.response?.selectionDigest == digest else { return nil }
         return stored
     }
@@ -64,6 +65,15 @@ struct SourceStore: Sendable {
         } catch {
             return LoadError(storing: error)
         }
+    }
+
+    /// Whether the disk has what a request selects.
+    func contains(_ request: ImageRequest) async -> Bool {
+        // Without revalidation this is the key, and it costs no read.
+        if await self.cache.contains(request.sourceKey, in: .disk) { return true }
+        var request = request
+        request.options.remove(.refresh)
+        return (try? await self.entry(for: request)) != nil
     }
 
     /// Removes what a request selects.
@@ -105,14 +115,15 @@ struct SourceStore: Sendable {
     /// The key for a response; where others select otherwise, the names that they select by are kept.
     private func key(for metadata: EntryMetadata, of request: ImageRequest) async -> CacheKey {
         guard self.usesHTTPKeys(request) else { return request.sourceKey }
-        guard request.resourceKey != request.sourceKey, let record = metadata.response,
+        let resource = self.rules.resourceKey(of: request)
+        guard resource != request.sourceKey, let record = metadata.response,
             let digest = record.selectionDigest, let names = RequestSelection.names(in: record.values(for: "Vary"))
-        else { return request.resourceKey }
-        let selectors = RequestKeys.selectors(of: request.resourceKey)
+        else { return resource }
+        let selectors = RequestKeys.selectors(of: resource)
         let list = Data(names.joined(separator: "\n").utf8)
         if (try? await self.entry(selectors))?.data != list {
             await self.cache.store(nil, data: list, metadata: EntryMetadata(), for: selectors, in: .disk)
         }
-        return RequestKeys.representation(of: request.resourceKey, digest: digest)
+        return RequestKeys.representation(of: resource, digest: digest)
     }
 }

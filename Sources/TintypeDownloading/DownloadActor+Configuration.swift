@@ -11,7 +11,7 @@ extension DownloadActor {
         public var order = DownloadOrder.firstInFirstOut
         /// How many requests one host is sent, or `nil` for no limit.
         public var rateLimit: RateLimit?
-        /// The longest time without a byte received.
+        /// The longest time without a byte received; default 15 s, which zero means as well, as in the limits below.
         public var timeout: Duration = .seconds(15)
         /// The longest time for finding a host and connecting to it, TLS included.
         public var connectTimeout: Duration = .seconds(10)
@@ -77,6 +77,13 @@ extension DownloadActor {
             copy.maximumBodySize = max(0, self.maximumBodySize)
             copy.maximumHeaderSize = max(0, self.maximumHeaderSize)
             copy.maximumRedirects = max(0, self.maximumRedirects)
+            let defaults = Configuration()
+            copy.timeout = TransferLimits.time(self.timeout) ?? defaults.timeout
+            copy.connectTimeout = TransferLimits.time(self.connectTimeout) ?? defaults.connectTimeout
+            copy.firstByteTimeout = self.firstByteTimeout.flatMap {
+                TransferLimits.time($0) ?? defaults.firstByteTimeout
+            }
+            copy.totalTimeout = self.totalTimeout.flatMap { TransferLimits.time($0) ?? defaults.totalTimeout }
             // Their properties can be set to what their initialisers would not take.
             copy.rateLimit = self.rateLimit.map {
                 RateLimit(requestsPerSecond: $0.requestsPerSecond, burst: $0.burst)

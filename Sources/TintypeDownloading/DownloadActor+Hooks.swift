@@ -49,7 +49,7 @@ extension DownloadActor {
         let engine = self.loop.engine
         guard let transfer = engine.transfers[id] else { return }
         switch result {
-        case .success(let response): engine.succeed(transfer, response)
+        case .success(let response): engine.finish(transfer, response)
         case .failure(let error): engine.fail(transfer, error)
         }
     }

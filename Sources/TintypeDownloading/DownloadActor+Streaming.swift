@@ -23,7 +23,7 @@ extension DownloadActor {
         guard address.scheme == .http || address.scheme == .https else {
             throw DownloadError.notStreamed(at: address)
         }
-        try request.headers.checkSendable()
+        try self.checkSendable(request)
         let channel = BodyChannel(limit: bufferSize)
         let source = await self.startStream(request, address, channel, priority)
         return DownloadStream(head: try await source.head(), source: source)

@@ -9,6 +9,8 @@ import TintypeConcurrency
 public actor DownloadActor {
     nonisolated let loop: CurlLoop
     nonisolated let configuration: Configuration
+    /// Why nothing can be sent, where the configuration is at fault.
+    private nonisolated let configurationError: DownloadError?
     private nonisolated let files = FileReader()
     private nonisolated let fileFlights = Coalescer<DownloadRequest, DownloadResponse, TransferProgress>()
     private var lastID: UInt64 = 0
@@ -32,6 +34,12 @@ public actor DownloadActor {
         loopDidEnd: (@Sendable () -> Void)?
     ) {
         self.configuration = configuration.sanitized
+        do throws(DownloadError) {
+            try self.configuration.checkSendable()
+            self.configurationError = nil
+        } catch {
+            self.configurationError = error
+        }
         let engine = TransferEngine(configuration: self.configuration, hooks: hooks, environment: environment)
         self.loop = CurlLoop(engine: engine, didEnd: loopDidEnd)
     }
@@ -86,7 +94,7 @@ public actor DownloadActor {
         try self.configuration.networkPolicy.check(address)
         switch address.scheme {
         case .http, .https:
-            try request.headers.checkSendable()
+            try self.checkSendable(request)
             return try await self.transfer(
                 request,
                 from: address,
@@ -121,6 +129,12 @@ public actor DownloadActor {
         counters.active = self.loop.engine.activeCount
         counters.waiting = self.loop.engine.waitingCount
         return counters
+    }
+
+    /// Throws where the request, or what the configuration adds to it, would break the head that is sent.
+    nonisolated func checkSendable(_ request: DownloadRequest) throws(DownloadError) {
+        if let configurationError { throw configurationError }
+        try request.checkSendable()
     }
 
     /// A number that no other caller of this downloader has.

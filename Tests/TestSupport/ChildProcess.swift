@@ -5,7 +5,7 @@ import TintypeConcurrency
 ///
 /// A small shell starts it and reads from a socket whose other end only this process holds. When that end
 /// closes, by ``stop()`` or because the tests crashed, the shell ends the program: none is ever left behind.
-final class ChildProcess: Sendable {
+package final class ChildProcess: Sendable {
     private struct State {
         let process: pid_t
         let lifeline: CInt
@@ -24,7 +24,12 @@ final class ChildProcess: Sendable {
     /// Starts `arguments[0]`, which is a full path.
     ///
     /// `descriptors` become 3, 4, ... in the program; its output goes to the file `log`.
-    init(_ arguments: [String], environment: [String: String], descriptors: [CInt], log: String) throws {
+    package init(
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        descriptors: [CInt] = [],
+        log: String
+    ) throws {
         var pair: [CInt] = [0, 0]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &pair) == 0 else {
             throw TestSupportError("No socket pair could be opened: errno \(errno).")
@@ -50,7 +55,7 @@ final class ChildProcess: Sendable {
     }
 
     /// Ends the program and waits for its end; a second call does nothing.
-    func stop() {
+    package func stop() {
         guard let state = self.state.withLock({ $0.take() }) else { return }
         close(state.lifeline)
         _ = Self.wait(for: state.process)

@@ -41,6 +41,7 @@ struct FaultTableTests {
         (0..<count).map { ("X-\($0)", String(repeating: "a", count: size)) }
     }
 
+    private static let gzipped = Array(Data(base64Encoded: gzippedText) ?? Data())
     private static let informational = "HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"
 
     private static let table: [Fault] = [
@@ -152,6 +153,32 @@ struct FaultTableTests {
             .body([1, 2], headers: [("Content-Encoding", "rot13")]),
             .body([1, 2])
         ),
+        Fault(
+            "a gzip body that ends inside of its header",
+            .body([0x1F, 0x8B, 8, 0], headers: [("Content-Encoding", "gzip")]),
+            .error(.bodyCutShort)
+        ),
+        Fault(
+            "a gzip body that ends inside, in whole chunks",
+            .chunked([gzipped[..<20].map(\.self)], headers: [("Content-Encoding", "gzip")]),
+            .error(.bodyCutShort)
+        ),
+        Fault(
+            "a gzip body with a wrong checksum",
+            .body(gzipped.dropLast(8) + Array(repeating: 0, count: 8), headers: [("Content-Encoding", "gzip")]),
+            .error(.invalidResponse)
+        ),
+        Fault(
+            "a gzip body that was not coded",
+            .body(Array("hello".utf8), headers: [("Content-Encoding", "gzip")]),
+            .error(.invalidResponse)
+        ),
+        Fault(
+            "a transfer coding that was not asked for",
+            raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", then: gzipped),
+            .error(.invalidResponse)
+        ),
+        Fault("a redirect to a host that is no name", .redirect(to: "http://a b/"), .error(.invalidResponse)),
         Fault("a redirect without end", .redirect(to: "/a"), .error(.tooManyRedirects)),
         Fault("silence", .silence, .error(.timedOut)),
         Fault("a stall", .stall(declaredLength: 9, after: [1]), .error(.timedOut)),

@@ -89,6 +89,49 @@ struct HookTests {
         #expect(try await failing.error(at: origin.url("/a")).code == .decryptionFailed)
     }
 
+    @Test(arguments: [404, 304, 503, 206, nil])
+    func `a status that a response hook sets is judged as that of a server`(status: Int?) async throws {
+        let origin = try FaultyOrigin(["/a": .body([9])])
+        let hooks = DownloadHooks(modifyResponse: { response in
+            var response = response
+            response.status = status
+            return response
+        })
+        let downloader = DownloadActor(hooks: hooks)
+        if status == 206 {
+            #expect(try await downloader.response(for: DownloadRequest(url: origin.url("/a"))).status == 206)
+            return
+        }
+        let error = try await downloader.error(at: origin.url("/a"))
+        #expect(error.code == (status == nil ? .invalidResponse : .badStatus))
+        #expect(error.status == status)
+        #expect(await downloader.counters.failed == 1)
+        guard let status else { return }
+        var request = DownloadRequest(url: origin.url("/a"))
+        request.acceptableStatusCodes = StatusCodes.success.union(status)
+        #expect(try await downloader.response(for: request).status == status)
+    }
+
+    @Test func `a status that a response hook sets is tried again where it is transient`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([2])])
+        origin.script("/a", sequence: [.body([1])])
+        let hooks = DownloadHooks(modifyResponse: { response in
+            var response = response
+            if response.body == Data([1]) { response.status = 503 }
+            return response
+        })
+        var configuration = DownloadActor.Configuration()
+        configuration.retryPolicy = RetryPolicy(maximumAttempts: 2, initialDelay: .milliseconds(1))
+        let downloader = DownloadActor(configuration: configuration, hooks: hooks)
+        #expect(try await downloader.body(at: origin.url("/a")) == Data([2]))
+    }
+
+    @Test func `a body that a hook empties is an empty body`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([9])])
+        let emptied = DownloadActor(hooks: DownloadHooks(decrypt: { _, _ in Data() }))
+        #expect(try await emptied.error(at: origin.url("/a")).code == .emptyBody)
+    }
+
     @Test func `cancelling the last caller cancels the hook`() async throws {
         let origin = try FaultyOrigin(["/a": .body([9])])
         let (isInside, wasCancelled) = (Gate(), Gate())

@@ -50,6 +50,37 @@ struct RedirectTests {
         #expect(try await self.downloader.error(at: origin.url("/a")).code == .invalidResponse)
     }
 
+    struct Location: Sendable, CustomTestStringConvertible {
+        let bytes: [UInt8]
+        let path: String
+
+        var testDescription: String { self.path }
+    }
+
+    @Test(arguments: [
+        Location(bytes: Array("/caf".utf8) + [0xE9], path: "/caf%E9"),
+        Location(bytes: Array("caf\u{E9}".utf8), path: "/x/caf%C3%A9"),
+        Location(bytes: [0xFF, 0x2F, 0xC3, 0xA9, 0x3F, 0xFC], path: "/x/%FF/%C3%A9?%FC"),
+        Location(bytes: Array("/a b%20".utf8) + [0x80], path: "/a%20b%20%80"),
+        // Folded, as old servers do it.
+        Location(bytes: Array("/".utf8) + [0xE4] + Array("\r\n ".utf8) + [0xF6], path: "/%E4%20%F6"),
+    ])
+    func `the bytes of a location are asked for as they are`(location: Location) async throws {
+        for prefix in ["", "http://127.0.0.1:", "//127.0.0.1:"] {
+            let origin = try FaultyOrigin()
+            // Only what is absolute can follow a host.
+            let bytes = location.bytes
+            guard prefix.isEmpty || bytes.first == UInt8(ascii: "/") else { continue }
+            let host = prefix.isEmpty ? "" : "\(prefix)\(origin.port)"
+            let head = Array("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: \(host)".utf8)
+            origin.script("/x/a", FaultyResponse([.send(head + bytes + Array("\r\n\r\n".utf8))]))
+            let path = String(location.path.prefix { $0 != "?" })
+            origin.script(path, .echo)
+            let body = try await self.downloader.body(at: origin.url("/x/a"))
+            #expect(String(decoding: body, as: UTF8.self).hasPrefix("GET \(location.path) HTTP/1.1\r\n"))
+        }
+    }
+
     @Test func `credentials do not reach another origin`() async throws {
         let target = try FaultyOrigin(["/b": .echo])
         let origin = try FaultyOrigin(["/a": .redirect(to: target.url("/b").absoluteString)])

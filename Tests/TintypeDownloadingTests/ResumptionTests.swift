@@ -44,10 +44,11 @@ struct ResumptionTests {
     private static func secondHalf(
         range: String? = nil,
         tag: String? = "\"v1\"",
-        body: [UInt8]? = nil
+        body: [UInt8]? = nil,
+        fields: [(String, String)] = []
     ) -> FaultyResponse {
         let range = range ?? "bytes \(self.cut)-\(self.content.count - 1)/\(self.content.count)"
-        let fields = (tag.map { [("ETag", $0)] } ?? []) + [("Content-Range", range)]
+        let fields = (tag.map { [("ETag", $0)] } ?? []) + [("Content-Range", range)] + fields
         return .body(body ?? Array(self.content[self.cut...]), status: 206, headers: fields)
     }
 
@@ -132,6 +133,16 @@ struct ResumptionTests {
             body: content
         ),
         Answer(testDescription: "another tag", response: secondHalf(tag: "\"v2\""), body: content),
+        Answer(
+            testDescription: "no tag",
+            response: secondHalf(tag: nil, body: Array(foreign[cut...])),
+            body: content
+        ),
+        Answer(
+            testDescription: "the same tag, but weak",
+            response: secondHalf(tag: "W/\"v1\"", body: Array(foreign[cut...])),
+            body: content
+        ),
         Answer(testDescription: "wrong start", response: secondHalf(range: "bytes 5-22788/22789"), body: content),
         Answer(testDescription: "wrong total", response: secondHalf(range: "bytes 11397-22788/30000"), body: content),
         Answer(testDescription: "unknown total", response: secondHalf(range: "bytes 11397-22788/*"), body: content),
@@ -161,6 +172,145 @@ struct ResumptionTests {
         #expect(try await self.downloader().response(for: self.request).body == Data(answer.body))
     }
 
+    // MARK: Where the halves come from
+
+    /// Answers as the second half where a part is asked for, and with a whole of its own else.
+    private static func either(_ whole: [UInt8]) -> FaultyResponse {
+        FaultyResponse([
+            .answer { head in
+                let isPart = String(decoding: head, as: UTF8.self).contains("Range:")
+                return isPart
+                    ? self.secondHalf(body: Array(whole[self.cut...])) : .body(whole, headers: [("ETag", "\"v1\"")])
+            }
+        ])
+    }
+
+    private static let foreign = content.map { ~$0 }
+
+    struct Ways: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        /// Whether the first half, and the second, come from behind a redirect to another origin.
+        let isFirstRedirected: Bool
+        let isSecondRedirected: Bool
+        let isInMemory: Bool
+    }
+
+    @Test(
+        arguments: [false, true].flatMap { isInMemory in
+            [(false, true), (true, false)].map {
+                Ways(
+                    testDescription: "\($0.0 ? "redirected" : "direct"), then \($0.1 ? "redirected" : "direct"), "
+                        + (isInMemory ? "one transfer" : "two processes"),
+                    isFirstRedirected: $0.0,
+                    isSecondRedirected: $0.1,
+                    isInMemory: isInMemory
+                )
+            }
+        }
+    )
+    func `a second half from another address is never joined to the first`(ways: Ways) async throws {
+        let other = try FaultyOrigin()
+        let redirect = FaultyResponse.redirect(to: other.url("/b").absoluteString)
+        if ways.isFirstRedirected {
+            other.script("/b", sequence: [Self.firstHalf()])
+            self.origin.script("/a", sequence: [redirect])
+            self.origin.script("/a", Self.either(Self.foreign))
+        } else {
+            self.origin.script("/a", sequence: [Self.firstHalf()])
+            self.origin.script("/a", redirect)
+            other.script("/b", Self.either(Self.foreign))
+        }
+        let body: Data
+        if ways.isInMemory {
+            body = try await self.downloader(attempts: 2, keeps: false).response(for: self.request).body
+        } else {
+            try await self.breakOff()
+            body = try await self.downloader().response(for: self.request).body
+        }
+        #expect(body == Data(Self.foreign))
+        // Neither does another address learn the tag.
+        let last = (ways.isSecondRedirected ? other.requestHeads(for: "/b") : self.origin.requestHeads(for: "/a")).last
+        #expect(last?.contains("Range:") == false)
+    }
+
+    @Test func `another path of the same origin is another address as well`() async throws {
+        self.origin.script("/a", sequence: [Self.firstHalf()])
+        self.origin.script("/a", .redirect(to: "/b"))
+        self.origin.script("/b", Self.either(Self.foreign))
+        try await self.breakOff()
+        #expect(try await self.downloader().response(for: self.request).body == Data(Self.foreign))
+    }
+
+    @Test(arguments: [true, false])
+    func `a redirect to the same address goes on`(isInMemory: Bool) async throws {
+        let other = try FaultyOrigin()
+        self.origin.script("/a", .redirect(to: other.url("/b").absoluteString))
+        other.script("/b", sequence: [Self.firstHalf(), Self.secondHalf()])
+        if !isInMemory { try await self.breakOff() }
+        let downloader = self.downloader(attempts: isInMemory ? 2 : 1, keeps: !isInMemory)
+        let response = try await downloader.response(for: self.request)
+        #expect(response.body == Data(Self.content))
+        #expect(response.metrics.resumedBytes == Int64(Self.cut))
+        #expect(other.requestHeads(for: "/b").last?.contains("If-Range: \"v1\"") == true)
+        #expect(self.origin.requestHeads(for: "/a").allSatisfy { !$0.contains("Range:") })
+    }
+
+    @Test func `a part that was not asked for is refused, whatever is kept`() async throws {
+        let other = try FaultyOrigin(["/b": Self.secondHalf(body: Array(Self.foreign[Self.cut...]))])
+        self.origin.script("/a", sequence: [Self.firstHalf()])
+        self.origin.script("/a", .redirect(to: other.url("/b").absoluteString))
+        try await self.breakOff()
+        #expect(try await self.downloader().error(for: self.request).code == .invalidResponse)
+    }
+
+    @Test(arguments: [true, false])
+    func `what was resumed has the status and the fields of the whole`(isInMemory: Bool) async throws {
+        let fields = [
+            ("ETag", "\"v1\""), ("Content-Type", "image/png"), ("Cache-Control", "max-age=1"), ("X-First", "1"),
+            ("Set-Cookie", "a=1"), ("Age", "7"),
+        ]
+        // A part that If-Range asked for need not say again what the whole is (RFC 9110, 15.3.7).
+        let rest = [("Cache-Control", "max-age=60"), ("X-Second", "2")]
+        self.origin.script("/a", sequence: [Self.firstHalf(fields), Self.secondHalf(fields: rest)])
+        if !isInMemory { try await self.breakOff() }
+        var request = self.request
+        request.acceptableContentTypes = ["image/*"]
+        let downloader = self.downloader(attempts: isInMemory ? 2 : 1, keeps: !isInMemory)
+        let response = try await downloader.response(for: isInMemory ? request : self.request)
+        #expect(response.body == Data(Self.content))
+        #expect(response.status == 200)
+        #expect(response.headers.values(for: "Content-Length") == ["\(Self.content.count)"])
+        #expect(response.headers["Content-Range"] == nil)
+        #expect(response.headers["Content-Type"] == "image/png")
+        #expect(response.headers.values(for: "Cache-Control") == ["max-age=60"])
+        #expect(response.headers["X-First"] == "1")
+        #expect(response.headers["X-Second"] == "2")
+        #expect(response.headers["Set-Cookie"] == nil)
+        #expect(response.headers["Age"] == nil)
+    }
+
+    @Test func `a second coding in a field of its own is seen`() async throws {
+        let fields = [("ETag", "\"v1\""), ("Content-Encoding", "identity"), ("Content-Encoding", "gzip")]
+        self.origin.script("/a", sequence: [Self.firstHalf(fields)])
+        self.origin.script("/a", .body([1]))
+        let downloader = self.downloader()
+        _ = try await downloader.error(for: self.request)
+        await downloader.flushPartialBodies()
+        #expect(try await self.downloader().response(for: self.request).body == Data([1]))
+        #expect(self.origin.requestHeads(for: "/a").last?.contains("Range:") == false)
+    }
+
+    @Test func `a tag with bytes that are no text tells no versions apart`() async throws {
+        let head = Array("HTTP/1.1 200 OK\r\nAccept-Ranges: bytes\r\nContent-Length: \(Self.content.count)\r\n".utf8)
+        let tag = Array("ETag: \"".utf8) + [0xE9] + Array("\"\r\n\r\n".utf8)
+        let half = FaultyResponse([.send(head + tag + Self.content[..<Self.cut]), .close])
+        self.origin.script("/a", sequence: [half])
+        self.origin.script("/a", .body([1]))
+        try await self.breakOff()
+        #expect(try await self.downloader().response(for: self.request).body == Data([1]))
+        #expect(self.origin.requestHeads(for: "/a").last?.contains("Range:") == false)
+    }
+
     @Test func `a second half that is too short is an error, and is gone on with`() async throws {
         let middle = 15_196
         let part = FaultyResponse.body(
@@ -171,7 +321,10 @@ struct ResumptionTests {
         let rest = FaultyResponse.body(
             Array(Self.content[middle...]),
             status: 206,
-            headers: [("Content-Range", "bytes \(middle)-\(Self.content.count - 1)/\(Self.content.count)")]
+            headers: [
+                ("ETag", "\"v1\""),
+                ("Content-Range", "bytes \(middle)-\(Self.content.count - 1)/\(Self.content.count)"),
+            ]
         )
         self.origin.script("/a", sequence: [Self.firstHalf(), part, rest])
         try await self.breakOff()
@@ -198,7 +351,7 @@ struct ResumptionTests {
 
     @Test func `a date of modification long before the response is sure enough`() async throws {
         let dates = [("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Date", "Sun, 06 Nov 1994 09:49:37 GMT")]
-        self.origin.script("/a", sequence: [Self.firstHalf(dates), Self.secondHalf(tag: nil)])
+        self.origin.script("/a", sequence: [Self.firstHalf(dates), Self.secondHalf(tag: nil, fields: [dates[0]])])
         try await self.breakOff()
         #expect(try await self.downloader().response(for: self.request).body == Data(Self.content))
         let head = self.origin.requestHeads(for: "/a").last ?? ""

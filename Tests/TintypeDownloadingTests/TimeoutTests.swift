@@ -18,6 +18,30 @@ struct TimeoutTests {
         await origin.waitForDisconnect(from: "/a")
     }
 
+    @Test(arguments: [Duration.zero, .seconds(-1)])
+    func `no time at all means the default`(time: Duration) async throws {
+        let origin = try FaultyOrigin(["/a": .drip([1, 2], size: 1, pauseMilliseconds: 5)])
+        var request = DownloadRequest(url: origin.url("/a"), timeout: time, connectTimeout: time)
+        request.firstByteTimeout = time
+        request.totalTimeout = time
+        #expect(try await self.downloader.response(for: request).body == Data([1, 2]))
+        var configuration = DownloadActor.Configuration()
+        configuration.timeout = time
+        configuration.connectTimeout = time
+        configuration.firstByteTimeout = time
+        configuration.totalTimeout = time
+        let downloader = DownloadActor(configuration: configuration)
+        #expect(try await downloader.body(at: origin.url("/a")) == Data([1, 2]))
+    }
+
+    @Test func `no time at all in a request means that of the configuration`() async throws {
+        let origin = try FaultyOrigin(["/a": .silence])
+        var configuration = DownloadActor.Configuration()
+        configuration.timeout = .milliseconds(100)
+        let request = DownloadRequest(url: origin.url("/a"), timeout: .zero)
+        #expect(try await DownloadActor(configuration: configuration).error(for: request).code == .timedOut)
+    }
+
     @Test func `a slow body that goes on is not given up`() async throws {
         let content = Array(pattern(10))
         let origin = try FaultyOrigin(["/a": .drip(content, size: 1, pauseMilliseconds: 40)])

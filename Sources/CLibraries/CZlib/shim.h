@@ -8,4 +8,9 @@ static inline int czlib_inflate_init(z_stream *stream) {
     return inflateInit(stream);
 }
 
+/// The same with a choice of the format around the data, as zlib's manual lists them.
+static inline int czlib_inflate_init2(z_stream *stream, int window_bits) {
+    return inflateInit2(stream, window_bits);
+}
+
 #endif

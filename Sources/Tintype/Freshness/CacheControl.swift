@@ -19,7 +19,16 @@ struct CacheControl: Sendable {
 
     /// Parses the values of all `Cache-Control` fields, in their order.
     init(_ values: [String]) {
-        self.directives = FieldList.elements(of: values).map(Self.directive)
+        self.directives = values.flatMap { value in
+            var value = value
+            return value.withUTF8 { Self.directives(in: $0) }
+        }
+    }
+
+    /// The directives of one field.
+    static func directives<Bytes: RandomAccessCollection<UInt8>>(in bytes: Bytes) -> [Directive]
+    where Bytes.Index == Int, Bytes.SubSequence.Index == Int {
+        FieldList.ranges(in: bytes).map { self.directive(bytes[$0]) }
     }
 
     /// Whether there is a directive of this name, with whatever argument.
@@ -61,31 +70,32 @@ struct CacheControl: Sendable {
         return names
     }
 
-    private static func directive(_ element: String) -> Directive {
-        let bytes = Array(element.utf8)
-        let name = bytes.prefix { $0 > 0x20 && $0 < 0x7F && !"=;\"".utf8.contains($0) }
-        let rest = bytes[name.endIndex...]
+    private static func directive<Bytes: RandomAccessCollection<UInt8>>(_ bytes: Bytes) -> Directive
+    where Bytes.Index == Int {
+        let nameEnd =
+            bytes.firstIndex { byte in
+                byte <= 0x20 || byte >= 0x7F || byte == UInt8(ascii: "=") || byte == UInt8(ascii: ";")
+                    || byte == UInt8(ascii: "\"")
+            } ?? bytes.endIndex
+        let name = String(decoding: bytes[..<nameEnd], as: UTF8.self).lowercased()
+        guard nameEnd < bytes.endIndex else { return Directive(name: name, argument: .none) }
         // Only an equals sign may follow, with no white space around it.
-        let argument: Argument =
-            switch rest.first {
-            case nil: .none
-            case UInt8(ascii: "="): self.argument(Array(rest.dropFirst()))
-            default: .malformed
-            }
-        return Directive(name: String(decoding: name, as: UTF8.self).lowercased(), argument: argument)
+        guard bytes[nameEnd] == UInt8(ascii: "=") else { return Directive(name: name, argument: .malformed) }
+        return Directive(name: name, argument: self.argument((nameEnd + 1)..<bytes.endIndex, of: bytes))
     }
 
     /// A token or a quoted string: both forms are accepted for every directive.
-    private static func argument(_ bytes: [UInt8]) -> Argument {
-        guard let first = bytes.first else { return .malformed }
-        guard first == UInt8(ascii: "\"") else {
-            let isToken = bytes.allSatisfy { $0 > 0x20 && $0 != UInt8(ascii: "\"") && $0 < 0x7F }
-            return isToken ? .text(String(decoding: bytes, as: UTF8.self)) : .malformed
+    private static func argument<Bytes: RandomAccessCollection<UInt8>>(_ range: Range<Int>, of bytes: Bytes) -> Argument
+    where Bytes.Index == Int {
+        guard !range.isEmpty else { return .malformed }
+        guard bytes[range.lowerBound] == UInt8(ascii: "\"") else {
+            let isToken = bytes[range].allSatisfy { $0 > 0x20 && $0 != UInt8(ascii: "\"") && $0 < 0x7F }
+            return isToken ? .text(String(decoding: bytes[range], as: UTF8.self)) : .malformed
         }
-        guard FieldList.end(ofQuoteAt: 0, in: bytes) == bytes.count else { return .malformed }
+        guard FieldList.end(ofQuoteAt: range.lowerBound, in: bytes) == range.upperBound else { return .malformed }
         var text: [UInt8] = []
-        var index = 1
-        while index < bytes.count - 1 {
+        var index = range.lowerBound + 1
+        while index < range.upperBound - 1 {
             if bytes[index] == UInt8(ascii: "\\") { index += 1 }
             text.append(bytes[index])
             index += 1

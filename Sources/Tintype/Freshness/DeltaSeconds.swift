@@ -7,6 +7,9 @@ enum DeltaSeconds {
     static func parse(_ text: String) -> Double? {
         let digits = text.utf8
         guard !digits.isEmpty, digits.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }) else { return nil }
-        return min(self.maximum, Double(text) ?? self.maximum)
+        // No more digits than the largest number has are ever computed with.
+        let significant = digits.drop { $0 == UInt8(ascii: "0") }
+        guard significant.count <= 10 else { return self.maximum }
+        return min(self.maximum, significant.reduce(0) { $0 * 10 + Double($1 - UInt8(ascii: "0")) })
     }
 }

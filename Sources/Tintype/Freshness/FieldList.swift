@@ -1,24 +1,38 @@
 /// Values of header fields that are lists (RFC 9110, 5.6.1).
+///
+/// Origins write them, and up to hundreds of kilobytes of them: all here is linear in the bytes, whatever they are.
 enum FieldList {
     /// The elements of a list that may be spread over several fields; empty ones are left out.
     ///
     /// A comma inside a quoted string separates nothing. A quote without its end is an ordinary
     /// character, so that it can't hide the elements that follow.
     static func elements(of values: [String]) -> [String] {
-        values.flatMap { self.elements(of: Array($0.utf8)) }
+        values.flatMap { value in
+            var value = value
+            return value.withUTF8 { bytes in
+                self.ranges(in: bytes).map { String(decoding: bytes[$0], as: UTF8.self) }
+            }
+        }
     }
 
-    private static func elements(of bytes: [UInt8]) -> [String] {
-        var elements: [String] = []
-        var start = 0
-        var index = 0
+    /// Where the elements of one field are.
+    static func ranges<Bytes: RandomAccessCollection<UInt8>>(in bytes: Bytes) -> [Range<Int>] where Bytes.Index == Int {
+        var ranges: [Range<Int>] = []
+        var start = bytes.startIndex
+        var index = bytes.startIndex
+        // What follows a quote without an end ends no other: read from there, each quote is one that was
+        // escaped, and then all goes on as it did.
+        var mayQuote = true
         func add(_ end: Int) {
-            let element = self.trimmed(bytes[start..<end])
-            if !element.isEmpty { elements.append(String(decoding: element, as: UTF8.self)) }
+            let range = self.trimmed(start..<end, of: bytes)
+            if !range.isEmpty { ranges.append(range) }
         }
-        while index < bytes.count {
+        while index < bytes.endIndex {
             switch bytes[index] {
-            case UInt8(ascii: "\""): index = self.end(ofQuoteAt: index, in: bytes) ?? index + 1
+            case UInt8(ascii: "\"") where mayQuote:
+                let end = self.end(ofQuoteAt: index, in: bytes)
+                mayQuote = end != nil
+                index = end ?? index + 1
             case UInt8(ascii: ","):
                 add(index)
                 index += 1
@@ -26,14 +40,15 @@ enum FieldList {
             default: index += 1
             }
         }
-        add(bytes.count)
-        return elements
+        add(bytes.endIndex)
+        return ranges
     }
 
     /// The index behind the quoted string that starts at `start`, or `nil` when it does not end.
-    static func end(ofQuoteAt start: Int, in bytes: [UInt8]) -> Int? {
+    static func end<Bytes: RandomAccessCollection<UInt8>>(ofQuoteAt start: Int, in bytes: Bytes) -> Int?
+    where Bytes.Index == Int {
         var index = start + 1
-        while index < bytes.count {
+        while index < bytes.endIndex {
             switch bytes[index] {
             case UInt8(ascii: "\""): return index + 1
             case UInt8(ascii: "\\"): index += 2
@@ -43,10 +58,16 @@ enum FieldList {
         return nil
     }
 
-    /// `bytes` without spaces and tabs at both ends.
-    static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    /// `range` without spaces and tabs at both ends.
+    private static func trimmed<Bytes: RandomAccessCollection<UInt8>>(
+        _ range: Range<Int>,
+        of bytes: Bytes
+    ) -> Range<Int>
+    where Bytes.Index == Int {
         func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
-        let bytes = bytes.drop(while: isSpace)
-        return bytes.dropLast(bytes.reversed().prefix(while: isSpace).count)
+        var (start, end) = (range.lowerBound, range.upperBound)
+        while start < end, isSpace(bytes[start]) { start += 1 }
+        while start < end, isSpace(bytes[end - 1]) { end -= 1 }
+        return start..<end
     }
 }

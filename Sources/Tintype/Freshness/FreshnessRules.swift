@@ -14,12 +14,15 @@ struct FreshnessRules: Sendable {
     let now: @Sendable () -> Date
     /// The fields that are sent unless a request has its own.
     let defaultHeaders: HTTPHeaders
+    /// The fields, in lower case, that the program knows to choose no representation.
+    private let neutralHeaders: Set<String>
 
     init(_ configuration: LoaderActor.Configuration) {
         self.defaultPolicy = configuration.cachePolicy
         self.isShared = configuration.isSharedCache
         self.isStorable = configuration.isStorable ?? { ImageFormat(sniffing: $0) != nil }
         self.now = configuration.now
+        self.neutralHeaders = Set(configuration.neutralHeaders.map { $0.lowercased() })
         self.defaultHeaders = [
             "Accept": configuration.downloads.acceptHeader, "User-Agent": configuration.downloads.userAgent,
         ]
@@ -42,6 +45,17 @@ struct FreshnessRules: Sendable {
         var headers = request.headers
         for (name, value) in self.defaultHeaders where headers[name] == nil { headers.append(value, for: name) }
         return headers
+    }
+
+    /// Names the encoded bytes as HTTP does; see ``ImageRequest/resourceKey``.
+    func resourceKey(of request: ImageRequest) -> CacheKey {
+        guard !self.neutralHeaders.isEmpty else { return request.resourceKey }
+        return RequestKeys.resource(
+            url: request.url,
+            headers: request.headers,
+            options: request.options,
+            neutral: self.neutralHeaders
+        )
     }
 
     /// What may be done with an entry.

@@ -14,6 +14,8 @@ enum HTTPDate {
     ///
     /// `now` tells the century of a year with two digits.
     static func parse(_ text: String, now: Date) -> Date? {
+        // The longest form has 33 characters, and what an origin sends may have any number.
+        guard text.utf8.count <= 64 else { return nil }
         let text = text.lowercased()
         return self.parseFixed(DateScanner(text)) ?? self.parseRFC850(DateScanner(text), now: now)
             ?? self.parseASCTime(DateScanner(text))

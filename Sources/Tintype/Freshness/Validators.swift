@@ -25,8 +25,10 @@ struct Validators: Sendable, Hashable {
     /// know no tags.
     var conditions: [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
-        if let etag, Self.isSendable(etag) { fields.append(("If-None-Match", etag)) }
-        if let lastModified, Self.isSendable(lastModified) { fields.append(("If-Modified-Since", lastModified)) }
+        if let etag, FieldText.canBeReturned(etag) { fields.append(("If-None-Match", etag)) }
+        if let lastModified, FieldText.canBeReturned(lastModified) {
+            fields.append(("If-Modified-Since", lastModified))
+        }
         return fields
     }
 
@@ -37,10 +39,5 @@ struct Validators: Sendable, Hashable {
         guard let tag = other.etag.map({ EntityTag($0) }) else { return true }
         guard let own = self.etag.map({ EntityTag($0) }) else { return false }
         return tag.isStrong ? own.matchesStrongly(tag) : own.matchesWeakly(tag)
-    }
-
-    /// What an origin sent may still be no text that can be sent back.
-    private static func isSendable(_ value: String) -> Bool {
-        !value.isEmpty && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }
 }

@@ -23,7 +23,14 @@ extension TransferEngine {
             self.fail(transfer, DownloadError.outOfMemory(at: transfer.address))
             return
         }
-        let headers = self.headerList(for: transfer)
+        let headers: HeaderList
+        do throws(DownloadError) {
+            headers = try self.headerList(for: transfer)
+        } catch {
+            self.queue.finish(origin: transfer.address.origin)
+            self.fail(transfer, error)
+            return
+        }
         handle.prepare(for: transfer, headers: headers, activeCount: self.active.count)
         transfer.willStart()
         self.active[transfer.id] = ActiveTransfer(handle: handle, headers: headers)
@@ -34,13 +41,14 @@ extension TransferEngine {
         self.expect(deadline: transfer.firstDeadline)
     }
 
-    private func headerList(for transfer: Transfer) -> HeaderList {
-        guard !transfer.requestHeaders.isEmpty || transfer.resumption != nil else { return self.defaultHeaderList }
+    private func headerList(for transfer: Transfer) throws(DownloadError) -> HeaderList {
+        let rest = transfer.asksForRest ? transfer.resumption : nil
+        if let defaultHeaderList, transfer.requestHeaders.isEmpty, rest == nil { return defaultHeaderList }
         var headers = self.defaultHeaders
         for (name, _) in transfer.requestHeaders { headers.set(nil, for: name) }
         for (name, value) in transfer.requestHeaders { headers.append(value, for: name) }
-        for (name, value) in transfer.resumption?.headers ?? [:] { headers.append(value, for: name) }
-        return HeaderList(headers)
+        for (name, value) in rest?.headers ?? [:] { headers.append(value, for: name) }
+        return try HeaderList(headers)
     }
 
     // MARK: Ending
@@ -81,6 +89,17 @@ extension TransferEngine {
         }
         let id = transfer.id
         transfer.task = Task { await owner.process(response, id: id) }
+    }
+
+    /// Ends a transfer with what the hooks made of its response.
+    func finish(_ transfer: Transfer, _ response: DownloadResponse) {
+        transfer.task = nil
+        do throws(DownloadError) {
+            try transfer.judge(response)
+            self.succeed(transfer, response)
+        } catch {
+            self.settle(transfer, error)
+        }
     }
 
     /// Takes a transfer away from libcurl, if it has it, and gives its place to the next.

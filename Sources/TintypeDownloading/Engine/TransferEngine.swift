@@ -33,7 +33,8 @@ final class TransferEngine: @unchecked Sendable {
     var active: [UInt64: ActiveTransfer] = [:]
     var idleHandles: [EasyHandle] = []
     let defaultHeaders: HTTPHeaders
-    let defaultHeaderList: HeaderList
+    /// `nil` where they can't be sent, which every request is then told.
+    let defaultHeaderList: HeaderList?
     /// Made once for all transfers, which end before the engine does.
     private lazy var didReceiveHead: (Transfer) -> Void = { [unowned self] in
         self.counters.receivedHeads += 1
@@ -66,7 +67,7 @@ final class TransferEngine: @unchecked Sendable {
         )
         self.budget = RetryBudget(configuration.retryPolicy.budget, now: .now)
         self.defaultHeaders = configuration.requestHeaders
-        self.defaultHeaderList = HeaderList(self.defaultHeaders)
+        self.defaultHeaderList = try? HeaderList(self.defaultHeaders)
     }
 
     deinit {
@@ -203,7 +204,7 @@ final class TransferEngine: @unchecked Sendable {
         transfer.task = nil
         do throws(DownloadError) {
             if request != transfer.identity {
-                try request.headers.checkSendable()
+                try request.checkSendable()
                 let address = try ResourceAddress(request.url.absoluteString)
                 guard address.scheme == .http || address.scheme == .https else {
                     throw .unsupportedScheme(String(request.url.absoluteString.prefix { $0 != ":" }))

@@ -36,8 +36,32 @@ extension DownloadError {
     static func invalidHeader(_ name: String) -> DownloadError {
         DownloadError(
             code: .invalidHeader,
-            message: "The request header \(shortened(name.filter { !$0.isNewline })) can't be sent; "
+            message: "The request header \(shortened(String(name.prefix { !$0.isNewline }))) can't be sent; "
                 + "its name must be a token and its value one line."
+        )
+    }
+
+    /// What may be secret is not shown.
+    static func notSendable(_ what: String) -> DownloadError {
+        DownloadError(
+            code: .invalidHeader,
+            message: "The \(what) can't be sent: a character in it would break the request. "
+                + "Leave out control characters, and colons in the name of a user."
+        )
+    }
+
+    static func urlWithControlCharacters() -> DownloadError {
+        DownloadError(
+            code: .invalidURL,
+            message: "The URL, or the user or password in it, has a control character; leave it out, or encode it "
+                + "where it belongs to a path or a query."
+        )
+    }
+
+    static func outOfMemoryForHeaders() -> DownloadError {
+        DownloadError(
+            code: .unexpected,
+            message: "There is no memory for the fields of a request; do less at once."
         )
     }
 

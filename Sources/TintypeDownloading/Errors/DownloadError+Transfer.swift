@@ -38,6 +38,16 @@ extension DownloadError {
         )
     }
 
+    /// A coded body without its end: of how many bytes is not known.
+    static func cutShort(_ transfer: Transfer) -> DownloadError {
+        .about(
+            transfer,
+            .bodyCutShort,
+            "The coded body of \(shown(transfer.address)) ended before its coding did, after "
+                + "\(transfer.receivedBytes) bytes. Ask again."
+        )
+    }
+
     static func unacceptableContentType(of transfer: Transfer) -> DownloadError {
         let type = transfer.responseHeaders["Content-Type"].map { "has the type \(shortened($0))" } ?? "has no type"
         return .about(

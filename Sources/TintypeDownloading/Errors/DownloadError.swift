@@ -25,7 +25,7 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
 
         /// The URL can't be requested.
         public static let invalidURL = Code(value: .invalidURL)
-        /// A header field of the request has a character that would break the request.
+        /// A header field of the request, or what becomes one, has a character that would break the request.
         public static let invalidHeader = Code(value: .invalidHeader)
         /// The URL's scheme is not `http`, `https`, `file` or `data`.
         public static let unsupportedScheme = Code(value: .unsupportedScheme)

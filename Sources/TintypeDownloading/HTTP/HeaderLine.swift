@@ -7,7 +7,8 @@ enum HeaderLine {
     case end
     case malformed
 
-    init(_ bytes: UnsafeRawBufferPointer) {
+    /// Reads a line; `previous` is the name of the field before, which the line may continue.
+    init(_ bytes: UnsafeRawBufferPointer, after previous: @autoclosure () -> String? = nil) {
         let line = Self.trimmed(bytes[...])
         guard let first = bytes.first, !line.isEmpty else {
             // Spaces alone are a fold of nothing.
@@ -15,15 +16,34 @@ enum HeaderLine {
             return
         }
         if Self.isSpace(first) {
-            self = .continuation(String(decoding: line, as: UTF8.self))
+            self = .continuation(Self.text(line, of: previous() ?? "", isStart: false))
         } else if line.starts(with: "HTTP/".utf8) {
             self = Self.status(line)
         } else if let colon = line.firstIndex(of: UInt8(ascii: ":")) {
             let name = String(decoding: line[..<colon], as: UTF8.self)
-            self = .field(name: name, value: String(decoding: Self.trimmed(line[(colon + 1)...]), as: UTF8.self))
+            self = .field(name: name, value: Self.text(Self.trimmed(line[(colon + 1)...]), of: name, isStart: true))
         } else {
             self = .malformed
         }
+    }
+
+    /// The value of a field; what is no UTF-8 is replaced.
+    ///
+    /// A location names a resource by its bytes: those over 0x7F are percent-encoded, as browsers do it.
+    private static func text(_ bytes: Slice<UnsafeRawBufferPointer>, of name: String, isStart: Bool) -> String {
+        guard bytes.contains(where: { $0 > 0x7F }), HTTPField(name: name, value: "").isNamed("Location") else {
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        let start = isStart ? self.endOfHost(in: bytes) : bytes.startIndex
+        return String(decoding: bytes[..<start], as: UTF8.self) + PercentEncoding.encodeNonASCII(bytes[start...])
+    }
+
+    /// Where the host of a reference ends; names of hosts are never percent-encoded.
+    private static func endOfHost(in bytes: Slice<UnsafeRawBufferPointer>) -> Int {
+        guard let slash = bytes.firstIndex(of: UInt8(ascii: "/")), bytes[(slash + 1)...].first == UInt8(ascii: "/"),
+            bytes[..<slash].allSatisfy({ $0 < 0x80 && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
+        else { return bytes.startIndex }
+        return bytes[(slash + 2)...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex
     }
 
     /// The number after the version; libcurl has checked the line already.

@@ -9,13 +9,17 @@ public import FoundationEssentials
 public struct DownloadHooks: Sendable {
     /// Changes a request before it is sent, or refuses it by throwing.
     ///
-    /// Whether two callers share a transfer is decided before.
+    /// Whether two callers share a transfer is decided before, as is where a loader stores what comes: what tells
+    /// users apart belongs into the headers of the request that is made.
     public var modifyRequest: (@Sendable (DownloadRequest) async throws -> DownloadRequest)?
     /// Turns the body that came into the one that is wanted.
     ///
     /// Observers of bytes are shown nothing while this is set: what arrives is not the body.
     public var decrypt: (@Sendable (Data, DownloadResponse) async throws -> Data)?
     /// Changes a complete response, decrypted if need be, or refuses it by throwing.
+    ///
+    /// What it returns is judged like what a server sends: a status that the request does not accept is an error,
+    /// and may be tried again; so is a body without bytes.
     public var modifyResponse: (@Sendable (DownloadResponse) async throws -> DownloadResponse)?
 
     /// Creates hooks.

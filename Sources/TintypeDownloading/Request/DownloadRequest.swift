@@ -30,9 +30,11 @@ public struct DownloadRequest: Sendable, Hashable {
     public var method: Method
     /// Fields to send beside those that the configuration gives; one with the same name replaces it.
     public var headers: HTTPHeaders
-    /// The longest time without a byte received, or `nil` for that of the configuration.
+    /// The longest time without a byte received; `nil`, as zero, for that of the
+    /// configuration.
     public var timeout: Duration?
-    /// The longest time for finding the host and connecting to it, or `nil` for that of the configuration.
+    /// The longest time for finding the host and connecting to it; `nil`, as zero, for that of the
+    /// configuration.
     public var connectTimeout: Duration?
     /// The bytes that the body may have, or `nil` for the limit of the configuration.
     public var maximumBodySize: Int?
@@ -44,9 +46,11 @@ public struct DownloadRequest: Sendable, Hashable {
     ///
     /// Any other, and a response that names none, is an error before its body comes.
     public var acceptableContentTypes: [String]?
-    /// The longest time from sending the request to the head of the response, or `nil` for that of the configuration.
+    /// The longest time from sending the request to the head of the response; `nil`, as zero, for that of the
+    /// configuration.
     public var firstByteTimeout: Duration?
-    /// The longest time for everything, redirects and retries included, or `nil` for that of the configuration.
+    /// The longest time for everything, redirects and retries included; `nil`, as zero, for that of the
+    /// configuration.
     public var totalTimeout: Duration?
     /// What proves who asks, or `nil` for nothing; the header `Authorization` would replace it.
     public var credentials: Credentials?

@@ -1,5 +1,19 @@
-/// Undoes percent-encoding.
+/// Percent-encoding, both ways.
 enum PercentEncoding {
+    /// `text` with each byte over 0x7F encoded.
+    static func encodeNonASCII(_ text: some Sequence<UInt8>) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var encoded: [UInt8] = []
+        for byte in text {
+            if byte < 0x80 {
+                encoded.append(byte)
+            } else {
+                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
     /// The bytes that `text` stands for; a percent sign without two digits stands for itself.
     static func decode(_ text: some Collection<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []

@@ -35,6 +35,8 @@ struct ResourceAddress: Sendable {
             self.credentials = nil
             return
         }
+        // libcurl would read it up to a NUL, and decodes what is a user and a password.
+        guard FieldText.isPlain(text) else { throw .urlWithControlCharacters() }
         let rest = text[self.resourceStart...]
         guard rest.hasPrefix("//") else { throw .urlWithoutHost() }
         let start = rest.utf8.index(rest.startIndex, offsetBy: 2)
@@ -43,6 +45,9 @@ struct ResourceAddress: Sendable {
         let end = rest[start...].utf8.firstIndex { "/?#".utf8.contains($0) } ?? rest.endIndex
         let at = rest[start..<end].utf8.lastIndex(of: UInt8(ascii: "@"))
         let hostStart = at.map { rest.utf8.index(after: $0) } ?? start
+        guard at == nil || FieldText.isPlain(PercentEncoding.decode(rest[start..<hostStart].utf8)) else {
+            throw .urlWithControlCharacters()
+        }
         self.credentials = at == nil ? nil : start..<hostStart
         self.host = rest[hostStart..<end].lowercased()
         guard !self.host.isEmpty, !self.host.hasPrefix(":") else { throw .urlWithoutHost() }

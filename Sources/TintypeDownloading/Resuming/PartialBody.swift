@@ -2,9 +2,13 @@ import FoundationEssentials
 
 /// The first bytes of a body, and what is needed to ask for the others.
 struct PartialBody: Sendable, Equatable {
+    /// Where they came from, after redirects; see ``PartialBodyKey/source(_:)``.
+    let source: [UInt8]
     /// The strong validator of the version that the bytes are of.
     let validator: String
     /// The bytes that the whole body has.
     let total: Int
+    /// The fields of the response that they came with, as far as they are about the whole.
+    let headers: HTTPHeaders
     let bytes: Data
 }

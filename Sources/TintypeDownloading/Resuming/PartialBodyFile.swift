@@ -2,19 +2,24 @@ import FoundationEssentials
 
 /// How the first bytes of a body lie in a file: a mark, a checksum, then all that it is about.
 enum PartialBodyFile {
-    private static let mark = Array("TTPART1\n".utf8)
+    private static let mark = Array("TTPART2\n".utf8)
     private static let headerCount = Self.mark.count + PartialBodyKey.byteCount
 
     static func encode(_ body: PartialBody, key: PartialBodyKey) -> Data {
         var content = Data(key.name.utf8)
+        content.append(contentsOf: body.source)
         content.append(contentsOf: Self.bytes(UInt64(body.total)))
-        content.append(contentsOf: Self.bytes(UInt64(body.validator.utf8.count)))
-        content.append(contentsOf: body.validator.utf8)
+        Self.append(body.validator, to: &content)
+        content.append(contentsOf: Self.bytes(UInt64(body.headers.count)))
+        for (name, value) in body.headers {
+            Self.append(name, to: &content)
+            Self.append(value, to: &content)
+        }
         content.append(body.bytes)
         return Data(Self.mark) + Data(PartialBodyKey.digest(content)) + content
     }
 
-    /// What `file` holds, or `nil` where it is damaged or about another request.
+    /// What `file` holds, or `nil` where it is damaged, of another version, or about another request.
     static func decode(_ file: Data, key: PartialBodyKey) -> PartialBody? {
         guard file.starts(with: Self.mark), file.count > Self.headerCount else { return nil }
         let checksum = file.dropFirst(Self.mark.count).prefix(PartialBodyKey.byteCount)
@@ -23,16 +28,39 @@ enum PartialBodyFile {
             return nil
         }
         content = content.dropFirst(key.name.utf8.count)
-        guard let total = Self.takeNumber(&content), let length = Self.takeNumber(&content), length <= content.count
+        let source = Array(content.prefix(PartialBodyKey.byteCount))
+        content = content.dropFirst(PartialBodyKey.byteCount)
+        guard source.count == PartialBodyKey.byteCount, let total = Self.takeNumber(&content),
+            let validator = Self.takeText(&content), let headers = Self.takeHeaders(&content)
         else { return nil }
-        let validator = String(decoding: content.prefix(length), as: UTF8.self)
-        let bytes = Data(content.dropFirst(length))
+        let bytes = Data(content)
         guard !bytes.isEmpty, bytes.count < total else { return nil }
-        return PartialBody(validator: validator, total: total, bytes: bytes)
+        return PartialBody(source: source, validator: validator, total: total, headers: headers, bytes: bytes)
+    }
+
+    private static func append(_ text: String, to content: inout Data) {
+        content.append(contentsOf: Self.bytes(UInt64(text.utf8.count)))
+        content.append(contentsOf: text.utf8)
     }
 
     private static func bytes(_ number: UInt64) -> [UInt8] {
         (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+    }
+
+    private static func takeHeaders(_ content: inout Data) -> HTTPHeaders? {
+        guard let count = Self.takeNumber(&content) else { return nil }
+        var headers = HTTPHeaders()
+        while headers.count < count {
+            guard let name = Self.takeText(&content), let value = Self.takeText(&content) else { return nil }
+            headers.append(value, for: name)
+        }
+        return headers
+    }
+
+    private static func takeText(_ content: inout Data) -> String? {
+        guard let length = Self.takeNumber(&content), length <= content.count else { return nil }
+        defer { content = content.dropFirst(length) }
+        return String(decoding: content.prefix(length), as: UTF8.self)
     }
 
     private static func takeNumber(_ content: inout Data) -> Int? {

@@ -36,6 +36,13 @@ struct PartialBodyKey: Sendable, Hashable {
             .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
 
+    /// Where a body comes from: a digest of the address that the last redirect led to, without its fragment.
+    ///
+    /// The query of such an address may be a secret, which is not to be read on disk.
+    static func source(_ address: ResourceAddress) -> [UInt8] {
+        self.digest(Array(address.text.utf8.prefix { $0 != UInt8(ascii: "#") }))
+    }
+
     /// The SHA-256 of some bytes.
     static func digest(_ bytes: some ContiguousBytes) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: self.byteCount) { output, count in

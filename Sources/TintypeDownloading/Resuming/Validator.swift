@@ -12,16 +12,12 @@ enum Validator {
     static func strong(in headers: HTTPHeaders) -> String? {
         if let tag = headers["ETag"] {
             let isQuoted = tag.hasPrefix("\"") && tag.utf8.count >= 2 && tag.hasSuffix("\"")
-            return isQuoted && Self.isSendable(tag) ? tag : nil
+            return isQuoted && FieldText.canBeReturned(tag) ? tag : nil
         }
         guard let modified = headers["Last-Modified"], let modifiedDate = HTTPDate.parse(modified),
             let date = headers["Date"].flatMap(HTTPDate.parse)
         else { return nil }
-        return date.timeIntervalSince(modifiedDate) >= self.clockDoubt && Self.isSendable(modified) ? modified : nil
-    }
-
-    /// What an origin sent may end the line that it is sent back in: a carriage return alone does for some servers.
-    private static func isSendable(_ value: String) -> Bool {
-        value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+        let isSure = date.timeIntervalSince(modifiedDate) >= self.clockDoubt
+        return isSure && FieldText.canBeReturned(modified) ? modified : nil
     }
 }

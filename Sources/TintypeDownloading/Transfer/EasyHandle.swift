@@ -21,7 +21,6 @@ final class EasyHandle {
     private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var connectTimeout = Duration.zero
     private var verifiesCertificates = true
-    private var decodesContent = true
     private var waitsForMultiplexing = false
     private var receiveBufferSize = 0
 
@@ -75,7 +74,6 @@ final class EasyHandle {
         self.errorBuffer.pointee = 0
         ccurl_setopt_string(self.easy, CURLOPT_URL, transfer.address.text)
         ccurl_setopt_pointer(self.easy, CURLOPT_HTTPHEADER, headers.list)
-        self.setDecodesContent(true)
         if transfer.limits.connectTimeout != self.connectTimeout {
             self.connectTimeout = transfer.limits.connectTimeout
             ccurl_setopt_long(self.easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, self.connectTimeout.wholeMilliseconds))
@@ -113,13 +111,6 @@ final class EasyHandle {
         .microseconds(ccurl_get_pretransfer_time(self.easy))
     }
 
-    /// Whether codings of the body are undone; read by libcurl with each piece that arrives.
-    private func setDecodesContent(_ decodesContent: Bool) {
-        guard decodesContent != self.decodesContent else { return }
-        self.decodesContent = decodesContent
-        ccurl_setopt_long(self.easy, CURLOPT_HTTP_CONTENT_DECODING, decodesContent ? 1 : 0)
-    }
-
     private func setFixedOptions() {
         ccurl_setopt_pointer(self.easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque())
         ccurl_setopt_pointer(self.easy, CURLOPT_ERRORBUFFER, self.errorBuffer)
@@ -131,8 +122,9 @@ final class EasyHandle {
         ccurl_setopt_long(self.easy, CURLOPT_FOLLOWLOCATION, 0)
         ccurl_setopt_long(self.easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         // Pictures are compressed already, and a compressed answer hides the length. What a
-        // server compresses all the same is inflated.
+        // server compresses all the same is inflated by `ContentDecoder`.
         ccurl_setopt_string(self.easy, CURLOPT_ACCEPT_ENCODING, "identity")
+        ccurl_setopt_long(self.easy, CURLOPT_HTTP_CONTENT_DECODING, 0)
         ccurl_setopt_long(self.easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         // A cancelled transfer must not wait for its name look-up: the loop would stand still.
         ccurl_setopt_long(self.easy, CURLOPT_QUICK_EXIT, 1)
@@ -146,8 +138,6 @@ final class EasyHandle {
                 guard let context, let transfer = EasyHandle.of(context).transfer else { return 0 }
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 let verdict = transfer.receive(headerLine: line)
-                // libcurl would refuse the body.
-                if transfer.hasUnknownCoding { EasyHandle.of(context).setDecodesContent(false) }
                 return verdict == .proceed ? line.count : 0
             },
             context

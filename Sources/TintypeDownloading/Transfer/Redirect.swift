@@ -6,6 +6,8 @@ enum Redirect {
     ///
     /// Credentials in the URL stay on the same origin and are never taken to another.
     static func resolve(_ location: String, from address: ResourceAddress) -> String? {
+        // libcurl would read it up to there.
+        guard !location.utf8.contains(0) else { return nil }
         // libcurl takes a scheme without slashes for the name of a file.
         if self.hasForeignScheme(location) { return location }
         guard let base = curl_url() else { return nil }
@@ -26,12 +28,8 @@ enum Redirect {
 
     /// The fields that may go to another origin: those that say what is wanted, none that may say who asks.
     static func safeHeaders(_ headers: HTTPHeaders) -> HTTPHeaders {
-        let safe: Set<String> = [
-            "accept", "accept-encoding", "accept-language", "cache-control", "dnt", "if-modified-since",
-            "if-none-match", "pragma", "range", "save-data", "sec-gpc", "user-agent",
-        ]
         var kept = HTTPHeaders()
-        for (name, value) in headers where safe.contains(name.lowercased()) { kept.append(value, for: name) }
+        for (name, value) in headers where WishFields.contains(name.lowercased()) { kept.append(value, for: name) }
         return kept
     }
 

@@ -49,9 +49,8 @@ extension Transfer {
                 at: self.address
             )
         }
-        // 304 and its like have none.
-        let mayBeEmpty = self.request.method == .head || !(200..<300 ~= status)
-        guard self.receivedBytes > 0 || mayBeEmpty else {
+        if let decoder, decoder.hasStarted, !decoder.isComplete { throw .cutShort(self) }
+        guard self.receivedBytes > 0 || self.mayBeEmpty(status) else {
             throw .emptyBody(status: status, headers: self.responseHeaders, at: self.address)
         }
         if let resumption, self.receivedBytes != resumption.total {
@@ -59,13 +58,32 @@ extension Transfer {
         }
         return DownloadResponse(
             body: self.takeBody(),
-            status: status,
+            // With the bytes that were here it is the whole again (RFC 9110, 15.3.7.3).
+            status: self.resumption == nil ? status : 200,
             headers: self.responseHeaders,
             url: self.finalURL,
             metrics: self.metrics,
             requestTime: self.requestTime,
             responseTime: self.responseTime
         )
+    }
+
+    /// Judges a response that hooks have changed as if it had come so.
+    func judge(_ response: DownloadResponse) throws(DownloadError) {
+        guard let status = response.status else {
+            throw .invalidResponse("a hook has taken its status away", at: self.address)
+        }
+        guard self.limits.acceptableStatusCodes.contains(status) else {
+            throw .badStatus(status, headers: response.headers, at: self.address)
+        }
+        guard !response.body.isEmpty || self.mayBeEmpty(status) else {
+            throw .emptyBody(status: status, headers: response.headers, at: self.address)
+        }
+    }
+
+    /// Whether the response may have no body; 304 and its like have none.
+    private func mayBeEmpty(_ status: Int) -> Bool {
+        self.request.method == .head || !(200..<300 ~= status)
     }
 
     /// Where the body comes from.

@@ -10,7 +10,7 @@ extension Transfer {
     /// Takes one line of a head: the status line, a field, or the empty line after the last.
     func receive(headerLine bytes: UnsafeRawBufferPointer) -> Verdict {
         self.lastProgress = .now
-        let line = HeaderLine(bytes)
+        let line = HeaderLine(bytes, after: self.responseHeaders.last?.name)
         // Informational responses and trailers count in: there is no end to them otherwise.
         self.headerBytes += bytes.count
         guard self.headerBytes <= self.limits.maximumHeaderSize else {
@@ -41,6 +41,16 @@ extension Transfer {
             self.discardedBytes += Int64(bytes.count)
             return self.discardedBytes > Self.discardLimit ? .abort : .proceed
         }
+        guard let decoder else { return self.take(bytes) }
+        do throws(ContentDecoder.Failure) {
+            return try decoder.decode(bytes) { self.take($0) }
+        } catch {
+            return self.abort(self.undecodable(error))
+        }
+    }
+
+    /// Takes bytes of the representation.
+    private func take(_ bytes: UnsafeRawBufferPointer) -> Verdict {
         if let channel { return self.stream(bytes, into: channel) }
         switch self.body.append(bytes) {
         case .appended: break
@@ -68,6 +78,7 @@ extension Transfer {
     private func receiveEndOfHead() -> Verdict {
         guard let status, status >= 200 else { return .proceed }
         self.hasHead = true
+        self.codings = ContentCodings(self.responseHeaders)
         self.responseTime = Date()
         self.onHead?(self)
         let declared: Int64?
@@ -79,14 +90,25 @@ extension Transfer {
         guard self.isSuccess else {
             return declared ?? 0 > Self.discardLimit && !self.answersChallenges ? .abort : .proceed
         }
+        // libcurl would undo it, and take one that breaks off for whole.
+        guard !self.hasTransferCoding else {
+            return self.abort(.invalidResponse("it has a transfer coding that was not asked for", at: self.address))
+        }
         // A part that nobody asked for must not pass for the whole.
-        if status == 206, self.resumption == nil, self.requestHeaders["Range"] == nil {
+        if status == 206, !self.asksForRest, self.requestHeaders["Range"] == nil {
             return self.abort(.invalidResponse("it sent a part of the body unasked", at: self.address))
         }
+        guard self.applyResumption(status: status) else { return .abort }
         guard self.limits.accepts(contentType: self.responseHeaders["Content-Type"]) || status == 304 else {
             return self.abort(.unacceptableContentType(of: self))
         }
-        guard self.applyResumption(status: status) else { return .abort }
+        if case .known(let codings) = self.codings {
+            do throws(ContentDecoder.Failure) {
+                self.decoder = try ContentDecoder(codings, limit: self.limits.maximumBodySize)
+            } catch {
+                return self.abort(self.undecodable(error))
+            }
+        }
         return self.expect(declared)
     }
 
@@ -118,8 +140,21 @@ extension Transfer {
     }
 
     /// Whether the bytes of the body are those of the representation.
-    var isIdentity: Bool {
-        self.responseHeaders["Content-Encoding"].map { $0.lowercased() == "identity" } ?? true
+    var isIdentity: Bool { self.codings == .identity }
+
+    /// Whether the body has a transfer coding besides the chunked one, which everything must understand.
+    private var hasTransferCoding: Bool {
+        self.responseHeaders.values(for: "Transfer-Encoding").contains { value in
+            value.lowercased().split { ", \t".contains($0) }.contains { $0 != "chunked" && $0 != "identity" }
+        }
+    }
+
+    private func undecodable(_ failure: ContentDecoder.Failure) -> DownloadError {
+        switch failure {
+        case .corrupt: .invalidResponse("its body is not coded as its Content-Encoding says", at: self.address)
+        case .tooLarge: self.bodyTooLarge(declared: nil)
+        case .outOfMemory: .outOfMemory(at: self.address)
+        }
     }
 
     /// Whether libcurl answers a challenge with a second request of its own.

@@ -5,7 +5,8 @@ import FoundationEssentials
 extension Transfer {
     /// Whether the request asks for the whole of a resource, of which a part can be asked for instead.
     var canResume: Bool {
-        guard self.request.method == .get, self.channel == nil, self.limits.acceptableStatusCodes.contains(206) else {
+        let codes = self.limits.acceptableStatusCodes
+        guard self.request.method == .get, self.channel == nil, codes.contains(206), codes.contains(200) else {
             return false
         }
         let conditions = ["Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"]
@@ -20,7 +21,19 @@ extension Transfer {
             status == 206 || self.responseHeaders["Accept-Ranges"]?.lowercased() == "bytes",
             let validator = Validator.strong(in: self.responseHeaders) ?? self.resumption?.validator
         else { return nil }
-        return Resumption(validator: validator, offset: self.body.count, total: Int(expectedBytes))
+        return Resumption(
+            source: PartialBodyKey.source(self.address),
+            validator: validator,
+            offset: self.body.count,
+            total: Int(expectedBytes),
+            wholeHeaders: Resumption.fieldsOfWhole(self.responseHeaders)
+        )
+    }
+
+    /// Whether the request that is sent now asks for the rest: only the address that the other bytes came from is
+    /// told their validator, and can have the rest of them.
+    var asksForRest: Bool {
+        self.resumption.map { $0.source == PartialBodyKey.source(self.address) } ?? false
     }
 
     /// What is here of the body, to be kept for another transfer.
@@ -29,7 +42,13 @@ extension Transfer {
     func takePartialBody() -> PartialBody? {
         let control = self.responseHeaders.values(for: "Cache-Control").joined(separator: ",").lowercased()
         guard !control.contains("no-store"), let resumable else { return nil }
-        return PartialBody(validator: resumable.validator, total: resumable.total, bytes: self.takeBody())
+        return PartialBody(
+            source: resumable.source,
+            validator: resumable.validator,
+            total: resumable.total,
+            headers: resumable.wholeHeaders,
+            bytes: self.takeBody()
+        )
     }
 
     /// Takes the first bytes that an earlier transfer left.
@@ -42,9 +61,11 @@ extension Transfer {
         }
         self.usedStoredPart = true
         self.resumption = Resumption(
+            source: partial.source,
             validator: partial.validator,
             offset: partial.bytes.count,
-            total: partial.total
+            total: partial.total,
+            wholeHeaders: partial.headers
         )
     }
 
@@ -58,12 +79,13 @@ extension Transfer {
             self.dropBody()
             return true
         }
-        guard resumption.isContinued(by: self.responseHeaders), self.isIdentity,
+        guard self.asksForRest, resumption.isContinued(by: self.responseHeaders), self.isIdentity,
             self.body.count == resumption.offset
         else {
             self.mustRestart = true
             return false
         }
+        self.responseHeaders = resumption.completed(by: self.responseHeaders)
         self.metrics.resumedBytes = Int64(resumption.offset)
         // Now it is sure that they belong to the picture.
         if !self.hasShownBytes { self.body.withBytes { self.show($0) } }

@@ -74,6 +74,9 @@ final class Transfer {
     /// Bytes that a reader was given and that are not in `body`.
     var streamedBytes: Int64 = 0
     var expectedBytes: Int64?
+    /// What the head says of the body's codings, and what undoes them.
+    var codings = ContentCodings.identity
+    var decoder: ContentDecoder?
     var body: BodyBuffer
 
     /// The bytes that another try need not ask for again.
@@ -238,6 +241,8 @@ final class Transfer {
         self.hasHead = false
         self.discardedBytes = 0
         self.expectedBytes = nil
+        self.codings = .identity
+        self.decoder = nil
         self.speedWindow = nil
     }
 }

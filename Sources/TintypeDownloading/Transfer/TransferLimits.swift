@@ -11,15 +11,20 @@ struct TransferLimits {
     let acceptableContentTypes: [String]?
 
     init(_ request: DownloadRequest, _ configuration: DownloadActor.Configuration) {
-        self.timeout = request.timeout ?? configuration.timeout
-        self.connectTimeout = request.connectTimeout ?? configuration.connectTimeout
-        self.firstByteTimeout = request.firstByteTimeout ?? configuration.firstByteTimeout
-        self.totalTimeout = request.totalTimeout ?? configuration.totalTimeout
+        self.timeout = Self.time(request.timeout) ?? configuration.timeout
+        self.connectTimeout = Self.time(request.connectTimeout) ?? configuration.connectTimeout
+        self.firstByteTimeout = Self.time(request.firstByteTimeout) ?? configuration.firstByteTimeout
+        self.totalTimeout = Self.time(request.totalTimeout) ?? configuration.totalTimeout
         self.minimumSpeed = configuration.minimumSpeed
         self.maximumBodySize = request.maximumBodySize ?? configuration.maximumBodySize
         self.maximumHeaderSize = configuration.maximumHeaderSize
         self.acceptableStatusCodes = request.acceptableStatusCodes ?? configuration.acceptableStatusCodes
         self.acceptableContentTypes = request.acceptableContentTypes ?? configuration.acceptableContentTypes
+    }
+
+    /// A time limit, or `nil` where it is no time at all, which stands for the default.
+    static func time(_ limit: Duration?) -> Duration? {
+        limit.flatMap { $0 > .zero ? $0 : nil }
     }
 
     /// Whether a `Content-Type` is among those that are accepted; patterns end in `/*` for all of a kind.

@@ -54,9 +54,12 @@ public struct Cookie: Sendable, Hashable {
 
     /// The line of the cookie file format, or `nil` where a part would break it.
     var line: String? {
+        // A semicolon begins the next cookie, in a request as well.
         let parts = [self.domain, self.path, self.name, self.value]
-        guard !self.domain.isEmpty, !self.name.isEmpty,
-            parts.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } })
+        guard !self.domain.isEmpty, !self.name.isEmpty, !self.name.utf8.contains(UInt8(ascii: "=")),
+            parts.allSatisfy({ FieldText.isPlain($0) && !$0.utf8.contains(UInt8(ascii: ";")) }),
+            // libcurl takes such lines for a comment, or for a field of a response.
+            !self.domain.hasPrefix("#"), !self.domain.lowercased().hasPrefix("set-cookie")
         else { return nil }
         let seconds = self.expires.map { Int64(min(max(1, $0.timeIntervalSince1970), 1e15)) } ?? 0
         return [

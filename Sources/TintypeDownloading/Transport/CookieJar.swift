@@ -21,7 +21,7 @@ public final class CookieJar: Sendable {
 
     /// Puts a cookie into the jar, in place of one with the same name, domain and path.
     ///
-    /// - Returns: Whether it is in the jar now; a part with a control character keeps it out.
+    /// - Returns: Whether it is in the jar now; a part with a control character or a semicolon keeps it out.
     @discardableResult
     public func insert(_ cookie: Cookie) -> Bool {
         guard let line = cookie.line else { return false }

@@ -46,6 +46,8 @@ struct CacheTestRun: Sendable {
             configuration.now = { clock.now }
             configuration.memory.now = { clock.now }
             configuration.disk?.now = { clock.now }
+            // They name the test and count its requests.
+            configuration.neutralHeaders = ["Test-ID", "Req-Num"]
             // The suite's bodies are text.
             configuration.isStorable = { _ in true }
             configuration.laneCount = 1

@@ -1,17 +1,22 @@
 import CShims
-import Foundation
+import FoundationEssentials
+import Glibc
 
 /// What this process holds and has used.
-struct Resources {
-    let residentBytes: Int
-    let heapBytes: Int
+public struct Resources: Sendable {
+    /// The bytes of memory that are resident.
+    public let residentBytes: Int
+    /// The bytes that `malloc` has given out.
+    public let heapBytes: Int
     /// The names of the threads.
-    let threads: [String]
-    let descriptors: Int
-    let cpuSeconds: Double
+    public let threads: [String]
+    /// The number of open descriptors.
+    public let descriptors: Int
+    /// The processor time of all threads so far.
+    public let cpuSeconds: Double
 
     /// As they are now; what `malloc` keeps without need is given back first.
-    static func now() throws -> Resources {
+    public static func now() throws -> Resources {
         let heapBytes = cshims_trim_heap()
         var usage = rusage()
         getrusage(RUSAGE_SELF.rawValue, &usage)
@@ -35,7 +40,7 @@ struct Resources {
         let text = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         let line = text.split(separator: "\n").first { $0.hasPrefix("\(name):") }
         guard let value = line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) }) else {
-            throw Failure("/proc/self/status has no \(name)")
+            throw TestSupportError("/proc/self/status has no \(name)")
         }
         return value
     }

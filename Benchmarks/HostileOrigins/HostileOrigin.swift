@@ -1,0 +1,73 @@
+import Foundation
+import TestSupport
+
+/// The hostile origin: `origin.py` in a process of its own, at the lowest priority.
+///
+/// In earnest it is another machine. Here it shares processors with what it attacks.
+final class HostileOrigin: Sendable {
+    /// What it does under one path.
+    struct Behaviour: Sendable, Decodable {
+        /// How a load of it may end.
+        enum Expectation: String, Sendable, Decodable {
+            /// With the picture that the number names.
+            case whole
+            /// With an error.
+            case error
+            /// With either: what is odd may be forgiven, but never give another picture.
+            case either
+        }
+
+        let name: String
+        /// Scheme, address and port.
+        let origin: String
+        let path: String
+        let expectation: Expectation
+        /// Whether honest answers can be had from the same origin.
+        let hasHonestNeighbour: Bool
+
+        func url(_ number: Int) throws -> URL { try Self.url("\(self.origin)/\(self.path)/\(number)") }
+
+        func honestURL(_ number: Int) throws -> URL { try Self.url("\(self.origin)/honest/\(number)") }
+
+        private static func url(_ text: String) throws -> URL {
+            guard let url = URL(string: text) else { throw TestSupportError("\(text) is no URL") }
+            return url
+        }
+    }
+
+    private struct Description: Decodable {
+        let certificate: String
+        let behaviours: [Behaviour]
+    }
+
+    let behaviours: [Behaviour]
+    /// The file with the certificate that its TLS ports show.
+    let certificatePath: String
+    private let folder: TemporaryDirectory
+    private let process: ChildProcess
+
+    init() async throws {
+        // Debian's own interpreter is the one that has the module `hpack`.
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "origin.py").path
+        self.folder = try TemporaryDirectory(prefix: "tintype-hostile")
+        let log = self.folder.path(of: "output.log")
+        self.process = try ChildProcess(["/usr/bin/python3", script, self.folder.path], log: log)
+        let file = self.folder.path(of: "origin.json")
+        let deadline = ContinuousClock.now + .seconds(60)
+        while !FileManager.default.fileExists(atPath: file) {
+            guard ContinuousClock.now < deadline else {
+                let output = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+                throw TestSupportError("The hostile origin did not start; is python3-hpack installed? \(output)")
+            }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        let data = try Data(contentsOf: URL(filePath: file))
+        let description = try JSONDecoder().decode(Description.self, from: data)
+        self.behaviours = description.behaviours
+        self.certificatePath = description.certificate
+    }
+
+    func stop() {
+        self.process.stop()
+    }
+}

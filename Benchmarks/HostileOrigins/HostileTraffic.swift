@@ -1,0 +1,115 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Tintype
+
+/// Loads of what the hostile origin does.
+final class HostileTraffic: Sendable {
+    /// How one load ended.
+    struct Ending: Sendable {
+        let text: String
+        let duration: Duration
+    }
+
+    /// Between the starts of two loads of one behaviour.
+    private static let interval = Duration.milliseconds(500)
+
+    private let origin: HostileOrigin
+    private let behaviours: [HostileOrigin.Behaviour]
+    private let loader: LoaderActor
+    private let next = Atomic<Int>(1)
+
+    init(origin: HostileOrigin, only name: String?, loader: LoaderActor) throws {
+        self.origin = origin
+        self.behaviours = origin.behaviours.filter { name == nil || $0.name == name }
+        guard !self.behaviours.isEmpty else { throw TestSupportError("There is no behaviour \(name ?? "").") }
+        self.loader = loader
+    }
+
+    var behaviourCount: Int { self.behaviours.count }
+
+    /// Meets each behaviour once, all at the same time, and lets each end by itself; the slowest come first.
+    ///
+    /// One that goes on for longer than `patience` is cancelled, and a fault.
+    func meetAll(_ ledger: Ledger, patience: Duration) async -> [(name: String, ending: Ending)] {
+        let meetings = Task {
+            await withTaskGroup(of: (HostileOrigin.Behaviour, Ending?).self) { group in
+                for behaviour in self.behaviours {
+                    group.addTask { (behaviour, await self.load(behaviour, ledger)) }
+                }
+                var endings: [(name: String, ending: Ending)] = []
+                for await (behaviour, ending) in group {
+                    if let ending {
+                        endings.append((behaviour.name, ending))
+                    } else {
+                        ledger.add(fault: "\(behaviour.name): did not end within \(patience)")
+                    }
+                }
+                return endings.sorted { $0.ending.duration > $1.ending.duration }
+            }
+        }
+        let alarm = Task {
+            try await Task.sleep(for: patience)
+            meetings.cancel()
+        }
+        defer { alarm.cancel() }
+        return await meetings.value
+    }
+
+    /// Loads every behaviour again and again, each beside the others, until it is cancelled.
+    func run(_ ledger: Ledger) async {
+        await withDiscardingTaskGroup { group in
+            for behaviour in self.behaviours {
+                group.addTask {
+                    while !Task.isCancelled {
+                        let start = ContinuousClock.now
+                        _ = await self.load(behaviour, ledger)
+                        if behaviour.hasHonestNeighbour { await self.loadHonest(behaviour, ledger) }
+                        try? await Task.sleep(until: start + Self.interval, clock: .continuous)
+                    }
+                }
+            }
+        }
+    }
+
+    /// `nil` when the load was cancelled.
+    private func load(_ behaviour: HostileOrigin.Behaviour, _ ledger: Ledger) async -> Ending? {
+        let number = self.next.add(1, ordering: .relaxed).oldValue
+        let start = ContinuousClock.now
+        do {
+            let image = try await self.loader.image(for: behaviour.url(number))
+            ledger.addHostileLoad()
+            if !Pixels.isHonest(image, number) {
+                ledger.add(fault: "\(behaviour.name): another picture was served")
+            } else if behaviour.expectation == .error {
+                ledger.add(fault: "\(behaviour.name): a picture was served where none could be")
+            }
+            return Ending(text: "picture", duration: .now - start)
+        } catch let error as LoadError {
+            ledger.addHostileLoad()
+            if behaviour.expectation == .whole { ledger.add(fault: "\(behaviour.name): \(error)") }
+            return Ending(text: "\(error.code)", duration: .now - start)
+        } catch is CancellationError {
+            return nil
+        } catch {
+            ledger.add(fault: "\(behaviour.name): not a LoadError: \(error)")
+            return Ending(text: "\(error)", duration: .now - start)
+        }
+    }
+
+    /// Whoever shares an origin with an attacker gets their own picture or an error.
+    private func loadHonest(_ behaviour: HostileOrigin.Behaviour, _ ledger: Ledger) async {
+        let number = self.next.add(1, ordering: .relaxed).oldValue
+        do {
+            let image = try await self.loader.image(for: behaviour.honestURL(number))
+            ledger.addHonest(wasServed: true)
+            if !Pixels.isHonest(image, number) {
+                ledger.add(fault: "\(behaviour.name): a neighbour got another picture")
+            }
+        } catch is LoadError {
+            ledger.addHonest(wasServed: false)
+        } catch {
+            // The end of the attack.
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import TintypeConcurrency
+
+/// What goes on beside a healthy load.
+enum Phase: Sendable {
+    case calm
+    case attack
+    /// Between the two: loads of it count for neither.
+    case between
+}
+
+/// What the run has seen.
+final class Ledger: Sendable {
+    private struct State {
+        var calm: [Duration] = []
+        var attack: [Duration] = []
+        var faults: [String: Int] = [:]
+        var hostileLoads = 0
+        var honestPictures = 0
+        var honestErrors = 0
+    }
+
+    private let state = Locked(State())
+
+    func add(healthy time: Duration, _ phase: Phase) {
+        self.state.withLock { state in
+            switch phase {
+            case .calm: state.calm.append(time)
+            case .attack: state.attack.append(time)
+            case .between: break
+            }
+        }
+    }
+
+    /// A promise that was broken, in a sentence.
+    func add(fault: String) {
+        self.state.withLock { $0.faults[fault, default: 0] += 1 }
+    }
+
+    func addHostileLoad() {
+        self.state.withLock { $0.hostileLoads += 1 }
+    }
+
+    /// An honest answer asked for at a hostile origin.
+    func addHonest(wasServed: Bool) {
+        self.state.withLock { state in
+            if wasServed { state.honestPictures += 1 } else { state.honestErrors += 1 }
+        }
+    }
+
+    var faults: [String: Int] { self.state.withLock { $0.faults } }
+    var hostileLoads: Int { self.state.withLock { $0.hostileLoads } }
+    var honest: (pictures: Int, errors: Int) { self.state.withLock { ($0.honestPictures, $0.honestErrors) } }
+
+    /// The healthy loads' times, sorted.
+    var healthy: (calm: [Duration], attack: [Duration]) {
+        self.state.withLock { ($0.calm.sorted(), $0.attack.sorted()) }
+    }
+}

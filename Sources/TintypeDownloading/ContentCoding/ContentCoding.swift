@@ -1,0 +1,49 @@
+/// A coding that a body may have (RFC 9110, 8.4.1).
+enum ContentCoding: Sendable, Hashable {
+    case gzip
+    case deflate
+    case brotli
+    case zstandard
+
+    /// The coding called `name`, in lower case, or `nil` for one that nothing here undoes.
+    init?(_ name: String) {
+        switch name {
+        case "gzip", "x-gzip": self = .gzip
+        case "deflate": self = .deflate
+        case "br": self = .brotli
+        case "zstd": self = .zstandard
+        default: return nil
+        }
+    }
+}
+
+/// What `Content-Encoding` says of a body.
+enum ContentCodings: Sendable, Hashable {
+    /// The bytes are those of the representation.
+    case identity
+    /// The codings, in the order in which they were applied.
+    case known([ContentCoding])
+    /// There is one that nothing here undoes.
+    ///
+    /// Servers invent such names ("utf-8", "none") for bodies that are not coded at all, so the bytes are
+    /// taken as they are.
+    case unknown
+
+    init(_ headers: HTTPHeaders) {
+        var codings: [ContentCoding] = []
+        for value in headers.values(for: "Content-Encoding") {
+            for element in value.utf8.split(separator: UInt8(ascii: ",")) {
+                let isSpace = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+                guard let name = String(element.drop(while: isSpace).prefix { !isSpace($0) })?.lowercased(),
+                    !name.isEmpty, name != "identity"
+                else { continue }
+                guard let coding = ContentCoding(name) else {
+                    self = .unknown
+                    return
+                }
+                codings.append(coding)
+            }
+        }
+        self = codings.isEmpty ? .identity : .known(codings)
+    }
+}

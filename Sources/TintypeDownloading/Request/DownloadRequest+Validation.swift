@@ -1,0 +1,54 @@
+// What is refused before it becomes a line of a request's head.
+
+extension DownloadRequest {
+    /// Throws where anything that becomes a part of the request's head would break it.
+    func checkSendable() throws(DownloadError) {
+        try self.headers.checkSendable()
+        try self.credentials?.checkSendable("credentials")
+        try self.proxy?.checkSendable()
+        guard self.unixSocketPath.map(FieldText.isPlain) ?? true else { throw .notSendable("path of the socket") }
+    }
+}
+
+extension DownloadActor.Configuration {
+    /// Throws where what each request gets of the configuration would break its head.
+    func checkSendable() throws(DownloadError) {
+        try self.requestHeaders.checkSendable()
+        try self.proxy.checkSendable()
+    }
+}
+
+extension HTTPHeaders {
+    /// Throws where a field would end its own line and so forge another, or is no field at all.
+    func checkSendable() throws(DownloadError) {
+        for (name, value) in self {
+            guard FieldText.isToken(name), FieldText.isValue(value) else { throw .invalidHeader(name) }
+        }
+    }
+}
+
+extension Credentials {
+    fileprivate func checkSendable(_ what: String) throws(DownloadError) {
+        let isSendable =
+            switch self.value {
+            // The first colon would end the name (RFC 7617, 2).
+            case .basic(let user, let password):
+                FieldText.isPlain(user) && FieldText.isPlain(password) && !user.utf8.contains(UInt8(ascii: ":"))
+            case .digest(let user, let password): FieldText.isPlain(user) && FieldText.isPlain(password)
+            case .bearer(let token): FieldText.isPlain(token)
+            }
+        guard isSendable else { throw .notSendable(what) }
+    }
+}
+
+extension ProxyPolicy {
+    fileprivate func checkSendable() throws(DownloadError) {
+        guard case .explicit(let url, let credentials, let exceptions) = self.value else { return }
+        // A user and a password in it are decoded.
+        guard FieldText.isPlain(url), FieldText.isPlain(PercentEncoding.decode(url.utf8)) else {
+            throw .notSendable("URL of the proxy")
+        }
+        guard exceptions.allSatisfy({ FieldText.isPlain($0) }) else { throw .notSendable("exceptions of the proxy") }
+        try credentials?.checkSendable("credentials for the proxy")
+    }
+}

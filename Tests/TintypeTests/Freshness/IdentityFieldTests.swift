@@ -1,0 +1,174 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Tintype
+
+/// Pictures that depend on a request field of which the response says nothing.
+@Suite(.timeLimit(.minutes(1))) struct IdentityFieldTests {
+    private let fixture: LoaderFixture
+    private let origin: FaultyOrigin
+
+    init() throws {
+        self.fixture = try LoaderFixture()
+        self.origin = try FaultyOrigin()
+    }
+
+    private func makeLoader(
+        _ policy: CachePolicy = .honorFreshness,
+        _ change: (inout LoaderActor.Configuration) -> Void = { _ in }
+    ) -> LoaderActor {
+        self.fixture.makeLoader {
+            $0.cachePolicy = policy
+            change(&$0)
+        }
+    }
+
+    /// Answers with a picture as wide as the request's field is long, and 5 columns where there is none.
+    private func script(_ name: String, vary: String? = nil) {
+        self.origin.script(
+            "/a",
+            FaultyResponse([
+                .answer { head in
+                    let value = CacheTestOrigin.parse(head).headers[name]
+                    guard let body = try? makePNG(width: value?.utf8.count ?? 5) else { return .reset }
+                    let fields = [("Cache-Control", "max-age=600")] + (vary.map { [("Vary", $0)] } ?? [])
+                    return .body(body, headers: fields)
+                }
+            ])
+        )
+    }
+
+    private func request(_ headers: HTTPHeaders, _ options: LoadOptions = [.waitForStore]) -> ImageRequest {
+        ImageRequest(url: self.origin.url("/a"), headers: headers, options: options)
+    }
+
+    private static let names = ["X-User", "X-Api-Key", "X-Tenant", "Referer", "Origin", "X-Forwarded-For", "Cookie"]
+
+    @Test(arguments: Self.names, [nil, "Accept", "X-User"])
+    func `a field that may say who asks keeps pictures apart`(name: String, vary: String?) async throws {
+        self.script(name, vary: vary)
+        for policy in [CachePolicy.honorFreshness, .neverRevalidate] {
+            for _ in 0..<2 {
+                // Each time from a loader with an empty memory.
+                let loader = self.makeLoader(policy)
+                #expect(try await loader.image(for: self.request([name: "alice..."])).width == 8)
+                #expect(try await loader.image(for: self.request([name: "bob"])).width == 3)
+                #expect(try await loader.image(for: self.request([:])).width == 5)
+                #expect(try await loader.image(for: self.request([name: "bob"])).width == 3)
+            }
+        }
+        // Three for each policy at most, however often they are loaded.
+        #expect(self.origin.requestCount(for: "/a") <= 6)
+    }
+
+    @Test func `a picture of another's is in no cache`() async throws {
+        self.script("X-User")
+        let loader = self.makeLoader()
+        _ = try await loader.image(for: self.request(["X-User": "alice"]))
+        for loader in [loader, self.makeLoader()] {
+            let error = await #expect(throws: LoadError.self) {
+                try await loader.image(for: self.request(["X-User": "bob"], [.cacheOnly]))
+            }
+            #expect(error?.code == .notInCache)
+            #expect(try await loader.image(for: self.request(["X-User": "alice"], [.cacheOnly])).width == 5)
+        }
+        // Nor is a variant that was made of it.
+        let thumbnail = { (user: String) in
+            ImageRequest(
+                url: self.origin.url("/a"),
+                headers: ["X-User": user],
+                thumbnail: .fit(width: 2, height: 2),
+                options: [.waitForStore],
+                variantCaching: CacheUse()
+            )
+        }
+        _ = try await self.makeLoader().image(for: thumbnail("alice"))
+        let count = self.origin.requestCount(for: "/a")
+        _ = try await self.makeLoader().image(for: thumbnail("bob"))
+        #expect(self.origin.requestCount(for: "/a") == count + 1)
+    }
+
+    @Test func `requests that overlap are not shared across such a field`() async throws {
+        let door = Latch()
+        let body = try makePNG()
+        self.origin.script("/a", .held(by: door, body: body))
+        let loader = self.makeLoader()
+        let tasks = ["alice", "bob", "alice"].map { user in
+            let request = self.request(["X-User": user])
+            return Task { try await loader.image(for: request) }
+        }
+        await self.origin.waitForRequests(2, for: "/a")
+        door.open()
+        for task in tasks { _ = try await task.value }
+        #expect(self.origin.requestCount(for: "/a") == 2)
+    }
+
+    @Test func `a prefetch stores under the key that a load finds`() async throws {
+        self.script("X-User")
+        let requests = ["alice", "bob"].map { self.request(["X-User": $0, "Accept-Language": "de"]) }
+        for await progress in Prefetcher(loader: self.makeLoader(), destination: .disk).prefetch(requests) {
+            #expect(throws: Never.self) { try progress.latest.outcome.get() }
+        }
+        let loader = self.makeLoader()
+        #expect(try await loader.response(for: self.request(["X-User": "bob"])).source == .disk)
+        #expect(try await loader.image(for: self.request(["X-User": "alice"])).width == 5)
+        #expect(self.origin.requestCount(for: "/a") == 2)
+    }
+
+    @Test(arguments: ["Accept", "accept-language", "User-Agent", "If-None-Match", "DNT"])
+    func `a field that only says what is wanted keeps nothing apart`(name: String) async throws {
+        self.script("X-User")
+        for value in ["a", "b"] {
+            #expect(try await self.makeLoader().image(for: self.request([name: value])).width == 5)
+        }
+        #expect(self.origin.requestCount(for: "/a") == 1)
+    }
+
+    @Test func `a status that a hook sets to an error is stored nowhere`() async throws {
+        self.script("X-User")
+        let loader = self.makeLoader(.neverRevalidate) { configuration in
+            configuration.downloadHooks.modifyResponse = { response in
+                var response = response
+                response.status = 404
+                return response
+            }
+        }
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: self.request([:])) }
+        #expect(error?.code == .badStatus)
+        #expect(self.fixture.cacheFiles().isEmpty)
+        #expect(await loader.cache.tiers(holding: self.request([:]).key, in: .all) == .none)
+    }
+
+    @Test(arguments: [true, false])
+    func `a download that was resumed is stored as the whole`(isInMemory: Bool) async throws {
+        let content = try makePNG(width: 300, height: 300)
+        let cut = content.count / 2
+        let fields = [("ETag", "\"v1\""), ("Cache-Control", "max-age=600"), ("Content-Type", "image/png")]
+        let half = FaultyResponse([
+            FaultyResponse.head(200, fields + [("Accept-Ranges", "bytes"), ("Content-Length", "\(content.count)")]),
+            .send(Array(content[..<cut])), .close,
+        ])
+        let range = "bytes \(cut)-\(content.count - 1)/\(content.count)"
+        let rest = FaultyResponse.body(
+            Array(content[cut...]),
+            status: 206,
+            headers: fields.dropLast() + [("Content-Range", range)]
+        )
+        self.origin.script("/a", sequence: [half, rest])
+        let parts = DownloadActor.PartialBodies(directory: self.fixture.directory.path(of: "parts"))
+        let loader = self.makeLoader { configuration in
+            configuration.downloads.partialBodies = parts
+            if isInMemory { configuration.downloads.retryPolicy = RetryPolicy(maximumAttempts: 2) }
+        }
+        if !isInMemory { await #expect(throws: LoadError.self) { try await loader.image(for: self.request([:])) } }
+        let response = try await loader.response(for: self.request([:]))
+        #expect(response.image.width == 300)
+        #expect(response.metadata.response?.status == 200)
+        #expect(response.metadata.response?.values(for: "Content-Length") == ["\(content.count)"])
+        #expect(response.metadata.response?.values(for: "Content-Range") == [])
+        #expect(response.metadata.mediaType == "image/png")
+        #expect(try await self.makeLoader().response(for: self.request([:])).source == .disk)
+        #expect(self.origin.requestCount(for: "/a") == 2)
+    }
+}
