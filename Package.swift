@@ -90,6 +90,8 @@ let package = Package(
         ),
         .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
         .target(name: "CPNGFilters", path: "Sources/CLibraries/CPNGFilters"),
+        // libwebp decodes a large flat picture in one call; this asks between its rows whether to go on.
+        .target(name: "CWebPSteps", dependencies: ["CWebP"], path: "Sources/CLibraries/CWebPSteps"),
 
         // Floor 1
         .target(name: "TintypeImage"),
@@ -99,7 +101,8 @@ let package = Package(
         .target(
             name: "TintypeCoding",
             dependencies: [
-                "TintypeImage", "TintypeConcurrency", "CJPEG", "CDeflate", "CZlib", "CPNGFilters", "CWebP", "CLCMS2",
+                "TintypeImage", "TintypeConcurrency", "CJPEG", "CDeflate", "CZlib", "CPNGFilters", "CWebP", "CWebPSteps",
+                "CLCMS2",
             ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
@@ -187,9 +190,10 @@ let package = Package(
         ),
 
         // Tests
+        .target(name: "CAllocationMeter", path: "Tests/CAllocationMeter"),
         .target(
             name: "TestSupport",
-            dependencies: ["TintypeConcurrency", "TintypeImage", "CShims"],
+            dependencies: ["TintypeConcurrency", "TintypeImage", "CAllocationMeter", "CShims"],
             path: "Tests/TestSupport",
             exclude: ["Fixtures"]
         ),
@@ -246,7 +250,7 @@ let package = Package(
 )
 
 // One policy for every Swift target, written once.
-let cTargets = ["CJPEG", "CShims", "CPNGFilters", "CAllocationCounter", "CCodecLoops"]
+let cTargets = ["CJPEG", "CShims", "CPNGFilters", "CWebPSteps", "CAllocationCounter", "CAllocationMeter", "CCodecLoops"]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [

@@ -10,6 +10,8 @@ struct DecodePipeline: Sendable {
     let lanes: DecodeLanes
     /// Bounds the bytes of pixels that all decodes hold together.
     let gate: WeightedGate
+    /// Bounds the memory of previews: they last as long as their downloads, and must not keep decodes from beginning.
+    let previewGate: WeightedGate
     let limits: DecodingLimits
 
     /// Decodes `data` as `request` asks.
@@ -72,7 +74,8 @@ struct DecodePipeline: Sendable {
         let decoder = PreviewDecoder(
             registry: self.registry,
             options: DecodeOptions(limits: self.limits),
-            lanes: self.lanes
+            lanes: self.lanes,
+            gate: self.previewGate
         )
         while let bytes = await mailbox.take() {
             if let preview = await decoder.append(bytes) { show(preview) }
@@ -84,7 +87,8 @@ struct DecodePipeline: Sendable {
     /// - Throws: `CodingError`, `CancellationError`.
     func frames(of data: Data, for request: ImageRequest, pool: FramePool) async throws -> FrameSource {
         let decoder = try await self.lanes.run { try self.decoder(of: data, for: request) }
-        return FrameSource(decoder, options: DecodeOptions(limits: self.limits), lanes: self.lanes, pool: pool)
+        let options = DecodeOptions(limits: self.limits)
+        return FrameSource(decoder, options: options, lanes: self.lanes, pool: pool, gate: self.gate)
     }
 
     /// The bytes of `image` in `format`: PNG where it has any transparency and JPEG otherwise,

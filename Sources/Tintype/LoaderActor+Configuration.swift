@@ -54,7 +54,7 @@ extension LoaderActor {
         /// What is done with requests and responses on their way; default nothing.
         public var downloadHooks: DownloadHooks
         /// What a picture may cost; default 100 megapixels, 32,768 a side, 64 MiB of encoded bytes, the work of 1,000
-        /// million pixels, 10,000 frames and 1,000 million pixels in all of them.
+        /// million pixels, 10,000 frames and 500 million pixels in all of them.
         public var limits: DecodingLimits
         /// The coders to ask; by default all of this library.
         public var coders: CoderRegistry
@@ -62,10 +62,10 @@ extension LoaderActor {
         public var framePoolByteLimit: Int
         /// The pictures that are worked on at once; default one for each core.
         public var laneCount: Int
-        /// The bytes of pixels that all decodes may hold together; default a quarter of the memory that the
-        /// process may use.
+        /// The bytes of memory that all decodes may hold together, a quarter of them for previews; default a quarter of
+        /// the memory that the process may use.
         ///
-        /// A picture that needs more is decoded alone.
+        /// A picture that needs more is decoded alone, and has no previews where there is no room for them.
         public var decodingMemory: Int
 
         /// A configuration with the defaults; change what needs changing.

@@ -46,7 +46,8 @@ public actor LoaderActor {
         self.decoding = DecodePipeline(
             registry: configuration.coders,
             lanes: DecodeLanes(count: configuration.laneCount),
-            gate: WeightedGate(capacity: configuration.decodingMemory),
+            gate: WeightedGate(capacity: configuration.decodingMemory / 4 * 3),
+            previewGate: WeightedGate(capacity: configuration.decodingMemory / 4),
             limits: configuration.limits
         )
         self.pictures = PicturePipeline(

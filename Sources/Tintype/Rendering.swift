@@ -48,15 +48,34 @@ package struct Rendering: Sendable {
         self.geometry = nil
     }
 
-    /// The bytes that making the picture takes at most.
+    /// The bytes of memory that making the picture takes at most at once.
     package var byteCount: Int {
-        let whole = self.decoder.byteCount(options: self.options)
-        guard let geometry else { return whole }
-        let target = geometry.width.saturatingMultiplied(by: geometry.height).saturatingMultiplied(by: 4)
-        // Streamed rows leave only the codec's own memory and the target, before and after its turn.
-        let isStreamed = whole >= Self.streamingThreshold && self.decoder.header.givesRows
-        let source = isStreamed ? self.decoder.header.codecByteCount.saturatingAdded(to: target) : whole
-        return source.saturatingAdded(to: target)
+        guard let geometry else { return self.decoder.byteCount(options: self.options) }
+        let target = self.decoder.byteCount(ofWidth: geometry.width, height: geometry.height)
+        // The target is converted and turned when nothing else is there any more.
+        let finishing = self.decoder.finishingByteCount(of: target, options: self.options)
+        return max(self.makingByteCount(of: target, geometry), finishing)
+    }
+
+    private func makingByteCount(of target: Int, _ geometry: ResizeGeometry) -> Int {
+        let (peak, picture) = self.decoder.storedByteCounts(options: self.options)
+        let header = self.decoder.header
+        let format = header.pixelFormat ?? .rgba8
+        guard self.isStreamed else {
+            let size = self.decoder.decodedSize(options: self.options)
+            let scaled = self.scaled(geometry, coveredWidth: Double(size.width), coveredHeight: Double(size.height))
+            let resampling = scaled.byteCount(width: size.width, height: size.height, format: format)
+            return max(peak, picture.saturatingAdded(to: target).saturatingAdded(to: resampling))
+        }
+        let strip = ResizeGeometry.stripByteCount(width: header.pixelWidth, height: header.pixelHeight, format: format)
+        return self.decoder.byteCount(for: .rows, options: self.options)
+            .saturatingAdded(to: target).saturatingAdded(to: strip)
+    }
+
+    /// Whether the picture is so large that its rows are resampled as they are decoded.
+    private var isStreamed: Bool {
+        self.decoder.header.givesRows
+            && self.decoder.storedByteCounts(options: self.options).peak >= Self.streamingThreshold
     }
 
     package func render() throws -> Image {
@@ -75,7 +94,7 @@ package struct Rendering: Sendable {
     /// The resized picture, made row by row; `nil` when it is small, or can't be streamed.
     private func streamed(_ geometry: ResizeGeometry) throws -> Image? {
         let header = self.decoder.header
-        guard self.decoder.byteCount(options: self.options) >= Self.streamingThreshold else { return nil }
+        guard self.isStreamed else { return nil }
         return try self.decoder.withRows(options: self.options) { rows, coveredWidth, coveredHeight in
             let scaled = self.scaled(geometry, coveredWidth: coveredWidth, coveredHeight: coveredHeight)
             let image = try Image.resampling(rows, scaled, filter: self.filter)

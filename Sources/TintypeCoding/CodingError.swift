@@ -63,6 +63,9 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
 }
 
 extension CodingError {
+    /// Whether the bytes are at fault, and what can be read of them may be shown: not where memory or work ran out.
+    var isDamage: Bool { self.code == .corrupt || self.code == .truncated }
+
     /// The bytes break the rules of `format`; `reason` is what its library said.
     static func corrupt(_ format: ImageFormat, _ reason: String) -> CodingError {
         CodingError(

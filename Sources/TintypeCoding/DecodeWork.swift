@@ -14,16 +14,27 @@ public final class DecodeWork {
     /// The work of taking in an encoded byte: pixels that differ take bytes, and most of the time goes into those.
     public static let unitsPerByte = 5
 
-    /// Told the work so far at each look; for tests, which count looks instead of taking times.
-    @TaskLocal package static var observer: (@Sendable (_ spent: Int) -> Void)?
+    /// What is told the work so far at each look; for tests, which count looks instead of taking times.
+    package final class Observer: Sendable {
+        fileprivate let look: @Sendable (_ spent: Int) -> Void
+
+        package init(look: @escaping @Sendable (_ spent: Int) -> Void) {
+            self.look = look
+        }
+    }
+
+    /// The observer of decodes that the current task begins.
+    @TaskLocal package static var observer: Observer?
 
     /// The work that may be done.
     public let budget: Int
     /// The work that was counted.
     public private(set) var spent = 0
 
+    /// What else the decode must keep to.
+    let limits: DecodingLimits
     private let format: ImageFormat?
-    private let observer: (@Sendable (_ spent: Int) -> Void)?
+    private let observer: Observer?
     /// The next look is due when more than this was counted.
     private var looksAfter: Int
 
@@ -34,6 +45,7 @@ public final class DecodeWork {
     ///   - format: What errors name.
     public init(_ limits: DecodingLimits, format: ImageFormat? = nil) {
         self.budget = max(0, limits.maximumWork)
+        self.limits = limits
         self.format = format
         self.observer = Self.observer
         self.looksAfter = min(self.budget, Self.unitsBetweenLooks)
@@ -70,7 +82,7 @@ public final class DecodeWork {
     }
 
     private func look() throws {
-        self.observer?(self.spent)
+        self.observer?.look(self.spent)
         try Task.checkCancellation()
         guard self.spent <= self.budget else { throw self.error(needing: self.spent) }
         self.looksAfter = min(self.budget, self.spent.saturatingAdded(to: Self.unitsBetweenLooks))
@@ -83,5 +95,17 @@ public final class DecodeWork {
                 + "raise maximumWork if you trust the source.",
             format: self.format
         )
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    /// Zeroes the memory, in steps that are counted as a quarter of a pixel's work for each four bytes.
+    func clear(_ work: DecodeWork) throws {
+        let step = 16 * DecodeWork.unitsBetweenLooks
+        for start in stride(from: 0, to: self.count, by: step) {
+            let part = UnsafeMutableRawBufferPointer(rebasing: self[start..<Swift.min(start + step, self.count)])
+            try work.count(part.count / 16)
+            part.initializeMemory(as: UInt8.self, repeating: 0)
+        }
     }
 }

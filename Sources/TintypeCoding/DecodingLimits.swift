@@ -13,12 +13,12 @@ public struct DecodingLimits: Sendable, Hashable {
     /// The work of one decode, in pixels; default 1,000 million, about five seconds of a server's core.
     ///
     /// Each pixel that is computed counts one, those of frames that are only drawn over as well; a scan of a
-    /// progressive picture counts a half for each sample that it covers, and each encoded byte five. A photograph of
+    /// progressive picture counts a quarter for each sample that it covers, and each encoded byte five. A photograph of
     /// 24 megapixels takes about 40 million. ``DecodeWork`` counts.
     public var maximumWork: Int
     /// The frames of an animation; default 10,000.
     public var maximumFrames: Int
-    /// The pixels of all frames of an animation together, each as large as the canvas; default 1,000 million.
+    /// The pixels of all frames of an animation together, each as large as the canvas; default 500 million.
     public var maximumAnimationPixels: Int
 
     /// Limits, by default those that the loader uses.
@@ -28,7 +28,7 @@ public struct DecodingLimits: Sendable, Hashable {
         maximumEncodedBytes: Int = 64 << 20,
         maximumWork: Int = 1_000_000_000,
         maximumFrames: Int = 10_000,
-        maximumAnimationPixels: Int = 1_000_000_000
+        maximumAnimationPixels: Int = 500_000_000
     ) {
         self.maximumPixels = maximumPixels
         self.maximumSide = maximumSide
@@ -37,6 +37,16 @@ public struct DecodingLimits: Sendable, Hashable {
         self.maximumFrames = maximumFrames
         self.maximumAnimationPixels = maximumAnimationPixels
     }
+
+    /// Nothing is refused.
+    static let none = DecodingLimits(
+        maximumPixels: .max,
+        maximumSide: .max,
+        maximumEncodedBytes: .max,
+        maximumWork: .max,
+        maximumFrames: .max,
+        maximumAnimationPixels: .max
+    )
 
     /// Refuses too many encoded bytes.
     func check(_ data: Data) throws(CodingError) {

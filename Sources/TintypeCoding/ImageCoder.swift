@@ -33,7 +33,12 @@ public protocol ImageCoder: Sendable {
     /// - Throws: `CodingError`, `CancellationError`.
     func header(of data: Data, limits: DecodingLimits) throws -> ImageHeader
 
+    /// The size of what ``decode(_:header:options:)`` gives for the sufficient size of the options.
+    func decodedSize(of header: ImageHeader, options: DecodeOptions) -> PixelSize
+
     /// The bytes of memory that the coder has allocated at most at once for a decode of a kind, with what it gives out.
+    ///
+    /// Left out, the codec's own memory counts as the header gives it, and pictures by their kind.
     ///
     /// The limits were checked against `header` before. Where it says less than it takes, a busy loader takes more
     /// memory than it was allowed.
@@ -67,21 +72,29 @@ extension ImageCoder {
         try self.header(of: data)
     }
 
+    public func decodedSize(of header: ImageHeader, options: DecodeOptions) -> PixelSize {
+        PixelSize(width: header.pixelWidth, height: header.pixelHeight)
+    }
+
     public func byteCount(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int {
-        // Frames of an animation are composited on a canvas with alpha.
-        let isDrawn = kind == .frame || header.animation.frameCount > 1
-        let bytesPerPixel = isDrawn || header.hasAlpha ? 4 : 3
-        let pixels = header.pixelWidth.saturatingMultiplied(by: header.pixelHeight)
-        let picture = pixels.saturatingMultiplied(by: bytesPerPixel)
-        let pictures =
-            switch kind {
-            case .rows: header.givesRows ? 0 : 1
-            case .picture: isDrawn ? 3 : 1
-            // A frame, the canvas and its copy; what has arrived and its copy.
-            case .frame: 3
-            case .incremental: 2
-            }
-        return picture.saturatingMultiplied(by: pictures).saturatingAdded(to: header.codecByteCount)
+        let picture = self.decodedByteCount(of: header, options: options)
+        let codec = header.codecByteCount
+        let frames = header.codecByteCountForFrames ?? picture.saturatingAdded(to: codec)
+        switch kind {
+        case .rows where header.givesRows: return header.codecByteCountForRows ?? codec
+        case .picture where header.animation.durations.isEmpty, .rows: return picture.saturatingAdded(to: codec)
+        case .picture: return picture.saturatingAdded(to: frames)
+        // The frame that was shown last stays.
+        case .frame: return picture.saturatingMultiplied(by: 2).saturatingAdded(to: frames)
+        // What has arrived, and its copy.
+        case .incremental: return picture.saturatingMultiplied(by: 2).saturatingAdded(to: codec)
+        }
+    }
+
+    /// The bytes of the pixels that a decode gives out.
+    func decodedByteCount(of header: ImageHeader, options: DecodeOptions) -> Int {
+        let size = self.decodedSize(of: header, options: options)
+        return header.byteCount(of: size, as: header.decodedFormat)
     }
 
     public func frameReader(

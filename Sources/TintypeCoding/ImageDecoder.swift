@@ -52,7 +52,8 @@ public struct ImageDecoder: Sendable {
             throw CodingError.noFrame(options.frame, in: self.header)
         }
         if frameCount > 1, let reader = try self.frameReader(options: options) {
-            let pixels = try FrameCompositor(reader).frame(at: options.frame)
+            let compositor = try FrameCompositor(reader, limits: options.limits, format: self.header.format)
+            let pixels = try compositor.frame(at: options.frame, isLast: true)
             return DecodedImage(
                 Image(pixels: pixels, orientation: self.header.orientation, sourceFormat: self.header.format)
             )
@@ -87,7 +88,7 @@ public struct ImageDecoder: Sendable {
     /// - Returns: The finished picture.
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     public func finish(
-        _ image: Image,
+        _ image: consuming Image,
         options: DecodeOptions = DecodeOptions(),
         turnsUpright: Bool = true
     ) throws -> Image {
@@ -120,7 +121,9 @@ public struct ImageDecoder: Sendable {
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out.
     package func makeCompositor(options: DecodeOptions = DecodeOptions()) throws -> FrameCompositor? {
-        try self.frameReader(options: options).map { try FrameCompositor($0) }
+        try self.frameReader(options: options).map {
+            try FrameCompositor($0, limits: options.limits, format: self.header.format)
+        }
     }
 
     /// Lends the stored rows one by one; `nil` when the picture can't be streamed.
@@ -137,20 +140,61 @@ public struct ImageDecoder: Sendable {
         }
     }
 
-    /// The bytes that decoding will take at most, for the memory gate: pixels of the decoded
-    /// size, the turned copy, and what the codec holds.
-    public func byteCount(options: DecodeOptions) -> Int {
-        // Limits may be raised up to where these products overflow.
-        var pixels = self.header.pixelWidth.saturatingMultiplied(by: self.header.pixelHeight)
-        let isAnimated = !self.header.animation.durations.isEmpty
-        let isScaledByCodec = self.header.format == .jpeg || (self.header.format == .webp && !isAnimated)
-        if let size = options.sufficientSize, isScaledByCodec {
-            // The decoded size is below twice that of the next smaller step: four times the pixels.
-            pixels = min(pixels, size.width.saturatingMultiplied(by: size.height).saturatingMultiplied(by: 16))
+    /// The bytes of memory that decoding has allocated at most at once, for the memory gate: while the coder works, and
+    /// while its picture is brought to sRGB and turned upright.
+    ///
+    /// The encoded bytes do not count, nor does what was given out before.
+    ///
+    /// - Parameters:
+    ///   - kind: What is decoded.
+    ///   - options: The options of the decode.
+    public func byteCount(for kind: DecodeKind = .picture, options: DecodeOptions) -> Int {
+        let coding = self.coder.byteCount(for: kind, header: self.header, options: options)
+        let picture = self.coder.decodedByteCount(of: self.header, options: options)
+        let finishing = self.finishingByteCount(of: picture, options: options)
+        switch kind {
+        case .picture: return max(coding, finishing)
+        // Rows are finished by the caller.
+        case .rows: return coding
+        // The coder keeps what it has while the copy that it gave out is finished.
+        case .frame, .incremental: return coding.saturatingAdded(to: finishing - min(picture, finishing))
         }
-        let copies = self.header.orientation == .up ? 1 : 2
-        // Frames of an animation are composited on a canvas with alpha.
-        let bytesPerPixel = self.header.hasAlpha || isAnimated ? 4 : 3
-        return pixels.saturatingMultiplied(by: bytesPerPixel * copies).saturatingAdded(to: self.header.codecByteCount)
+    }
+
+    /// The bytes that ``decodeStored(options:)`` takes, and those of what it gives.
+    package func storedByteCounts(options: DecodeOptions) -> (peak: Int, picture: Int) {
+        (
+            self.coder.byteCount(for: .picture, header: self.header, options: options),
+            self.coder.decodedByteCount(of: self.header, options: options)
+        )
+    }
+
+    /// The size of what ``decodeStored(options:)`` gives.
+    package func decodedSize(options: DecodeOptions) -> PixelSize {
+        self.coder.decodedSize(of: self.header, options: options)
+    }
+
+    /// The bytes of a picture of a size in the format of this one.
+    package func byteCount(ofWidth width: Int, height: Int) -> Int {
+        self.header.byteCount(of: PixelSize(width: width, height: height), as: self.header.decodedFormat)
+    }
+
+    /// The bytes of a picture and its copies while ``finish(_:options:turnsUpright:)`` works on it.
+    ///
+    /// - Parameters:
+    ///   - picture: The bytes of the picture.
+    ///   - options: The options of the decode.
+    package func finishingByteCount(of picture: Int, options: DecodeOptions) -> Int {
+        var converted = picture
+        var most = picture
+        if self.header.colorProfile != nil, case .convert = options.color {
+            // Gray of a profile for colours becomes colour before.
+            let isGray = self.header.decodedFormat == .gray8
+            converted = picture.saturatingMultiplied(by: isGray ? 3 : 1)
+            most = picture.saturatingAdded(to: converted).saturatingAdded(to: isGray ? converted : 0)
+        }
+        // One copy for the turn, of what a conversion left.
+        let turned = self.header.orientation == .up ? 0 : converted.saturatingMultiplied(by: 2)
+        return max(most, turned)
     }
 }

@@ -17,6 +17,11 @@ public struct ImageHeader: Sendable {
     public var bitDepth = 8
     /// The embedded ICC profile as stored.
     public var colorProfile: Data?
+    /// What a still picture is decoded to; `nil` where the coder does not say, and it is taken for `rgba8` where there
+    /// may be alpha and for `rgb8` elsewhere.
+    ///
+    /// Frames of an animation are `rgba8`.
+    public var pixelFormat: PixelFormat?
     /// The frames and their timing; one frame for stills.
     public var animation = AnimationTiming()
     /// Whether the coder gives the rows of the picture one by one, so that it is never there whole.
@@ -25,6 +30,18 @@ public struct ImageHeader: Sendable {
     public var givesRows = false
     /// The bytes that the codec itself needs while it decodes, besides the pixels it gives out.
     public var codecByteCount = 0
+    /// The bytes that the codec needs while it gives rows one by one, where it is another number.
+    public var codecByteCountForRows: Int?
+    /// The bytes that the codec needs while it draws frames, with those of the frames themselves and of what they cover
+    /// and give back; `nil` is as many as the canvas takes, and ``codecByteCount``.
+    public var codecByteCountForFrames: Int?
+
+    /// What ``codecByteCount`` is for the first frame of an animation alone, where it is another number.
+    var firstFrameCodecByteCount: Int?
+    /// Whether the coder decodes to smaller sizes, where it ever does.
+    var isScaledByCodec = true
+    /// The bytes of the largest part of an animation's canvas that is kept while a frame is shown over it.
+    var restoredByteCount = 0
 
     /// Describes a picture of a size; set the rest as it is found.
     public init(format: ImageFormat, pixelWidth: Int, pixelHeight: Int) {
@@ -36,6 +53,20 @@ public struct ImageHeader: Sendable {
     /// The width and height of the upright picture.
     public var uprightSize: (width: Int, height: Int) {
         self.orientation.uprightSize(width: self.pixelWidth, height: self.pixelHeight)
+    }
+}
+
+extension ImageHeader {
+    /// The format of what a decode gives out.
+    var decodedFormat: PixelFormat {
+        // Frames of an animation are drawn on a canvas with alpha.
+        guard self.animation.durations.isEmpty else { return .rgba8 }
+        return self.pixelFormat ?? (self.hasAlpha ? .rgba8 : .rgb8)
+    }
+
+    /// The bytes of a picture of a size, rows padded; what no layout holds is `Int.max`.
+    func byteCount(of size: PixelSize, as format: PixelFormat) -> Int {
+        (try? PixelLayout(format: format, width: max(1, size.width), height: max(1, size.height)))?.byteCount ?? .max
     }
 }
 
@@ -62,6 +93,11 @@ public struct AnimationTiming: Sendable, Hashable {
     /// Under 11 ms becomes 100 ms, as in browsers: such files were made for old viewers
     /// that could not draw faster.
     mutating func appendFrame(milliseconds: Int) {
-        self.durations.append(milliseconds < Self.shortestDuration ? Self.replacementDuration : milliseconds)
+        self.durations.append(Self.shownDuration(milliseconds))
+    }
+
+    /// How long a frame is shown that is stored with a delay of `milliseconds`.
+    static func shownDuration(_ milliseconds: Int) -> Int {
+        milliseconds < Self.shortestDuration ? Self.replacementDuration : milliseconds
     }
 }

@@ -49,6 +49,30 @@ public final class WeightedGate: Sendable {
         return try await operation()
     }
 
+    /// A weight that is inside a gate for as long as the object lives.
+    public final class Place: Sendable {
+        private let gate: WeightedGate
+        /// The weight that is inside.
+        public let weight: Int
+
+        fileprivate init(_ gate: WeightedGate, weight: Int) {
+            self.gate = gate
+            self.weight = weight
+        }
+
+        deinit {
+            self.gate.leave(self.weight)
+        }
+    }
+
+    /// Takes `weight` in if there is room for it now, and nobody waits; never more than the whole capacity.
+    ///
+    /// For what can be left out: it neither waits nor lets others wait for long.
+    public func placeIfFree(for weight: Int) -> Place? {
+        let weight = max(0, weight)
+        return self.state.withLock { $0.enterIfFree(weight: weight) } ? Place(self, weight: weight) : nil
+    }
+
     private func enter(_ weight: Int) async throws {
         let id = self.state.withLock { $0.makeWaiterID() }
         try await withTaskCancellationHandler {

@@ -43,6 +43,12 @@ struct WeightedGateState {
         return .wait
     }
 
+    mutating func enterIfFree(weight: Int) -> Bool {
+        guard !self.isSuspended, self.waiters.isEmpty, weight <= self.capacity - self.used else { return false }
+        self.used += weight
+        return true
+    }
+
     mutating func suspend() {
         self.isSuspended = true
     }

@@ -3,7 +3,7 @@ extension Image {
     ///
     /// Returns the picture itself when it is upright already.
     ///
-    /// - Throws: `ImageError.Code.outOfMemory`.
+    /// - Throws: `ImageError.Code.outOfMemory`, `CancellationError`.
     public func upright() throws -> Image {
         guard self.orientation != .up else { return self }
         return self.replacingPixels(try self.pixels.turned(self.orientation), orientation: .up)
@@ -22,9 +22,9 @@ extension PixelBuffer {
                     for (from, to) in zip(self.layout.planes, target.planes) {
                         let turn = PlaneTurn(from: from, to: to, orientation: orientation)
                         switch from.usedBytesPerRow / from.width {
-                        case 1: turn.copy(UInt8.self, from: source, to: destination)
-                        case 3: turn.copy(Triple.self, from: source, to: destination)
-                        default: turn.copy(UInt32.self, from: source, to: destination)
+                        case 1: try turn.copy(UInt8.self, from: source, to: destination)
+                        case 3: try turn.copy(Triple.self, from: source, to: destination)
+                        default: try turn.copy(UInt32.self, from: source, to: destination)
                         }
                     }
                 }
@@ -42,6 +42,9 @@ private struct Triple: BitwiseCopyable {
 
 /// How the pixels of one plane move.
 private struct PlaneTurn {
+    /// The pixels that are moved between two looks at the cancellation: some milliseconds.
+    private static let pixelsBetweenLooks = 1 << 19
+
     let from: PixelLayout.Plane
     let to: PixelLayout.Plane
     let orientation: Orientation
@@ -68,14 +71,16 @@ private struct PlaneTurn {
         _: Pixel.Type,
         from source: UnsafeRawBufferPointer,
         to destination: UnsafeMutableRawBufferPointer
-    ) {
+    ) throws {
         guard let source = source.baseAddress, let destination = destination.baseAddress else { return }
         // Not `stride`: a pixel of three bytes takes three.
         let size = MemoryLayout<Pixel>.size
         let tile = self.orientation.swapsSides ? 32 : self.to.width
         for left in stride(from: 0, to: self.to.width, by: tile) {
             let right = min(left + tile, self.to.width)
+            let rowsBetweenLooks = max(1, Self.pixelsBetweenLooks / (right - left))
             for row in 0..<self.to.height {
+                if row % rowsBetweenLooks == 0 { try Task.checkCancellation() }
                 let (start, step) = self.walk(row: row, size: size)
                 var from = source + (start + left * step)
                 var to = destination + (self.to.offset + row * self.to.bytesPerRow + left * size)

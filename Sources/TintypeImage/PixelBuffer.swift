@@ -79,8 +79,8 @@ public final class PixelBuffer: Sendable {
     /// Aligned memory with undefined content, or `nil`.
     ///
     /// Large buffers are asked for in huge pages: the first touch of each small page costs more than
-    /// writing it. A last part of half a huge page or more gets a whole one.
-    private static func allocate(_ byteCount: Int) -> UnsafeMutableRawPointer? {
+    /// writing it. A last part of half a huge page or more gets a whole one. Given back with `free`.
+    package static func allocate(_ byteCount: Int) -> UnsafeMutableRawPointer? {
         var base: UnsafeMutableRawPointer?
         let isLarge = byteCount >= 2 * Self.hugePageSize
         let alignment = isLarge ? Self.hugePageSize : PixelLayout.alignment

@@ -50,7 +50,7 @@ struct ResampleGraph: ~Copyable {
             scratch,
             { context, row, left, right in
                 guard let transfer = RowTransfer.from(context) else { return 1 }
-                if row % 64 == 0, Task.isCancelled { return 1 }
+                if row % 8 == 0, Task.isCancelled { return 1 }
                 transfer.rows.split(row: Int(row), left: Int(left), right: Int(right)) {
                     transfer.ring.row(Int(row), plane: $0)
                 }
@@ -59,6 +59,8 @@ struct ResampleGraph: ~Copyable {
             Unmanaged.passUnretained(unpacking).toOpaque(),
             { context, row, left, right in
                 guard let transfer = RowTransfer.from(context) else { return 1 }
+                // A few rows may be enlarged to very many.
+                if row % 8 == 0, Task.isCancelled { return 1 }
                 transfer.rows.join(row: Int(row), left: Int(left), right: Int(right)) {
                     transfer.ring.row(Int(row), plane: $0)
                 }

@@ -54,7 +54,7 @@ struct RowResampler {
         var complete = 0
         let spans = self.vertical.spans
         for index in 0..<source.height where complete < spans.count {
-            if index % 64 == 0 { try Task.checkCancellation() }
+            if index % 8 == 0 { try Task.checkCancellation() }
             try self.rows.readRow(into: stored)
             guard index >= spans[complete].first else { continue }
             row.load(stored, channelCount: source.format.channelCount)
@@ -68,6 +68,7 @@ struct RowResampler {
                 if index <= span.last { sum.add(row, weight: span.weights[index - span.first]) }
             }
             while let sum = sums.first, spans[complete].last <= index {
+                if complete % 8 == 0 { try Task.checkCancellation() }
                 self.write(sum, to: target, row: complete)
                 spare.append(sums.removeFirst())
                 complete += 1

@@ -88,7 +88,10 @@ import TintypeImage
     }
 
     @Test func thePoolKeepsToItsLimitAndDropsTheOldest() async throws {
-        let one = try await self.makeSource().frame(at: 0).pixels.byteCount
+        let measure = FramePool()
+        let measured = try self.makeSource(pool: measure)
+        _ = try await measured.frame(at: 0)
+        let one = measure.byteCount
         let pool = FramePool(byteLimit: 2 * one)
         let source = try self.makeSource(pool: pool)
         let first = try await source.frame(at: 0)

@@ -44,7 +44,7 @@ import TintypeImage
         #expect(limits.maximumEncodedBytes == 67_108_864)
         #expect(limits.maximumWork == 1_000_000_000)
         #expect(limits.maximumFrames == 10_000)
-        #expect(limits.maximumAnimationPixels == 1_000_000_000)
+        #expect(limits.maximumAnimationPixels == 500_000_000)
     }
 
     @Test(arguments: [

@@ -166,7 +166,8 @@ import TintypeImage
         let frame = WebPSamples.frame(try Self.still(), width: 8, height: 6)
         let frames = [UInt8]([[UInt8]](repeating: frame, count: 20_000).joined())
         let moving = WebPSamples.file([WebPSamples.extended(2, 8, 6), WebPSamples.timing(loopCount: 0), frames])
-        let decoder = WebPIncrementalDecoder(options: DecodeOptions())
+        let limits = DecodingLimits(maximumFrames: 20_000)
+        let decoder = WebPIncrementalDecoder(options: DecodeOptions(limits: limits))
         let time = try clock.measure {
             for start in stride(from: 0, to: moving.count, by: 200) {
                 try decoder.append(moving[start..<min(moving.count, start + 200)])

@@ -49,7 +49,7 @@ enum WebPSamples {
     static func picture(_ pixels: PixelBuffer, _ compression: EncodeOptions.Compression = .lossless) throws -> [UInt8] {
         let options = EncodeOptions(compression: compression)
         let data = try WebPCoder().encode(Image(pixels: pixels), as: .webp, options: options)
-        let container = WebPContainer(data)
+        let container = try WebPContainer(data)
         let picture = try #require(container.pictures.first)
         return Array(data[picture.bytes]) + (picture.bytes.count % 2 == 0 ? [] : [0])
     }

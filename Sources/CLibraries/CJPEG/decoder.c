@@ -11,12 +11,22 @@
 // Rows that the library is offered at once; it fills 2 to 4 of them a call.
 #define ROWS_AT_ONCE 16
 
+// Bytes that the library is given at once where all are there, and between two counts of work.
+#define BYTES_AT_ONCE (256 << 10)
+
 struct cjpeg_decoder {
     cjpeg_report report;
     struct jpeg_decompress_struct library;
     struct jpeg_source_mgr source;
-    const uint8_t *loan;
+    cjpeg_prices prices;
+    cjpeg_count count;
+    void *context;
+    /// The work of a row of blocks in the present scan.
+    int64_t row_work;
     size_t loan_count;
+    /// What is lent and the library was not given yet.
+    const uint8_t *rest;
+    size_t rest_count;
     /// Bytes of a segment to be skipped that have not been lent yet.
     size_t still_to_skip;
     bool is_complete;
@@ -35,10 +45,29 @@ static void init_source(j_decompress_ptr library) {
     (void)library;
 }
 
+// Counts work; does not return when there was too much of it.
+static void count_work(cjpeg_decoder *decoder, int64_t units) {
+    if (decoder->count(decoder->context, units)) return;
+    cjpeg_report_fail(&decoder->report, cjpeg_failure_stopped, "It was stopped");
+}
+
+static void give(cjpeg_decoder *decoder, size_t count) {
+    decoder->source.next_input_byte = decoder->rest;
+    decoder->source.bytes_in_buffer = count;
+    decoder->rest = count > 0 ? decoder->rest + count : decoder->rest;
+    decoder->rest_count -= count;
+}
+
 static boolean fill_input_buffer(j_decompress_ptr library) {
     static const JOCTET end[] = {0xFF, JPEG_EOI};
     cjpeg_decoder *decoder = library->client_data;
     if (!decoder->is_complete) return FALSE;
+    if (decoder->rest_count > 0) {
+        size_t count = decoder->rest_count < BYTES_AT_ONCE ? decoder->rest_count : BYTES_AT_ONCE;
+        count_work(decoder, (int64_t)count * decoder->prices.byte);
+        give(decoder, count);
+        return TRUE;
+    }
     WARNMS(library, JWRN_JPEG_EOF);
     decoder->is_past_end = true;
     decoder->source.next_input_byte = end;
@@ -53,7 +82,13 @@ static void skip_input_data(j_decompress_ptr library, long count) {
     size_t step = (size_t)count < here ? (size_t)count : here;
     decoder->source.next_input_byte += step;
     decoder->source.bytes_in_buffer -= step;
-    decoder->still_to_skip = (size_t)count - step;
+    size_t left = (size_t)count - step;
+    size_t behind = left < decoder->rest_count ? left : decoder->rest_count;
+    if (behind > 0) {
+        decoder->rest += behind;
+        decoder->rest_count -= behind;
+    }
+    decoder->still_to_skip = left - behind;
 }
 
 static void term_source(j_decompress_ptr library) {
@@ -63,22 +98,26 @@ static void term_source(j_decompress_ptr library) {
 void cjpeg_decoder_lend(cjpeg_decoder *decoder, const uint8_t *bytes, size_t count, bool is_complete) {
     size_t skipped = decoder->still_to_skip < count ? decoder->still_to_skip : count;
     decoder->still_to_skip -= skipped;
-    decoder->loan = bytes;
     decoder->loan_count = count;
     decoder->is_complete = is_complete;
-    decoder->source.next_input_byte = bytes == NULL ? NULL : bytes + skipped;
-    decoder->source.bytes_in_buffer = count - skipped;
+    decoder->rest = bytes == NULL ? NULL : bytes + skipped;
+    decoder->rest_count = count - skipped;
+    // Where more is to come, the library goes back to where it could not go on: it is given everything at once.
+    give(decoder, is_complete ? 0 : decoder->rest_count);
 }
 
 size_t cjpeg_decoder_unread(const cjpeg_decoder *decoder) {
-    return decoder->is_past_end ? 0 : decoder->source.bytes_in_buffer;
+    return decoder->is_past_end ? 0 : decoder->source.bytes_in_buffer + decoder->rest_count;
 }
 
 // MARK: Life
 
-cjpeg_decoder *cjpeg_decoder_create(void) {
+cjpeg_decoder *cjpeg_decoder_create(cjpeg_prices prices, cjpeg_count count, void *context) {
     cjpeg_decoder *decoder = calloc(1, sizeof(*decoder));
     if (decoder == NULL) return NULL;
+    decoder->prices = prices;
+    decoder->count = count;
+    decoder->context = context;
     decoder->library.err = cjpeg_report_prepare(&decoder->report);
     decoder->library.client_data = decoder;
     if (setjmp(decoder->report.escape)) {
@@ -145,6 +184,19 @@ static void advise_huge_pages(j_decompress_ptr library) {
     }
 }
 
+// Notes the work of the scan that begins, for each row of blocks of the whole picture.
+static void note_work_of_scan(cjpeg_decoder *decoder) {
+    j_decompress_ptr library = &decoder->library;
+    int64_t blocks = 0;
+    for (int index = 0; index < library->comps_in_scan; index++) {
+        const jpeg_component_info *component = library->cur_comp_info[index];
+        blocks += (int64_t)component->width_in_blocks * component->v_samp_factor;
+    }
+    int64_t units = blocks * (library->arith_code ? decoder->prices.arithmetic_block : decoder->prices.block);
+    if (library->restart_interval > 0) units += blocks / library->restart_interval * decoder->prices.restart;
+    decoder->row_work = units;
+}
+
 cjpeg_status cjpeg_decoder_start(
     cjpeg_decoder *decoder, int divisor, int maximum_scans, int *width, int *height, int *components) {
     j_decompress_ptr library = &decoder->library;
@@ -163,6 +215,7 @@ cjpeg_status cjpeg_decoder_start(
     decoder->maximum_scans = maximum_scans;
     if (!jpeg_start_decompress(library)) return cjpeg_status_suspended;
     if (library->buffered_image) advise_huge_pages(library);
+    note_work_of_scan(decoder);
     *width = (int)library->output_width;
     *height = (int)library->output_height;
     *components = library->output_components;
@@ -190,11 +243,14 @@ cjpeg_status cjpeg_decoder_consume(cjpeg_decoder *decoder, int steps) {
             if (library->input_scan_number > decoder->maximum_scans) {
                 cjpeg_report_fail(&decoder->report, cjpeg_failure_scans, "It has too many scans");
             }
+            note_work_of_scan(decoder);
             break;
         case JPEG_SCAN_COMPLETED:
             note_completed_scan(decoder);
+            count_work(decoder, decoder->row_work);
             break;
         default:
+            count_work(decoder, decoder->row_work);
             break;
         }
     }

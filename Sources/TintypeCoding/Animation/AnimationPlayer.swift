@@ -3,7 +3,8 @@ public import TintypeImage
 
 /// Plays an animation in time: a sequence of frames, each given when its moment has come.
 ///
-/// A frame is never skipped: when decoding is slower than the animation, it is shown later.
+/// A frame is never skipped: when decoding is slower than the animation, it is shown later. A still picture is given
+/// once, whatever the limit of loops says: nothing would follow it.
 /// Iterate it from one task; steer it from any.
 public final class AnimationPlayer: AsyncSequence, Sendable {
     /// The order in which frames are shown.
@@ -61,7 +62,7 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
                 playback: PlaybackState(
                     frameCount: source.frameCount,
                     mode: mode,
-                    loopLimit: loopLimit ?? source.loopCount
+                    loopLimit: source.durations.isEmpty ? 1 : loopLimit ?? source.loopCount
                 ),
                 rate: Self.valid(rate)
             )
@@ -134,7 +135,9 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
     private func wait(after index: Int) async throws {
         let durations = self.source.durations
         guard durations.indices.contains(index) else { return }
-        try await self.sleep(.milliseconds(durations[index]) / self.rate)
+        // A coder may be a user's, and give durations that never were looked at.
+        let milliseconds = AnimationTiming.shownDuration(durations[index])
+        try await self.sleep(.milliseconds(milliseconds) / self.rate)
     }
 
     private func waitWhilePaused() async throws {

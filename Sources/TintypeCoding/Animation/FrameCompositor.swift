@@ -2,55 +2,119 @@ package import TintypeImage
 
 /// Draws the frames of an animation on their canvas, for all formats alike.
 ///
-/// Keeps the canvas between calls: the next frame costs one frame, any other one the frames
-/// from the last key frame on. Used on one lane at a time.
+/// A frame is drawn on a copy of the one that was shown last, so that the next frame costs one frame, any other one
+/// the frames from the last key frame on, less those that leave nothing behind. Besides what it gives out it holds the
+/// frame that was shown last, and what that one covers where it is to be taken back. Used on one lane at a time.
 ///
 /// Sources: W3C PNG, third edition, section 12 ("dispose_op", "blend_op"); GIF89a, section 23;
 /// RFC 9649, section 2.7.1. What is disposed to the background becomes transparent, as in browsers.
 package final class FrameCompositor {
+    /// The work that a frame takes besides its pixels: tables, palettes, a decoder.
+    private static let unitsPerFrame = 2_000
+
     private let reader: any FrameReader
+    private let frames: [AnimationFrame]
     private let keyFrames: KeyFrames
     private let layout: PixelLayout
-    /// The canvas in rows of `rgba8` without padding.
-    private var canvas: [UInt32]
-    /// The canvas before the last frame, where that one is to be taken back.
-    private var saved: [UInt32] = []
-    /// The frame that was drawn last.
-    private var drawn: Int?
+    private let limits: DecodingLimits
+    private let format: ImageFormat?
+    /// The frame that was shown last.
+    private var shown: (index: Int, pixels: PixelBuffer)?
+    /// What the last frame covers, where it is to be taken back.
+    private var covered: PixelBuffer?
 
-    init(_ reader: any FrameReader) throws {
+    /// Prepares to draw; no pixel memory is allocated.
+    ///
+    /// - Parameters:
+    ///   - reader: Gives the frames.
+    ///   - limits: What each frame that is asked for may cost.
+    ///   - format: What errors name.
+    init(_ reader: any FrameReader, limits: DecodingLimits = DecodingLimits(), format: ImageFormat? = nil) throws {
         self.reader = reader
-        self.keyFrames = KeyFrames(reader.frames, canvas: reader.canvas)
+        self.frames = reader.frames
+        self.keyFrames = KeyFrames(self.frames, canvas: reader.canvas)
         self.layout = try PixelLayout(format: .rgba8, width: reader.canvas.width, height: reader.canvas.height)
-        self.canvas = Array(repeating: 0, count: reader.canvas.width * reader.canvas.height)
+        self.limits = limits
+        self.format = format
     }
 
     /// The canvas as it looks while frame `index` is shown.
     ///
+    /// - Parameters:
+    ///   - index: Which frame.
+    ///   - isLast: Whether no other frame is asked for after it; then nothing is kept.
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`. The canvas is good after it.
-    package func frame(at index: Int) throws -> PixelBuffer {
-        do {
-            for next in self.framesToDraw(for: index) {
-                try Task.checkCancellation()
-                try self.draw(next)
+    package func frame(at index: Int, isLast: Bool = false) throws -> PixelBuffer {
+        if let shown, shown.index == index { return shown.pixels }
+        try Task.checkCancellation()
+        let work = DecodeWork(self.limits, format: self.format)
+        var covered: PixelBuffer?
+        let pixels = try PixelBuffer(
+            self.layout,
+            fillingUnsafely: { bytes in
+                guard let canvas = FrameCanvas(bytes, layout: self.layout, work: work) else { return }
+                for between in try self.begin(index, on: canvas)..<index {
+                    switch self.frames[between].disposal {
+                    case .keep: try self.draw(between, on: canvas, work: work)
+                    case .background: try canvas.clear(canvas.area(of: self.frames[between]))
+                    // It leaves nothing behind.
+                    case .previous: break
+                    }
+                }
+                if !isLast, self.isTakenBack(index) {
+                    covered = try canvas.pixels(in: canvas.area(of: self.frames[index]))
+                }
+                try self.draw(index, on: canvas, work: work)
             }
-        } catch {
-            self.drawn = nil
-            throw error
-        }
-        return try self.copy()
+        )
+        self.shown = isLast ? nil : (index, pixels)
+        self.covered = covered
+        return pixels
     }
 
-    private func framesToDraw(for index: Int) -> Range<Int> {
+    /// Brings a canvas to where it was before one of the frames up to `index` is drawn: that frame.
+    private func begin(_ index: Int, on canvas: FrameCanvas) throws -> Int {
         let key = self.keyFrames.last(notAfter: index)
-        if let drawn = self.drawn, drawn <= index, drawn >= key { return drawn + 1..<index + 1 }
-        self.drawn = nil
-        return key..<index + 1
+        if let shown, key..<index ~= shown.index {
+            let frame = self.frames[shown.index]
+            try canvas.copy(shown.pixels)
+            switch frame.disposal {
+            case .keep: break
+            case .background: try canvas.clear(canvas.area(of: frame))
+            case .previous:
+                // Nothing was covered by a frame that lies beside the canvas.
+                if let covered { try canvas.restore(covered, in: canvas.area(of: frame)) }
+            }
+            return shown.index + 1
+        }
+        if !self.fillsCanvas(key, onTheWayTo: index) { try canvas.clear(canvas.area) }
+        return key
     }
 
-    private func draw(_ index: Int) throws {
-        let frame = self.reader.frames[index]
-        let pixels = try self.reader.pixels(of: index)
+    /// Whether drawing a frame is certain to write every pixel of the canvas.
+    private func fillsCanvas(_ key: Int, onTheWayTo index: Int) -> Bool {
+        let frame = self.frames[key]
+        guard key == index || frame.disposal == .keep else { return false }
+        // What others say of their alpha is not relied on.
+        let isSure = frame.blend == .source || (self.reader as? any CanvasFrameReader)?.fillsOpaqueFrames == true
+        return isSure && KeyFrames.replaces(frame, canvas: self.reader.canvas)
+    }
+
+    /// Whether the next frame is drawn on what was there before `index`.
+    private func isTakenBack(_ index: Int) -> Bool {
+        self.frames[index].disposal == .previous && index + 1 < self.frames.count
+            && self.keyFrames.last(notAfter: index + 1) <= index
+    }
+
+    private func draw(_ index: Int, on canvas: FrameCanvas, work: DecodeWork) throws {
+        try work.count(Self.unitsPerFrame)
+        if let reader = self.reader as? any CanvasFrameReader,
+            try reader.draw(index, on: canvas, work: work)
+        {
+            return
+        }
+        let frame = self.frames[index]
+        let pixels = try self.reader.pixels(of: index, work: work)
         // A reader may be a user's.
         guard pixels.format == .rgba8, pixels.width == frame.width, pixels.height == frame.height else {
             throw CodingError(
@@ -58,96 +122,17 @@ package final class FrameCompositor {
                 message: "Frame \(index) of the animation has another size than its list says; get it again."
             )
         }
-        if let drawn = self.drawn {
-            self.dispose(of: self.reader.frames[drawn])
-        } else {
-            self.clear(rows: 0..<self.layout.height, columns: 0..<self.layout.width)
-        }
-        self.saved = frame.disposal == .previous ? self.canvas : []
-        self.blend(pixels, frame)
-        self.drawn = index
+        try canvas.draw(pixels, frame)
     }
+}
 
-    private func dispose(of frame: AnimationFrame) {
-        switch frame.disposal {
-        case .keep: break
-        case .background:
-            let area = self.visible(frame)
-            self.clear(rows: area.rows, columns: area.columns)
-        case .previous: swap(&self.canvas, &self.saved)
-        }
-    }
+/// A reader that can draw a frame straight onto the canvas, so that its pixels take no memory of their own.
+protocol CanvasFrameReader: FrameReader {
+    /// Whether each pixel of a frame without alpha is written, or an error thrown.
+    var fillsOpaqueFrames: Bool { get }
 
-    private func clear(rows: Range<Int>, columns: Range<Int>) {
-        for row in rows {
-            let start = row * self.layout.width
-            for column in columns { self.canvas[start + column] = 0 }
-        }
-    }
-
-    /// The part of the canvas that a frame covers.
-    private func visible(_ frame: AnimationFrame) -> (rows: Range<Int>, columns: Range<Int>) {
-        func clamped(_ start: Int, _ length: Int, _ limit: Int) -> Range<Int> {
-            let lower = min(max(0, start), limit)
-            return lower..<max(lower, min(start + length, limit))
-        }
-        return (
-            clamped(frame.top, frame.height, self.layout.height),
-            clamped(frame.left, frame.width, self.layout.width)
-        )
-    }
-
-    private func blend(_ pixels: PixelBuffer, _ frame: AnimationFrame) {
-        let area = self.visible(frame)
-        let bytesPerRow = pixels.layout.planes[0].bytesPerRow
-        let width = self.layout.width
-        self.canvas.withUnsafeMutableBufferPointer { canvas in
-            pixels.withUnsafeBytes { source in
-                for row in area.rows {
-                    let from = (row - frame.top) * bytesPerRow - frame.left * 4
-                    let to = row * width
-                    for column in area.columns {
-                        let pixel = source.loadUnaligned(fromByteOffset: from + column * 4, as: UInt32.self)
-                        let alpha = pixel >> 24
-                        if frame.blend == .source || alpha == 255 {
-                            canvas[to + column] = pixel
-                        } else if alpha > 0 {
-                            canvas[to + column] = Self.over(pixel, canvas[to + column])
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// One pixel laid over another, both with straight alpha (Porter and Duff, 1984).
-    private static func over(_ top: UInt32, _ bottom: UInt32) -> UInt32 {
-        let topAlpha = top >> 24
-        // The bottom's share of the result, in units of 255 * 255.
-        let bottomShare = (bottom >> 24) * (255 - topAlpha)
-        let topShare = topAlpha * 255
-        let total = topShare + bottomShare
-        var result = ((total + 127) / 255) << 24
-        for shift in stride(from: UInt32(0), to: 24, by: 8) {
-            let mixed = ((top >> shift) & 255) * topShare + ((bottom >> shift) & 255) * bottomShare
-            result |= ((mixed + total / 2) / total) << shift
-        }
-        return result
-    }
-
-    private func copy() throws -> PixelBuffer {
-        let bytesPerRow = self.layout.planes[0].bytesPerRow
-        let width = self.layout.width
-        return try PixelBuffer(
-            self.layout,
-            fillingUnsafely: { target in
-                self.canvas.withUnsafeBytes { canvas in
-                    guard let to = target.baseAddress, let from = canvas.baseAddress else { return }
-                    for row in 0..<self.layout.height {
-                        (to + row * bytesPerRow).copyMemory(from: from + row * width * 4, byteCount: width * 4)
-                    }
-                }
-            }
-        )
-    }
+    /// Draws a frame where it lies; `false` when its pixels must be decoded by themselves, with nothing drawn.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`. The canvas is lost then.
+    func draw(_ index: Int, on canvas: FrameCanvas, work: DecodeWork) throws -> Bool
 }

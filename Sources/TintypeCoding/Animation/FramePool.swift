@@ -10,18 +10,29 @@ public final class FramePool: Sendable {
         let index: Int
     }
 
-    private struct Entry {
+    /// A frame and its neighbours in the order of use.
+    fileprivate struct Entry {
+        let key: Key
         let image: Image
-        var lastUse: UInt64
+        var newer: Int?
+        var older: Int?
     }
 
-    private struct State {
-        var entries: [Key: Entry] = [:]
+    fileprivate struct State {
+        /// Where each source's frames are in `entries`.
+        var places: [ObjectIdentifier: [Int: Int]] = [:]
+        var entries: [Entry?] = []
+        var vacancies: [Int] = []
+        var newest: Int?
+        var oldest: Int?
         var byteCount = 0
-        var clock: UInt64 = 0
+        var frameCount = 0
     }
 
-    /// The bytes of pixels that the pool may hold.
+    /// What a frame takes besides its pixels: its place in the pool, its picture's own fields.
+    private static let entryByteCount = 512
+
+    /// The bytes of pixels that the pool may hold; a frame of few pixels counts as half a kilobyte more.
     public let byteLimit: Int
     private let state = Locked(State())
 
@@ -32,16 +43,16 @@ public final class FramePool: Sendable {
         self.byteLimit = max(0, byteLimit)
     }
 
-    /// The bytes of pixels that the pool holds.
+    /// The bytes that the pool holds: of pixels, and half a kilobyte for each frame.
     public var byteCount: Int { self.state.withLock { $0.byteCount } }
 
     /// The frames that the pool holds.
-    public var frameCount: Int { self.state.withLock { $0.entries.count } }
+    public var frameCount: Int { self.state.withLock { $0.frameCount } }
 
     /// Drops every frame.
     public func removeAll() {
         // What is dropped is freed outside the lock.
-        let dropped = self.state.withLock { state -> [Key: Entry] in
+        let dropped = self.state.withLock { state -> [Entry?] in
             defer { state = State() }
             return state.entries
         }
@@ -49,32 +60,24 @@ public final class FramePool: Sendable {
     }
 
     func image(for key: Key) -> Image? {
-        self.state.withLock { state in
-            state.clock += 1
-            state.entries[key]?.lastUse = state.clock
-            return state.entries[key]?.image
+        self.state.withLock { state -> Image? in
+            guard let place = state.places[key.source]?[key.index] else { return nil }
+            state.unlink(place)
+            state.linkAsNewest(place)
+            return state.entries[place]?.image
         }
     }
 
     func insert(_ image: Image, for key: Key) {
-        let size = image.pixels.byteCount
+        let size = Self.cost(of: image)
         guard size <= self.byteLimit else { return }
         let dropped = self.state.withLock { state -> [Entry] in
             var dropped: [Entry] = []
-            if let old = state.entries.removeValue(forKey: key) {
-                state.byteCount -= old.image.pixels.byteCount
-                dropped.append(old)
+            if let place = state.places[key.source]?[key.index], let old = state.remove(place) { dropped.append(old) }
+            while state.byteCount + size > self.byteLimit, let oldest = state.oldest, let entry = state.remove(oldest) {
+                dropped.append(entry)
             }
-            while state.byteCount + size > self.byteLimit,
-                let oldest = state.entries.min(by: { $0.value.lastUse < $1.value.lastUse })
-            {
-                state.byteCount -= oldest.value.image.pixels.byteCount
-                dropped.append(oldest.value)
-                state.entries[oldest.key] = nil
-            }
-            state.clock += 1
-            state.entries[key] = Entry(image: image, lastUse: state.clock)
-            state.byteCount += size
+            state.insert(image, for: key)
             return dropped
         }
         withExtendedLifetime(dropped) {}
@@ -82,14 +85,50 @@ public final class FramePool: Sendable {
 
     /// Drops the frames of a source that goes away.
     func removeAll(of source: ObjectIdentifier) {
-        let dropped = self.state.withLock { state -> [Entry] in
-            let keys = state.entries.keys.filter { $0.source == source }
-            return keys.compactMap { key in
-                let entry = state.entries.removeValue(forKey: key)
-                state.byteCount -= entry?.image.pixels.byteCount ?? 0
-                return entry
-            }
+        let dropped = self.state.withLock { state in
+            (state.places[source] ?? [:]).values.compactMap { state.remove($0) }
         }
         withExtendedLifetime(dropped) {}
+    }
+
+    fileprivate static func cost(of image: Image) -> Int {
+        image.pixels.byteCount.saturatingAdded(to: Self.entryByteCount)
+    }
+}
+
+extension FramePool.State {
+    fileprivate mutating func insert(_ image: Image, for key: FramePool.Key) {
+        let place = self.vacancies.popLast() ?? self.entries.count
+        if place == self.entries.count { self.entries.append(nil) }
+        self.entries[place] = FramePool.Entry(key: key, image: image)
+        self.places[key.source, default: [:]][key.index] = place
+        self.byteCount += FramePool.cost(of: image)
+        self.frameCount += 1
+        self.linkAsNewest(place)
+    }
+
+    fileprivate mutating func remove(_ place: Int) -> FramePool.Entry? {
+        self.unlink(place)
+        guard let entry = self.entries[place] else { return nil }
+        self.entries[place] = nil
+        self.vacancies.append(place)
+        self.places[entry.key.source]?[entry.key.index] = nil
+        if self.places[entry.key.source]?.isEmpty == true { self.places[entry.key.source] = nil }
+        self.byteCount -= FramePool.cost(of: entry.image)
+        self.frameCount -= 1
+        return entry
+    }
+
+    fileprivate mutating func linkAsNewest(_ place: Int) {
+        self.entries[place]?.older = self.newest
+        self.entries[place]?.newer = nil
+        if let newest { self.entries[newest]?.newer = place } else { self.oldest = place }
+        self.newest = place
+    }
+
+    fileprivate mutating func unlink(_ place: Int) {
+        guard let entry = self.entries[place] else { return }
+        if let newer = entry.newer { self.entries[newer]?.older = entry.older } else { self.newest = entry.older }
+        if let older = entry.older { self.entries[older]?.newer = entry.newer } else { self.oldest = entry.newer }
     }
 }

@@ -16,8 +16,9 @@ public actor FrameSource {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { self.lane.unownedExecutor }
 
     private nonisolated let pool: FramePool
-    private let decoder: ImageDecoder
-    private let options: DecodeOptions
+    private nonisolated let gate: WeightedGate?
+    private nonisolated let decoder: ImageDecoder
+    private nonisolated let options: DecodeOptions
     private var compositor: FrameCompositor?
 
     /// Opens a source.
@@ -27,12 +28,15 @@ public actor FrameSource {
     ///   - options: How frames are decoded; the frame they name is not looked at.
     ///   - lanes: One of them does the work.
     ///   - pool: Keeps decoded frames; may be shared with other sources.
+    ///   - gate: Weighs the memory of each frame while it is decoded.
     public init(
         _ decoder: ImageDecoder,
         options: DecodeOptions = DecodeOptions(),
         lanes: DecodeLanes,
-        pool: FramePool = FramePool()
+        pool: FramePool = FramePool(),
+        gate: WeightedGate? = nil
     ) {
+        self.gate = gate
         self.header = decoder.header
         self.decoder = decoder
         self.options = options
@@ -58,7 +62,9 @@ public actor FrameSource {
     public nonisolated func frame(at index: Int) async throws -> Image {
         // A frame that is there needs no hop.
         if let image = self.pool.image(for: self.key(index)) { return image }
-        return try await self.decode(index)
+        guard let gate = self.gate else { return try await self.decode(index) }
+        let weight = self.decoder.byteCount(for: self.frameCount > 1 ? .frame : .picture, options: self.options)
+        return try await gate.withWeight(weight) { try await self.decode(index) }
     }
 
     private nonisolated func key(_ index: Int) -> FramePool.Key {
@@ -78,7 +84,7 @@ public actor FrameSource {
 
     private func composited(_ index: Int) throws -> Image {
         if self.compositor == nil, let reader = try self.decoder.frameReader(options: self.options) {
-            self.compositor = try FrameCompositor(reader)
+            self.compositor = try FrameCompositor(reader, limits: self.options.limits, format: self.header.format)
         }
         guard let compositor = self.compositor else {
             var options = self.options

@@ -8,16 +8,12 @@ struct KeyFrames {
         // Whether the canvas is transparent all over before the frame is drawn.
         var isClear = true
         for frame in frames {
-            let covers =
-                frame.left <= 0 && frame.top <= 0 && frame.left + frame.width >= canvas.width
-                && frame.top + frame.height >= canvas.height
-            let replaces = covers && (frame.blend == .source || !frame.hasAlpha)
             // A frame that is taken back leaves what was there before it.
-            isKey.append(isClear || (replaces && frame.disposal != .previous))
+            isKey.append(isClear || (Self.replaces(frame, canvas: canvas) && frame.disposal != .previous))
             isClear =
                 switch frame.disposal {
                 case .keep: false
-                case .background: covers || isClear
+                case .background: Self.covers(frame, canvas: canvas) || isClear
                 case .previous: isClear
                 }
         }
@@ -27,5 +23,15 @@ struct KeyFrames {
     /// The last key frame that is not after `index`.
     func last(notAfter index: Int) -> Int {
         self.isKey[...index].lastIndex(of: true) ?? 0
+    }
+
+    /// Whether nothing of what was there before a frame shows through it.
+    static func replaces(_ frame: AnimationFrame, canvas: PixelSize) -> Bool {
+        self.covers(frame, canvas: canvas) && (frame.blend == .source || !frame.hasAlpha)
+    }
+
+    private static func covers(_ frame: AnimationFrame, canvas: PixelSize) -> Bool {
+        frame.left <= 0 && frame.top <= 0 && frame.left.saturatingAdded(to: frame.width) >= canvas.width
+            && frame.top.saturatingAdded(to: frame.height) >= canvas.height
     }
 }

@@ -9,6 +9,9 @@ final class ColorConverter: Sendable {
     /// The converter that all decodes share.
     static let shared = ColorConverter()
 
+    /// The work of converting a pixel, at most: through a table of three dimensions.
+    static let unitsPerPixel = 4
+
     private static let transformLimit = 16
     /// Real profiles have kilobytes; what is larger is not kept and not used.
     private static let profileLimit = 4 << 20

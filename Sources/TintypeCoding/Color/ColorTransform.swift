@@ -46,18 +46,20 @@ final class ColorTransform: @unchecked Sendable {
     /// The converted samples.
     func apply(to pixels: PixelBuffer) throws -> PixelBuffer {
         let plane = pixels.layout.planes[0]
+        // Some milliseconds, also with a profile of tables.
+        let strip = max(1, DecodeWork.rowsAtOnce(ofWidth: plane.width) / 8)
         return try PixelBuffer(
             pixels.layout,
             fillingUnsafely: { target in
                 try pixels.withUnsafeBytes { source in
-                    for row in stride(from: 0, to: plane.height, by: 64) {
+                    for row in stride(from: 0, to: plane.height, by: strip) {
                         try Task.checkCancellation()
                         cmsDoTransformLineStride(
                             self.handle,
                             source.baseAddress.map { $0 + row * plane.bytesPerRow },
                             target.baseAddress.map { $0 + row * plane.bytesPerRow },
                             UInt32(plane.width),
-                            UInt32(min(64, plane.height - row)),
+                            UInt32(min(strip, plane.height - row)),
                             UInt32(plane.bytesPerRow),
                             UInt32(plane.bytesPerRow),
                             0,

@@ -8,11 +8,32 @@ struct LittleCMSProfile: ~Copyable {
 
     /// Opens an embedded profile; `nil` when it is broken.
     init?(_ data: Data) {
+        let data = Self.withoutPipelines(data)
         // Little CMS copies the bytes.
         let handle = data.withUnsafeBytes { cmsOpenProfileFromMem($0.baseAddress, UInt32(clamping: $0.count)) }
         guard let handle else { return nil }
         self.handle = handle
     }
+
+    /// The profile with its pipelines of real numbers under a name that means nothing.
+    ///
+    /// Such a pipeline may have any number of stages in a few bytes, as all may be the same one, and goes before the
+    /// tables that a profile must have besides: a picture of 700 bytes would take minutes.
+    ///
+    /// Source: ICC.1:2022, 7.3.1, 9.2.19 to 9.2.26 (BToD and DToB tags) and 10.16 (multiProcessElementsType).
+    private static func withoutPipelines(_ data: Data) -> Data {
+        guard let count = data.uint32(at: 128) else { return data }
+        var result = data
+        for index in 0..<min(count, Self.maximumTagCount) {
+            let offset = 132 + index * 12
+            guard data.has("D2B", at: offset) || data.has("B2D", at: offset) else { continue }
+            result.replaceSubrange(result.startIndex + offset..<result.startIndex + offset + 3, with: Data("xxx".utf8))
+        }
+        return result
+    }
+
+    /// As many tags as Little CMS reads.
+    private static let maximumTagCount = 100
 
     private init(handle: cmsHPROFILE) {
         self.handle = handle

@@ -32,9 +32,9 @@ final class GIFCanvas {
     }
 
     /// Decodes the bytes that are new in `data`; whether there are new pixels.
-    func advance(through data: Data) throws -> Bool {
+    func advance(through data: Data, work: DecodeWork) throws -> Bool {
         let before = self.decoder.missingPixelCount
-        try self.decoder.advance(through: data, isAll: false)
+        try self.decoder.advance(through: data, isAll: false, work: work)
         return self.decoder.missingPixelCount < before
     }
 
@@ -44,28 +44,34 @@ final class GIFCanvas {
     }
 
     /// Decodes what is left, after the last byte; whether no pixel is missing.
-    func finish(with data: Data, allowsTruncated: Bool) throws -> Bool {
-        try self.decoder.advance(through: data, isAll: true)
+    func finish(with data: Data, allowsTruncated: Bool, work: DecodeWork) throws -> Bool {
+        try self.decoder.advance(through: data, isAll: true, work: work)
         if !allowsTruncated { try self.decoder.check() }
         return self.decoder.progress == .isComplete
     }
 
     /// A copy of the pixels as they are, with alpha or without.
-    func pixels(as format: PixelFormat) throws -> PixelBuffer {
+    ///
+    /// - Throws: `ImageError` when memory runs out, `CodingError.Code.tooMuchWork`, `CancellationError`.
+    func pixels(as format: PixelFormat, work: DecodeWork) throws -> PixelBuffer {
         let target = try PixelLayout(format: format, width: self.layout.width, height: self.layout.height)
+        let strip = DecodeWork.rowsAtOnce(ofWidth: target.width)
+        let (from, to) = (self.layout.planes[0], target.planes[0])
         return try PixelBuffer(
             target,
             fillingUnsafely: { bytes in
                 guard let start = bytes.baseAddress else { return }
-                guard format != .rgba8 else {
-                    return start.copyMemory(from: self.base, byteCount: self.layout.byteCount)
-                }
-                for row in 0..<target.height {
-                    Self.dropAlpha(
-                        self.base + row * self.layout.planes[0].bytesPerRow,
-                        to: start + row * target.planes[0].bytesPerRow,
-                        count: target.width
-                    )
+                for first in stride(from: 0, to: target.height, by: strip) {
+                    let end = min(first + strip, target.height)
+                    try work.count((end - first) * target.width / 2)
+                    for row in first..<end {
+                        let (source, row) = (self.base + row * from.bytesPerRow, start + row * to.bytesPerRow)
+                        if format == .rgba8 {
+                            row.copyMemory(from: source, byteCount: from.usedBytesPerRow)
+                        } else {
+                            Self.dropAlpha(source, to: row, count: target.width)
+                        }
+                    }
                 }
             }
         )

@@ -78,6 +78,9 @@ struct GIFCodeReader: ~Copyable {
         self.entries.deallocate()
     }
 
+    /// The indices that were collected and are not written as pixels.
+    var pendingCount: Int { self.position - self.pendingStart }
+
     /// Writes the indices that were collected as pixels.
     mutating func flush(to writer: inout GIFRowWriter) {
         let pending = UnsafeRawPointer(self.window + self.pendingStart).assumingMemoryBound(to: UInt8.self)

@@ -14,8 +14,30 @@ public struct GIFCoder: ImageCoder {
     public var decodableFormats: Set<ImageFormat> { [.gif] }
     public var encodableFormats: Set<ImageFormat> { [.gif] }
 
-    public func header(of data: Data) throws(CodingError) -> ImageHeader {
-        ImageHeader(try GIFStream(data))
+    public func header(of data: Data) throws -> ImageHeader {
+        try self.header(of: data, limits: DecodingLimits())
+    }
+
+    public func header(of data: Data, limits: DecodingLimits) throws -> ImageHeader {
+        ImageHeader(try GIFStream(data, limits: limits))
+    }
+
+    public func byteCount(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int {
+        let isAnimated = header.animation.frameCount > 1
+        let format: PixelFormat = header.hasAlpha || isAnimated || kind == .incremental ? .rgba8 : .rgb8
+        guard let layout = try? PixelLayout(format: format, width: header.pixelWidth, height: header.pixelHeight) else {
+            return .max
+        }
+        let canvases =
+            switch kind {
+            case .picture, .rows: 1
+            // The one that was shown last, and the next; what has arrived, and its copy.
+            case .frame: isAnimated ? 2 : 1
+            case .incremental: 2
+            }
+        let restored = kind == .frame ? header.restoredByteCount : 0
+        return layout.byteCount.saturatingMultiplied(by: canvases)
+            .saturatingAdded(to: header.codecByteCount.saturatingAdded(to: restored))
     }
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
@@ -24,7 +46,8 @@ public struct GIFCoder: ImageCoder {
             guard reader.frames.indices.contains(options.frame) else {
                 throw CodingError.noFrame(options.frame, in: header)
             }
-            let pixels = try FrameCompositor(reader).frame(at: options.frame)
+            let compositor = try FrameCompositor(reader, limits: options.limits, format: .gif)
+            let pixels = try compositor.frame(at: options.frame, isLast: true)
             return DecodedImage(Image(pixels: pixels, sourceFormat: .gif))
         }
         let pixels = try GIFFile(data, options: options).firstPicture()
@@ -68,6 +91,8 @@ extension ImageHeader {
         self.hasAlpha = stream.hasAlpha || stream.frames.isEmpty
         self.animation.loopCount = stream.animation.loopCount
         if stream.frames.count > 1 { self.animation = stream.animation }
-        self.codecByteCount = GIFCodeReader.byteCount(pixelCount: stream.width * stream.height)
+        let largest = stream.frames.lazy.map { Int($0.width) * Int($0.height) }.max() ?? stream.width * stream.height
+        self.codecByteCount = GIFCodeReader.byteCount(pixelCount: largest)
+        self.restoredByteCount = stream.restoredPixelCount.saturatingMultiplied(by: 4)
     }
 }

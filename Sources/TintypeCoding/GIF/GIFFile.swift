@@ -5,14 +5,14 @@ import TintypeImage
 struct GIFFile: Sendable {
     let data: Data
     let stream: GIFStream
-    private let options: DecodeOptions
+    let options: DecodeOptions
 
     /// Parses the blocks of a file.
     ///
-    /// - Throws: `CodingError` for a file that can't be decoded as the options ask.
-    init(_ data: Data, options: DecodeOptions) throws(CodingError) {
+    /// - Throws: `CodingError` for a file that can't be decoded as the options ask; `CancellationError`.
+    init(_ data: Data, options: DecodeOptions) throws {
         self.data = data
-        self.stream = try GIFStream(data)
+        self.stream = try GIFStream(data, limits: options.limits)
         self.options = options
         try Self.check(self.stream, byteCount: data.count, options: options)
     }
@@ -35,70 +35,93 @@ struct GIFFile: Sendable {
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     func firstPicture() throws -> PixelBuffer {
+        let work = DecodeWork(self.options.limits, format: .gif)
         let format = PixelFormat.gif(self.stream)
         do {
-            return try self.firstPicture(as: format, isLenient: false)
-        } catch is CodingError where self.options.allowsTruncated {
-            return try self.firstPicture(as: .rgba8, isLenient: true)
+            return try self.firstPicture(as: format, isLenient: false, work: work)
+        } catch let error as CodingError where self.options.allowsTruncated && error.isAboutDamage {
+            return try self.firstPicture(as: .rgba8, isLenient: true, work: work)
         }
     }
 
-    private func firstPicture(as format: PixelFormat, isLenient: Bool) throws -> PixelBuffer {
+    private func firstPicture(as format: PixelFormat, isLenient: Bool, work: DecodeWork) throws -> PixelBuffer {
         let frame = self.stream.frames[0]
         let (width, height) = (self.stream.width, self.stream.height)
         let layout = try PixelLayout(format: format, width: width, height: height)
         let origin = (column: Int(frame.left), row: Int(frame.top))
         let isCovered = frame.covers(width: width, height: height)
-        return try self.pixels(of: frame, layout: layout, origin: origin, isCovered: isCovered, isLenient: isLenient)
-    }
-
-    /// The part of an image that lies on the screen; a transparent pixel when there is none.
-    ///
-    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
-    func pixels(of index: Int) throws -> PixelBuffer {
-        let frame = self.stream.frames[index]
-        let visible = frame.visibleSize(width: self.stream.width, height: self.stream.height)
-        let isEmpty = visible.width == 0 || visible.height == 0
-        let layout = try PixelLayout(
-            format: .rgba8,
-            width: isEmpty ? 1 : visible.width,
-            height: isEmpty ? 1 : visible.height
-        )
-        do {
-            return try self.pixels(of: frame, layout: layout, isCovered: !isEmpty, isLenient: false)
-        } catch is CodingError where self.options.allowsTruncated {
-            return try self.pixels(of: frame, layout: layout, isCovered: false, isLenient: true)
-        }
-    }
-
-    private func pixels(
-        of frame: GIFFrame,
-        layout: PixelLayout,
-        origin: (column: Int, row: Int) = (0, 0),
-        isCovered: Bool,
-        isLenient: Bool
-    ) throws -> PixelBuffer {
-        try Self.check(frame, limits: self.options.limits)
-        let palette = GIFPalette(frame.palette, transparentIndex: frame.transparentIndex, in: self.data)
         return try PixelBuffer(
             layout,
             fillingUnsafely: { bytes in
                 guard let base = bytes.baseAddress else { return }
                 // Where all pixels are written or none comes out, they need not be cleared.
-                if !isCovered || isLenient { bytes.initializeMemory(as: UInt8.self, repeating: 0) }
-                let writer = GIFRowWriter(
-                    target: base,
-                    layout: layout,
-                    origin: origin,
-                    frame: frame,
-                    visible: frame.visibleSize(width: self.stream.width, height: self.stream.height),
-                    palette: palette
-                )
-                var decoder = GIFFrameDecoder(frame, writer: writer)
-                try decoder.advance(through: self.data, isAll: true)
-                if !isLenient { try decoder.check() }
+                if !isCovered || isLenient { try bytes.clear(work) }
+                try self.decode(frame, to: base, layout: layout, origin: origin, isLenient: isLenient, work: work)
             }
         )
+    }
+
+    /// The part of an image that lies on the screen; a transparent pixel when there is none.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
+    func pixels(of index: Int, work: DecodeWork) throws -> PixelBuffer {
+        let frame = self.stream.frames[index]
+        let visible = frame.visibleSize(width: self.stream.width, height: self.stream.height)
+        let layout = try PixelLayout(
+            format: .rgba8,
+            width: max(1, visible.height > 0 ? visible.width : 1),
+            height: max(1, visible.width > 0 ? visible.height : 1)
+        )
+        return try PixelBuffer(
+            layout,
+            fillingUnsafely: { bytes in
+                guard let base = bytes.baseAddress else { return }
+                try bytes.clear(work)
+                let isLenient = self.options.allowsTruncated
+                try self.decode(frame, to: base, layout: layout, isLenient: isLenient, work: work)
+            }
+        )
+    }
+
+    /// Draws the part of an image that lies on the screen.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    func draw(_ index: Int, on canvas: FrameCanvas, work: DecodeWork) throws {
+        let frame = self.stream.frames[index]
+        try self.decode(
+            frame,
+            to: canvas.base,
+            layout: canvas.layout,
+            origin: (column: Int(frame.left), row: Int(frame.top)),
+            isLaidOver: true,
+            isLenient: self.options.allowsTruncated,
+            work: work
+        )
+    }
+
+    private func decode(
+        _ frame: GIFFrame,
+        to target: UnsafeMutableRawPointer,
+        layout: PixelLayout,
+        origin: (column: Int, row: Int) = (0, 0),
+        isLaidOver: Bool = false,
+        isLenient: Bool,
+        work: DecodeWork
+    ) throws {
+        try Task.checkCancellation()
+        try Self.check(frame, limits: self.options.limits)
+        let writer = GIFRowWriter(
+            target: target,
+            layout: layout,
+            origin: origin,
+            frame: frame,
+            visible: frame.visibleSize(width: self.stream.width, height: self.stream.height),
+            palette: GIFPalette(frame.palette, transparentIndex: frame.transparentIndex, in: self.data),
+            isLaidOver: isLaidOver
+        )
+        var decoder = GIFFrameDecoder(frame, writer: writer)
+        try decoder.advance(through: self.data, isAll: true, work: work)
+        if !isLenient { try decoder.check() }
     }
 
     /// Refuses an image that is over the limits, which its screen keeps: each pixel costs time.
@@ -121,3 +144,9 @@ extension PixelFormat {
         stream.hasAlpha || stream.frames.count > 1 ? .rgba8 : .rgb8
     }
 }
+
+extension CodingError {
+    /// Whether the file's own bytes are at fault, so that as much as is there may be shown.
+    fileprivate var isAboutDamage: Bool { self.code == .corrupt || self.code == .truncated }
+}
+

@@ -15,8 +15,8 @@ struct GIFFrameDecoder: ~Copyable {
         case isDamaged
     }
 
-    /// How many blocks are decoded before cancellation is looked for.
-    private static let blocksBetweenChecks = 64
+    /// From how many pixels on those that were collected are written, so that they are counted.
+    private static let portion = 1 << 19
 
     private var reader: GIFCodeReader
     private var writer: GIFRowWriter
@@ -40,19 +40,21 @@ struct GIFFrameDecoder: ~Copyable {
     /// - Parameters:
     ///   - data: The file from its first byte.
     ///   - isAll: Whether no more bytes will come.
-    /// - Throws: `CancellationError`.
-    mutating func advance(through data: Data, isAll: Bool) throws {
+    ///   - work: Counts bytes and pixels: a block of codes gives up to 700,000 of them.
+    /// - Throws: `CodingError.Code.tooMuchWork`, `CancellationError`.
+    mutating func advance(through data: Data, isAll: Bool, work: DecodeWork) throws {
         guard self.progress == .needsBytes else { return }
         if self.writer.remaining == 0 { return self.progress = .isComplete }
         guard self.isSupported else { return self.progress = .isDamaged }
-        let result = Result<Void, any Error> { try data.withUnsafeBytes { try self.readBlocks($0, isAll: isAll) } }
+        let result = Result<Void, any Error> {
+            try data.withUnsafeBytes { try self.readBlocks($0, isAll: isAll, work: work) }
+        }
         self.reader.flush(to: &self.writer)
         if self.writer.remaining == 0 { self.progress = .isComplete }
         try result.get()
     }
 
-    private mutating func readBlocks(_ bytes: UnsafeRawBufferPointer, isAll: Bool) throws {
-        var count = 0
+    private mutating func readBlocks(_ bytes: UnsafeRawBufferPointer, isAll: Bool, work: DecodeWork) throws {
         while self.progress == .needsBytes {
             guard self.offset < bytes.count else {
                 if isAll { self.progress = .isCut }
@@ -63,6 +65,7 @@ struct GIFFrameDecoder: ~Copyable {
             guard end <= bytes.count || isAll else { return }
             guard end > start else { return self.progress = .isCut }
             let block = UnsafeRawBufferPointer(rebasing: bytes[min(start, bytes.count)..<min(end, bytes.count)])
+            let missing = self.writer.remaining
             self.progress =
                 switch self.reader.read(block, to: &self.writer) {
                 case .needsBytes: .needsBytes
@@ -71,8 +74,9 @@ struct GIFFrameDecoder: ~Copyable {
                 case .isDamaged: .isDamaged
                 }
             self.offset = end
-            count += 1
-            if count % Self.blocksBetweenChecks == 0 { try Task.checkCancellation() }
+            if self.reader.pendingCount >= Self.portion { self.reader.flush(to: &self.writer) }
+            try work.count(missing - self.writer.remaining)
+            try work.count(bytes: block.count)
         }
     }
 

@@ -4,14 +4,14 @@ import TintypeImage
 /// Reads the images of an animated GIF, each by itself.
 ///
 /// Images are cut at the edge of the screen; one that lies wholly beyond it is a transparent pixel.
-struct GIFFrameReader: FrameReader {
+struct GIFFrameReader: CanvasFrameReader {
     private let file: GIFFile
     let frames: [AnimationFrame]
 
     /// Parses the blocks of a file; decodes nothing.
     ///
-    /// - Throws: `CodingError`.
-    init(_ data: Data, options: DecodeOptions) throws(CodingError) {
+    /// - Throws: `CodingError`, `CancellationError`.
+    init(_ data: Data, options: DecodeOptions) throws {
         let file = try GIFFile(data, options: options)
         let (width, height) = (file.stream.width, file.stream.height)
         self.frames = file.stream.frames.map { frame in
@@ -33,14 +33,30 @@ struct GIFFrameReader: FrameReader {
 
     var canvas: PixelSize { PixelSize(width: self.file.stream.width, height: self.file.stream.height) }
 
+    /// A frame may have holes where its file is damaged, and then says that it has alpha.
+    var fillsOpaqueFrames: Bool { true }
+
     func pixels(of index: Int) throws -> PixelBuffer {
-        guard self.frames.indices.contains(index) else {
-            throw CodingError(
-                code: .invalidOptions,
-                message: "There is no frame \(index): the picture has \(self.frames.count), from 0 on.",
-                format: .gif
-            )
-        }
-        return try self.file.pixels(of: index)
+        try self.pixels(of: index, work: DecodeWork(self.file.options.limits, format: .gif))
+    }
+
+    func pixels(of index: Int, work: DecodeWork) throws -> PixelBuffer {
+        try self.checkFrame(index)
+        return try self.file.pixels(of: index, work: work)
+    }
+
+    func draw(_ index: Int, on canvas: FrameCanvas, work: DecodeWork) throws -> Bool {
+        try self.checkFrame(index)
+        try self.file.draw(index, on: canvas, work: work)
+        return true
+    }
+
+    private func checkFrame(_ index: Int) throws(CodingError) {
+        guard !self.frames.indices.contains(index) else { return }
+        throw CodingError(
+            code: .invalidOptions,
+            message: "There is no frame \(index): the picture has \(self.frames.count), from 0 on.",
+            format: .gif
+        )
     }
 }

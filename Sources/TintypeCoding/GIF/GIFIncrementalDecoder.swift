@@ -5,7 +5,9 @@ import TintypeImage
 final class GIFIncrementalDecoder: IncrementalDecoder {
     private let options: DecodeOptions
     private var data = Data()
-    private var stream = GIFStream()
+    private var stream: GIFStream
+    /// Of all pieces together, previews included.
+    private let work: DecodeWork
     private var canvas: GIFCanvas?
     private(set) var header: ImageHeader?
     private var hasNews = false
@@ -13,6 +15,8 @@ final class GIFIncrementalDecoder: IncrementalDecoder {
     /// Prepares to decode a file from its start.
     init(options: DecodeOptions) {
         self.options = options
+        self.stream = GIFStream(limits: options.limits)
+        self.work = DecodeWork(options.limits, format: .gif)
     }
 
     func append(_ bytes: Data) throws {
@@ -20,7 +24,7 @@ final class GIFIncrementalDecoder: IncrementalDecoder {
         self.data.append(bytes)
         try self.options.limits.check(self.data)
         let frameCount = self.stream.frames.count
-        try self.stream.advance(through: self.data)
+        try self.stream.advance(through: self.data, work: self.work)
         guard self.stream.hasScreen else { return }
         if self.header == nil || self.stream.frames.count > frameCount {
             let header = ImageHeader(self.stream)
@@ -33,21 +37,25 @@ final class GIFIncrementalDecoder: IncrementalDecoder {
             if !self.stream.frames.isEmpty { self.header = header }
         }
         guard let canvas else { return }
-        if try canvas.advance(through: self.data) { self.hasNews = true }
+        if try canvas.advance(through: self.data, work: self.work) { self.hasNews = true }
         if !self.options.allowsTruncated { try canvas.checkCodes() }
     }
 
     func preview() throws -> Image? {
         guard self.hasNews, let canvas else { return nil }
         self.hasNews = false
-        return Image(pixels: try canvas.pixels(as: .rgba8), sourceFormat: .gif)
+        return Image(pixels: try canvas.pixels(as: .rgba8, work: self.work), sourceFormat: .gif)
     }
 
     func finish() throws -> DecodedImage {
         try GIFFile.check(self.stream, byteCount: self.data.count, options: self.options)
         guard let canvas else { throw CodingError.truncated(.gif) }
-        let isWhole = try canvas.finish(with: self.data, allowsTruncated: self.options.allowsTruncated)
-        let pixels = try canvas.pixels(as: isWhole ? PixelFormat.gif(self.stream) : .rgba8)
+        let isWhole = try canvas.finish(
+            with: self.data,
+            allowsTruncated: self.options.allowsTruncated,
+            work: self.work
+        )
+        let pixels = try canvas.pixels(as: isWhole ? PixelFormat.gif(self.stream) : .rgba8, work: self.work)
         return DecodedImage(Image(pixels: pixels, sourceFormat: .gif))
     }
 }

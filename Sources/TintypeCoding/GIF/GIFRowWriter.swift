@@ -18,6 +18,8 @@ struct GIFRowWriter: ~Copyable {
     private let visibleWidth: Int
     private let visibleHeight: Int
     private let isInterlaced: Bool
+    /// Whether the target shows where pixels are transparent.
+    private let isLaidOver: Bool
     private let palette: UnsafeMutablePointer<UInt32>
     private var pass = 0
     private var row = 0
@@ -34,13 +36,15 @@ struct GIFRowWriter: ~Copyable {
     ///   - frame: The image.
     ///   - visible: How much of it lies on the picture.
     ///   - palette: Its colours.
+    ///   - isLaidOver: Whether the target, which has alpha, keeps what it has where a pixel is transparent.
     init(
         target: UnsafeMutableRawPointer,
         layout: PixelLayout,
         origin: (column: Int, row: Int),
         frame: GIFFrame,
         visible: (width: Int, height: Int),
-        palette: GIFPalette
+        palette: GIFPalette,
+        isLaidOver: Bool = false
     ) {
         self.bytesPerRow = layout.planes[0].bytesPerRow
         self.bytesPerPixel = layout.format.channelCount
@@ -51,6 +55,7 @@ struct GIFRowWriter: ~Copyable {
         self.visibleWidth = visible.width
         self.visibleHeight = visible.height
         self.isInterlaced = frame.isInterlaced
+        self.isLaidOver = isLaidOver
         // The rows of a plain image that lie below the picture need not be known.
         let rows = frame.isInterlaced ? self.height : visible.height
         self.remaining = visible.width > 0 && visible.height > 0 ? self.width * rows : 0
@@ -98,7 +103,14 @@ struct GIFRowWriter: ~Copyable {
         let palette = self.palette
         if self.bytesPerPixel == 4 {
             let pixels = target.assumingMemoryBound(to: UInt32.self)
-            for index in 0..<count { pixels[index] = palette[Int(indices[index])] }
+            if self.isLaidOver {
+                for index in 0..<count {
+                    let pixel = palette[Int(indices[index])]
+                    pixels[index] = pixel == 0 ? pixels[index] : pixel
+                }
+            } else {
+                for index in 0..<count { pixels[index] = palette[Int(indices[index])] }
+            }
             return
         }
         // A pixel is stored as four bytes, of which the next one overwrites the last.

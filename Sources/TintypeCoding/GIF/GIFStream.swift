@@ -4,12 +4,10 @@ import TintypeImage
 /// The blocks of a GIF, pixels left out; goes on where it stopped when more bytes are there.
 ///
 /// Source: GIF89a, CompuServe 1990. Blocks that are only cosmetic are passed over, and bytes that are no block
-/// end the picture, as in browsers. The cost is one look at each block of 255 bytes.
+/// end the picture, as in browsers. The cost is one look at each block of up to 255 bytes.
 struct GIFStream: Sendable {
-    /// The most images of one file: more than an hour and a half at 10 a second.
-    ///
-    /// An image takes 12 bytes in a hostile file and many times that in memory.
-    static let maximumFrameCount = 65_536
+    /// The work of passing over a block, and the blocks that are counted at once.
+    private static let (unitsPerBlock, blocksAtOnce) = (8, 1 << 12)
 
     private enum State: Sendable {
         case signature
@@ -42,6 +40,8 @@ struct GIFStream: Sendable {
     private(set) var animation = AnimationTiming()
     /// Whether any picture on the screen may have a transparent pixel.
     private(set) var hasAlpha = false
+    /// The pixels of the largest area that is kept while an image is shown that is taken back before the next one.
+    private(set) var restoredPixelCount = 0
     /// Whether the first thing to be drawn is text, which no decoder draws.
     private(set) var beginsWithText = false
     /// The bytes that were parsed.
@@ -51,16 +51,25 @@ struct GIFStream: Sendable {
     private var globalPalette: GIFPaletteLocation?
     private var control = Control()
     private var isCanvasOpaque = false
+    /// Whether nothing is on the screen before the next image.
+    private var isCanvasClear = true
+    /// The pixels that the last image covered, where the next one is drawn on what was there before.
+    private var lastRestoredPixelCount = 0
+
+    private let limits: DecodingLimits
 
     /// Prepares to parse a file from its start.
-    init() {}
+    init(limits: DecodingLimits) {
+        self.limits = limits
+    }
 
     /// Parses a whole file as far as it goes.
     ///
-    /// - Throws: `CodingError` when there is no screen, or there are too many images.
-    init(_ data: Data) throws(CodingError) {
-        try self.advance(through: data)
-        guard self.hasScreen else { throw .truncated(.gif) }
+    /// - Throws: `CodingError` when there is no screen, or more images than the limits allow; `CancellationError`.
+    init(_ data: Data, limits: DecodingLimits) throws {
+        self.init(limits: limits)
+        try self.advance(through: data, work: DecodeWork(limits, format: .gif))
+        guard self.hasScreen else { throw CodingError.truncated(.gif) }
     }
 
     /// Whether the size of the screen is known.
@@ -76,9 +85,16 @@ struct GIFStream: Sendable {
     }
 
     /// Parses on, through a file that has grown; blocks that are not all there wait.
-    mutating func advance(through data: Data) throws(CodingError) {
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    mutating func advance(through data: Data, work: DecodeWork) throws {
         let bytes = data.bytes
-        while try self.parseNext(bytes) {}
+        var blockCount = 0
+        while try self.parseNext(bytes) {
+            blockCount += 1
+            if blockCount % Self.blocksAtOnce == 0 { try work.count(Self.blocksAtOnce * Self.unitsPerBlock) }
+        }
+        try work.count(blockCount % Self.blocksAtOnce * Self.unitsPerBlock)
     }
 
     /// `false` when more bytes are needed, or none are.
@@ -153,13 +169,15 @@ struct GIFStream: Sendable {
     }
 
     private mutating func append(_ frame: GIFFrame) throws(CodingError) {
-        guard self.frames.count < Self.maximumFrameCount else {
-            throw CodingError(
-                code: .unsupportedFeature,
-                message: "The gif data has more than \(Self.maximumFrameCount) frames; convert it to a video.",
-                format: .gif
-            )
-        }
+        let count = self.frames.count + 1
+        if count == 1 { try self.limits.check(ImageHeader(self)) }
+        let canvasPixelCount = self.width * self.height
+        // A file of one image is no animation.
+        try self.limits.check(
+            frameCount: count,
+            animationPixels: count > 1 ? canvasPixelCount.saturatingMultiplied(by: count) : 0,
+            format: .gif
+        )
         self.frames.append(frame)
         self.animation.appendFrame(milliseconds: Int(frame.delay) * 10)
         self.control = Control()
@@ -170,6 +188,24 @@ struct GIFStream: Sendable {
         case .keep: break
         case .background: self.isCanvasOpaque = false
         case .previous: self.isCanvasOpaque = before
+        }
+        self.noteRestoring(frame)
+    }
+
+    /// Notes what is kept while images are shown that are taken back: nothing where the next one needs nothing of it.
+    private mutating func noteRestoring(_ frame: GIFFrame) {
+        let covers = frame.covers(width: self.width, height: self.height)
+        if !covers || frame.hasTransparency || frame.disposal == .previous {
+            self.restoredPixelCount = max(self.restoredPixelCount, self.lastRestoredPixelCount)
+        }
+        self.lastRestoredPixelCount = 0
+        switch frame.disposal {
+        case .keep: self.isCanvasClear = false
+        case .background: self.isCanvasClear = self.isCanvasClear || covers
+        case .previous:
+            guard !self.isCanvasClear else { break }
+            let visible = frame.visibleSize(width: self.width, height: self.height)
+            self.lastRestoredPixelCount = visible.width * visible.height
         }
     }
 

@@ -14,15 +14,20 @@ public struct JPEGCoder: ImageCoder {
     public var decodableFormats: Set<ImageFormat> { [.jpeg] }
     public var encodableFormats: Set<ImageFormat> { [.jpeg] }
 
-    public func header(of data: Data) throws(CodingError) -> ImageHeader {
-        try JPEGHeader(data).imageHeader
+    public func header(of data: Data) throws -> ImageHeader {
+        try self.header(of: data, limits: .none)
+    }
+
+    public func header(of data: Data, limits: DecodingLimits) throws -> ImageHeader {
+        try JPEGHeader(data, work: DecodeWork(limits, format: .jpeg)).imageHeader
     }
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
-        let jpeg = try JPEGHeader(data)
+        let work = DecodeWork(options.limits, format: .jpeg)
+        let jpeg = try JPEGHeader(data, work: work)
         let divisor = Self.divisor(for: jpeg, sufficientSize: options.sufficientSize)
         let pixels = try data.withUnsafeBytes { source in
-            try JPEGReading(source, jpeg, divisor: divisor, options: options).pixels()
+            try JPEGReading(source, jpeg, divisor: divisor, options: options, work: work).pixels()
         }
         return Self.decodedImage(pixels, of: jpeg, divisor: divisor)
     }
@@ -33,10 +38,11 @@ public struct JPEGCoder: ImageCoder {
         options: DecodeOptions,
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
     ) throws -> Result? {
-        let jpeg = try JPEGHeader(data)
+        let work = DecodeWork(options.limits, format: .jpeg)
+        let jpeg = try JPEGHeader(data, work: work)
         let divisor = Self.divisor(for: jpeg, sufficientSize: options.sufficientSize)
         return try data.withUnsafeBytes { source in
-            let reading = try JPEGReading(source, jpeg, divisor: divisor, options: options)
+            let reading = try JPEGReading(source, jpeg, divisor: divisor, options: options, work: work)
             return try body(reading, Double(jpeg.width) / Double(divisor), Double(jpeg.height) / Double(divisor))
         }
     }
@@ -56,9 +62,19 @@ public struct JPEGCoder: ImageCoder {
     ///
     /// The steps between them exist too, but only these have SIMD code.
     static func divisor(for header: JPEGHeader, sufficientSize: PixelSize?) -> Int {
+        self.divisor(width: header.width, height: header.height, sufficientSize: sufficientSize)
+    }
+
+    private static func divisor(width: Int, height: Int, sufficientSize: PixelSize?) -> Int {
         guard let size = sufficientSize, size.width > 0, size.height > 0 else { return 1 }
-        let shrink = min(header.width / size.width, header.height / size.height)
+        let shrink = min(width / size.width, height / size.height)
         return [8, 4, 2].first { $0 <= shrink } ?? 1
+    }
+
+    public func decodedSize(of header: ImageHeader, options: DecodeOptions) -> PixelSize {
+        let (width, height) = (header.pixelWidth, header.pixelHeight)
+        let divisor = Self.divisor(width: width, height: height, sufficientSize: options.sufficientSize)
+        return PixelSize(width: (width + divisor - 1) / divisor, height: (height + divisor - 1) / divisor)
     }
 
     /// Pixels decoded to a `divisor`-th, with what is known about them.

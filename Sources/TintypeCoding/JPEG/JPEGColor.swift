@@ -17,6 +17,9 @@ struct JPEGColor {
         self.converter = CMYKConverter.converter(profile: profile, intent: intent)
     }
 
+    /// The work of a pixel: by a profile it is interpolated between the points of a grid of four dimensions.
+    var unitsPerPixel: Int { self.converter == nil ? 1 : 8 }
+
     /// Converts a row of `inks` to the start of `pixels`.
     func convert(_ inks: UnsafeRawBufferPointer, to pixels: UnsafeMutableRawBufferPointer) {
         let count = inks.count / 4

@@ -9,12 +9,13 @@ import TintypeImage
 final class JPEGDecompressor {
     /// More scans than this cost time for nothing; libjpeg-turbo's own limit in TurboJPEG.
     static let maximumScanCount = 500
-    /// Rows between two looks at the cancellation.
+    /// Rows that are asked for at once, at most.
     private static let rowsAtOnce = 64
-    /// Rows of blocks between two looks at the cancellation.
+    /// Rows of blocks that are taken in at once.
     private static let blockRowsAtOnce = 32
 
     private let handle: OpaquePointer
+    private let work: JPEGWork
     private let color: JPEGColor
     /// The size and format of the rows; set by ``start(divisor:)``.
     private(set) var layout: PixelLayout?
@@ -22,12 +23,19 @@ final class JPEGDecompressor {
     private(set) var hasScans = false
     /// The rows that were given out, of the present output.
     private(set) var rowCount = 0
+    private var divisor = 1
     private var inks: [UInt8] = []
 
     /// Creates a decoder of samples that become RGB as `color` says.
-    init(color: JPEGColor) throws(CodingError) {
-        guard let handle = cjpeg_decoder_create() else { throw .outOfMemory(.jpeg) }
+    init(color: JPEGColor, work: DecodeWork) throws(CodingError) {
+        let work = JPEGWork(work)
+        // The decoder calls back with the object, which lives longer: it goes away after `deinit`.
+        let context = Unmanaged.passUnretained(work).toOpaque()
+        guard let handle = cjpeg_decoder_create(JPEGWork.prices, JPEGWork.count, context) else {
+            throw .outOfMemory(.jpeg)
+        }
         self.handle = handle
+        self.work = work
         self.color = color
     }
 
@@ -81,6 +89,7 @@ final class JPEGDecompressor {
             width: Int(size.width),
             height: Int(size.height)
         )
+        self.divisor = divisor
         if size.channels == 4 { self.inks = [UInt8](repeating: 0, count: layout.width * 4 * Self.rowsAtOnce) }
         self.layout = layout
         return true
@@ -91,45 +100,53 @@ final class JPEGDecompressor {
     /// - Returns: Whether the last scan is there.
     func readScans() throws -> Bool {
         while true {
-            try Task.checkCancellation()
             switch cjpeg_decoder_consume(self.handle, CInt(Self.blockRowsAtOnce)) {
             case .done: return true
             case .suspended: return false
-            case .failed: throw self.failure
+            case .failed: throw self.work.error ?? self.failure
             default: continue
             }
         }
     }
 
     /// Begins to give out the rows of a picture with scans, as far as they are known.
-    func beginOutput() throws(CodingError) {
+    func beginOutput() throws {
         self.rowCount = 0
         _ = try self.check(cjpeg_decoder_begin_output(self.handle))
     }
 
     /// Ends what ``beginOutput()`` began, so that scans can be taken in again.
-    func endOutput() throws(CodingError) {
+    func endOutput() throws {
         _ = try self.check(cjpeg_decoder_end_output(self.handle))
     }
 
     /// Gives out up to `count` rows of ``layout`` to `rows`, fewer where input is missing.
     ///
+    /// Their work counts as the decoder's own, or as `work`.
+    ///
     /// - Returns: How many were given out.
-    func readRows(into rows: UnsafeMutableRawBufferPointer, count: Int) throws -> Int {
+    func readRows(into rows: UnsafeMutableRawBufferPointer, count: Int, work: DecodeWork? = nil) throws -> Int {
         guard let plane = self.layout?.planes.first else { return 0 }
         let start = self.rowCount
         let end = min(start + count, plane.height)
         guard start < end else { return 0 }
         precondition((end - start - 1) * plane.bytesPerRow + plane.usedBytesPerRow <= rows.count, "The rows don't fit.")
+        let rowsAtOnce = min(Self.rowsAtOnce, DecodeWork.rowsAtOnce(ofWidth: plane.width * self.unitsPerPixel))
         while self.rowCount < end {
-            try Task.checkCancellation()
-            let wanted = min(Self.rowsAtOnce, end - self.rowCount)
+            let wanted = min(rowsAtOnce, end - self.rowCount)
+            let units = wanted * plane.width * self.unitsPerPixel
+            if let work { try work.count(units) } else { try self.work.count(units) }
             let here = UnsafeMutableRawBufferPointer(rebasing: rows[((self.rowCount - start) * plane.bytesPerRow)...])
             let given = try self.readFewRows(into: here, plane, count: wanted)
             self.rowCount += given
             if given < wanted { break }
         }
         return self.rowCount - start
+    }
+
+    /// The work of a pixel that is given out: of the samples that it is made from, and of the conversion of inks.
+    private var unitsPerPixel: Int {
+        (self.divisor == 1 ? 1 : self.divisor * self.divisor / 4) + (self.inks.isEmpty ? 0 : self.color.unitsPerPixel)
     }
 
     private func readFewRows(
@@ -163,11 +180,11 @@ final class JPEGDecompressor {
     }
 
     /// Whether the call is done; `false` when it needs more input.
-    private func check(_ status: cjpeg_status) throws(CodingError) -> Bool {
+    private func check(_ status: cjpeg_status) throws -> Bool {
         switch status {
         case .done, .paused: return true
         case .suspended: return false
-        default: throw self.failure
+        default: throw self.work.error ?? self.failure
         }
     }
 

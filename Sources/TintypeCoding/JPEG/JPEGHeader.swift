@@ -17,6 +17,7 @@ struct JPEGHeader {
 
     /// How often a component is sampled within a block of the picture, across and down.
     struct Sampling {
+        let identifier: UInt8
         let horizontal: Int
         let vertical: Int
     }
@@ -36,9 +37,11 @@ struct JPEGHeader {
     init() {}
 
     /// Reads the segments of `data`.
-    init(_ data: Data) throws(CodingError) {
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    init(_ data: Data, work: DecodeWork) throws {
         var parser = JPEGHeaderParser()
-        guard try parser.parse(data) else { throw parser.missingEnd(of: data) }
+        guard try parser.parse(data, work: work) else { throw parser.missingEnd(of: data) }
         self = parser.header
     }
 
@@ -62,17 +65,23 @@ struct JPEGHeader {
         return profile
     }
 
-    /// The bytes that the library holds while it decodes: strips of rows, and all coefficients, of
-    /// two bytes each, where there are several scans.
+    /// The bytes that the library holds while it decodes: strips of rows, and all coefficients, of two bytes each,
+    /// where there are several scans.
     var codecByteCount: Int {
-        let strips = self.width * self.components.count * 48
+        // Inks are taken out in strips of their own.
+        let bytesPerColumn = self.components.count * 12 + (self.components.count == 4 ? 4 * 64 : 0)
+        let strips = self.width * bytesPerColumn + 128 << 10
         guard self.hasScans else { return strips }
+        return strips + self.components.reduce(0) { $0 + self.blockCount(of: $1) * 128 }
+    }
+
+    /// The blocks of 64 samples that a component has: the picture is padded to whole blocks of all components.
+    func blockCount(of component: Sampling) -> Int {
         let across = self.components.map(\.horizontal).max() ?? 1
         let down = self.components.map(\.vertical).max() ?? 1
-        // The picture is padded to whole blocks of all components.
         let columns = (self.width + across * 8 - 1) / (across * 8)
         let rows = (self.height + down * 8 - 1) / (down * 8)
-        return strips + self.components.reduce(0) { $0 + columns * $1.horizontal * rows * $1.vertical * 128 }
+        return columns * component.horizontal * rows * component.vertical
     }
 
     /// The header as all coders give it.
@@ -81,6 +90,7 @@ struct JPEGHeader {
         header.bitDepth = self.precision
         header.orientation = self.orientation ?? .up
         header.colorProfile = self.colorProfile
+        header.pixelFormat = self.components.count == 1 ? .gray8 : .rgb8
         header.givesRows = true
         header.codecByteCount = self.codecByteCount
         return header
@@ -121,7 +131,11 @@ extension JPEGHeader {
         self.height = height
         self.components = (0..<Int(count)).map { index in
             let factors = Int(segment.byte(at: 6 + index * 3 + 1) ?? 0)
-            return Sampling(horizontal: max(1, factors >> 4), vertical: max(1, factors & 15))
+            return Sampling(
+                identifier: segment.byte(at: 6 + index * 3) ?? 0,
+                horizontal: max(1, factors >> 4),
+                vertical: max(1, factors & 15)
+            )
         }
     }
 

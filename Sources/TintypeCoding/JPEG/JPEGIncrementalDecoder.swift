@@ -7,7 +7,13 @@ import TintypeImage
 /// reached, then less than a block's worth. Arithmetic coding can't be interrupted; such a picture
 /// is kept and decoded at the end.
 final class JPEGIncrementalDecoder: IncrementalDecoder {
+    /// Bytes that are taken in at once.
+    private static let bytesAtOnce = 128 << 10
+    /// A segment and some blocks: where the library leaves more of what it was lent, it stands before fill bytes.
+    private static let maximumPendingCount = 80 << 10
+
     private let options: DecodeOptions
+    private let work: DecodeWork
     private var parser = JPEGHeaderParser()
     private var pending = Data()
     private var picture: JPEGPartialPicture?
@@ -16,6 +22,7 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
 
     init(options: DecodeOptions) {
         self.options = options
+        self.work = DecodeWork(options.limits, format: .jpeg)
     }
 
     func append(_ bytes: Data) throws {
@@ -43,7 +50,7 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
             return try JPEGCoder().decode(self.pending, header: header.imageHeader, options: self.options)
         }
         if let failure = self.failure {
-            guard self.options.allowsTruncated, picture.hasRows else { throw failure }
+            guard self.options.allowsTruncated, failure.isDamage, picture.hasRows else { throw failure }
         } else {
             try self.feed(Data(), isComplete: true, to: picture)
         }
@@ -52,19 +59,30 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
 
     private func take(_ bytes: Data) throws {
         if let picture = self.picture {
-            try self.feed(bytes, isComplete: false, to: picture)
+            try self.feedStepwise(bytes, to: picture)
             return
         }
         self.pending.append(bytes)
         try self.options.limits.check(self.pending)
-        guard self.header == nil, try self.parser.parse(self.pending) else { return }
+        guard self.header == nil, try self.parser.parse(self.pending, work: self.work) else { return }
         let header = self.parser.header
         try self.options.limits.check(header.imageHeader)
         self.header = header.imageHeader
         guard !header.isArithmetic else { return }
-        let picture = try JPEGPartialPicture(header, options: self.options)
+        let picture = try JPEGPartialPicture(header, options: self.options, work: self.work)
         self.picture = picture
-        try self.feed(Data(), isComplete: false, to: picture)
+        let pending = self.pending
+        self.pending = Data()
+        try self.feedStepwise(pending, to: picture)
+    }
+
+    /// Lends so few bytes at once that a cancelled decode ends early, however many have come.
+    private func feedStepwise(_ bytes: Data, to picture: JPEGPartialPicture) throws {
+        for start in stride(from: 0, to: bytes.count, by: Self.bytesAtOnce) {
+            let step = bytes.slice(from: start, to: start + Self.bytesAtOnce)
+            try self.work.count(bytes: step.count)
+            try self.feed(step, isComplete: false, to: picture)
+        }
     }
 
     private func feed(_ bytes: Data, isComplete: Bool, to picture: JPEGPartialPicture) throws {
@@ -72,6 +90,19 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
         let used = try input.withUnsafeBytes { try picture.read($0, isComplete: isComplete) }
         // A copy, so that the rest does not keep all bytes alive.
         self.pending = used == input.count ? Data() : Data(input.dropFirst(used))
+        if self.pending.count > Self.maximumPendingCount { self.dropFillBytes() }
+    }
+
+    /// Leaves one of each row of fill bytes, which have no meaning but one: the library would go over all of them
+    /// again each time more bytes come.
+    ///
+    /// Source: ITU-T T.81, B.1.1.2.
+    private func dropFillBytes() {
+        var last: UInt8 = 0
+        self.pending.removeAll { byte in
+            defer { last = byte }
+            return byte == 0xFF && last == 0xFF
+        }
     }
 
     private func image(_ pixels: PixelBuffer) -> Image {

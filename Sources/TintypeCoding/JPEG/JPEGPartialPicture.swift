@@ -8,22 +8,26 @@ final class JPEGPartialPicture {
     private let divisor: Int
     private let allowsTruncated: Bool
     private let decompressor: JPEGDecompressor
+    private let work: DecodeWork
+    /// Counts previews apart: they must not use up what the picture itself needs. How many there are is not its affair.
+    private let previewWork = DecodeWork(.none, format: .jpeg)
     /// The rows of a picture without scans, black from where they end; `nil` until the first one.
     private var rows: UnsafeMutableRawBufferPointer?
     private var isStarted = false
     private var isComplete = false
     private var shownRowCount = 0
     private var shownScanCount = 0
-    private var previewWork = 0.0
+    private var previewCost = 0.0
     private var usedByteCount = 0
     /// The last preview of a picture with scans.
     private var shown: PixelBuffer?
 
-    init(_ header: JPEGHeader, options: DecodeOptions) throws {
+    init(_ header: JPEGHeader, options: DecodeOptions, work: DecodeWork) throws {
         self.header = header
         self.divisor = JPEGCoder.divisor(for: header, sufficientSize: options.sufficientSize)
         self.allowsTruncated = options.allowsTruncated
-        self.decompressor = try JPEGDecompressor(color: JPEGColor(header, options.color))
+        self.work = work
+        self.decompressor = try JPEGDecompressor(color: JPEGColor(header, options.color), work: work)
     }
 
     deinit {
@@ -62,12 +66,12 @@ final class JPEGPartialPicture {
         if self.decompressor.hasScans {
             guard self.decompressor.completedScanCount > self.shownScanCount, let work = self.affordablePreviewWork
             else { return nil }
-            self.previewWork += work
-            return try self.scansSoFar()
+            self.previewCost += work
+            return try self.scansSoFar(self.previewWork)
         }
         guard self.decompressor.rowCount > self.shownRowCount else { return nil }
         self.shownRowCount = self.decompressor.rowCount
-        return try self.copyOfRows()
+        return try self.copyOfRows(self.previewWork)
     }
 
     /// The work of one more preview of scans, or `nil` where it would bring all of them over 1.5
@@ -83,7 +87,7 @@ final class JPEGPartialPicture {
         let input = conversion * 0.2 * scans + Double(self.usedByteCount) * 8
         let work = conversion * 1.6
         // The first one is always worth it.
-        return self.previewWork == 0 || self.previewWork + work <= 1.5 * (conversion + input) ? work : nil
+        return self.previewCost == 0 || self.previewCost + work <= 1.5 * (conversion + input) ? work : nil
     }
 
     /// All that is known at the end.
@@ -91,12 +95,12 @@ final class JPEGPartialPicture {
         if !self.allowsTruncated, self.decompressor.endIsMissing || !self.isComplete {
             throw CodingError.truncated(.jpeg)
         }
-        guard self.decompressor.hasScans else { return try self.copyOfRows() }
+        guard self.decompressor.hasScans else { return try self.copyOfRows(self.work) }
         if let shown = self.shown, self.shownScanCount == self.decompressor.completedScanCount { return shown }
-        return try self.scansSoFar()
+        return try self.scansSoFar(self.work)
     }
 
-    private func scansSoFar() throws -> PixelBuffer {
+    private func scansSoFar(_ work: DecodeWork) throws -> PixelBuffer {
         guard let layout = self.decompressor.layout, self.decompressor.completedScanCount > 0 else {
             throw CodingError.truncated(.jpeg)
         }
@@ -104,7 +108,7 @@ final class JPEGPartialPicture {
         let pixels = try PixelBuffer(
             layout,
             fillingUnsafely: { bytes in
-                guard try self.decompressor.readRows(into: bytes, count: layout.height) == layout.height else {
+                guard try self.decompressor.readRows(into: bytes, count: layout.height, work: work) == layout.height else {
                     throw CodingError.corrupt(.jpeg, "a scan ends too early")
                 }
             }
@@ -131,16 +135,9 @@ final class JPEGPartialPicture {
         return rows
     }
 
-    private func copyOfRows() throws -> PixelBuffer {
+    private func copyOfRows(_ work: DecodeWork) throws -> PixelBuffer {
         guard let layout = self.decompressor.layout, let rows = self.rows else { throw CodingError.truncated(.jpeg) }
         let end = self.decompressor.rowCount * layout.planes[0].bytesPerRow
-        return try PixelBuffer(
-            layout,
-            fillingUnsafely: { bytes in
-                bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: rows[..<end]))
-                UnsafeMutableRawBufferPointer(rebasing: bytes[end...])
-                    .initializeMemory(as: UInt8.self, repeating: 0)
-            }
-        )
+        return try PixelBuffer(layout, copying: UnsafeRawBufferPointer(rebasing: rows[..<end]), work: work)
     }
 }

@@ -15,11 +15,20 @@ final class JPEGReading: RowSource {
     ///   - header: What the header of the file says.
     ///   - divisor: By how much both sides are divided: 1, 2, 4 or 8.
     ///   - options: How damage and inks are dealt with.
+    ///   - work: Counts.
     /// - Throws: `CodingError`, `CancellationError`.
-    init(_ source: UnsafeRawBufferPointer, _ header: JPEGHeader, divisor: Int, options: DecodeOptions) throws {
+    init(
+        _ source: UnsafeRawBufferPointer,
+        _ header: JPEGHeader,
+        divisor: Int,
+        options: DecodeOptions,
+        work: DecodeWork
+    ) throws {
         self.allowsTruncated = options.allowsTruncated
+        // What will surely be too much is refused before any of it is done.
+        try work.require(try JPEGScans(source, header, work: work).units)
         let color = JPEGColor(header, options.color)
-        self.decompressor = try Self.start(source, header, color, divisor)
+        self.decompressor = try Self.start(source, header, color, divisor, work)
         guard let layout = self.decompressor.layout else { throw CodingError.truncated(.jpeg) }
         self.layout = layout
         guard self.decompressor.hasScans else { return }
@@ -30,7 +39,7 @@ final class JPEGReading: RowSource {
             let isWorthwhile = error.code == .corrupt && self.decompressor.completedScanCount > 0
             guard isWorthwhile else { throw error }
             let intact = UnsafeRawBufferPointer(rebasing: source.prefix(self.decompressor.completedOffset))
-            self.decompressor = try Self.start(intact, header, color, divisor)
+            self.decompressor = try Self.start(intact, header, color, divisor, work)
             _ = try self.decompressor.readScans()
         }
         try self.checkEnd()
@@ -73,9 +82,10 @@ final class JPEGReading: RowSource {
         _ source: UnsafeRawBufferPointer,
         _ header: JPEGHeader,
         _ color: JPEGColor,
-        _ divisor: Int
+        _ divisor: Int,
+        _ work: DecodeWork
     ) throws -> JPEGDecompressor {
-        let decompressor = try JPEGDecompressor(color: color)
+        let decompressor = try JPEGDecompressor(color: color, work: work)
         decompressor.lend(source, isComplete: true)
         guard try decompressor.start(header, divisor: divisor) else { throw CodingError.truncated(.jpeg) }
         return decompressor

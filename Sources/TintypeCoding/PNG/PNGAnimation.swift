@@ -33,6 +33,14 @@ struct PNGAnimation {
         return timing
     }
 
+    /// The bytes of the largest frame, and of the largest part of the canvas that comes back after a frame.
+    var drawingByteCount: Int {
+        func largest(_ frames: some Sequence<Frame>) -> Int { frames.map { Int($0.width) * Int($0.height) }.max() ?? 0 }
+        // There is nothing before the first one, and nothing comes behind the last.
+        let restored = self.frames.dropFirst().dropLast().lazy.filter { $0.disposal == .previous }
+        return (largest(self.frames) + largest(restored)).saturatingMultiplied(by: 4)
+    }
+
     /// A frame for compositing.
     func frame(at index: Int, hasAlpha: Bool) -> AnimationFrame {
         let frame = self.frames[index]

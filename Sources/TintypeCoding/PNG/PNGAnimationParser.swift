@@ -42,6 +42,9 @@ struct PNGAnimationParser {
         }
     }
 
+    /// The frames that were found so far.
+    var foundFrameCount: Int { self.frames.count }
+
     /// The animation, or `nil` when there is none or it is broken.
     func finish() -> PNGAnimation? {
         guard case .running = self.state, self.hasPixels, self.frames.count == self.frameCount else { return nil }

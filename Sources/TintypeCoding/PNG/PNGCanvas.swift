@@ -7,6 +7,8 @@ final class PNGCanvas {
     private let passes: [PNGPass]
     private let pixels: UnsafeMutableRawBufferPointer
     private var picture: PNGPicture
+    /// Ends a preview when it is cancelled; how many there are is not its affair.
+    private let looks = DecodeWork(.none, format: .png)
     /// Where the last scanline belonged.
     private var last: (pass: Int, row: Int)?
 
@@ -37,35 +39,38 @@ final class PNGCanvas {
     }
 
     /// A copy of the pixels as they are.
-    func copy() throws -> PixelBuffer {
-        try PixelBuffer(self.layout, fillingUnsafely: { $0.copyMemory(from: UnsafeRawBufferPointer(self.pixels)) })
+    func copy(work: DecodeWork) throws -> PixelBuffer {
+        try PixelBuffer(self.layout, copying: UnsafeRawBufferPointer(self.pixels), work: work)
     }
 
     /// A picture of what is known: each pixel of an interlaced picture stands for those around
     /// it that have not arrived.
     func preview() throws -> PixelBuffer {
-        guard self.passes[0].columnStep > 1, let last = self.last else { return try self.copy() }
+        guard self.passes[0].columnStep > 1, let last = self.last else {
+            return try self.copy(work: self.looks)
+        }
         let isWhole = last.row + 1 == self.passes[last.pass].height
         let whole = isWhole ? last.pass : last.pass - 1
         return try PixelBuffer(
             self.layout,
             fillingUnsafely: { target in
                 if whole >= 0 {
-                    self.enlarge(self.passes[whole], to: target)
+                    try self.enlarge(self.passes[whole], to: target)
                 } else {
                     target.initializeMemory(as: UInt8.self, repeating: 0)
                 }
-                if !isWhole { self.overlay(self.passes[last.pass], rows: last.row + 1, on: target) }
+                if !isWhole { try self.overlay(self.passes[last.pass], rows: last.row + 1, on: target) }
             }
         )
     }
 
     /// Fills the picture from the grid of pixels that is known after a pass.
-    private func enlarge(_ pass: PNGPass, to target: UnsafeMutableRawBufferPointer) {
+    private func enlarge(_ pass: PNGPass, to target: UnsafeMutableRawBufferPointer) throws {
         guard let from = self.pixels.baseAddress, let to = target.baseAddress else { return }
         let bytesPerRow = self.layout.planes[0].bytesPerRow
         let channels = self.layout.format.channelCount
         for row in 0..<self.layout.height {
+            try self.looks.count(self.layout.width)
             let source = from + (row - row % pass.blockHeight) * bytesPerRow
             let start = to + row * bytesPerRow
             for column in 0..<self.layout.width {
@@ -76,11 +81,12 @@ final class PNGCanvas {
     }
 
     /// Lays the rows of a pass that is not whole over the picture.
-    private func overlay(_ pass: PNGPass, rows: Int, on target: UnsafeMutableRawBufferPointer) {
+    private func overlay(_ pass: PNGPass, rows: Int, on target: UnsafeMutableRawBufferPointer) throws {
         guard let from = self.pixels.baseAddress, let to = target.baseAddress else { return }
         let bytesPerRow = self.layout.planes[0].bytesPerRow
         let channels = self.layout.format.channelCount
         for index in 0..<rows {
+            try self.looks.count(self.layout.width * pass.blockHeight)
             let top = pass.top + index * pass.rowStep
             for row in top..<min(top + pass.blockHeight, self.layout.height) {
                 for left in stride(from: pass.left, to: self.layout.width, by: pass.columnStep) {

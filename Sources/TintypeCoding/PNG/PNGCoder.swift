@@ -13,12 +13,17 @@ public struct PNGCoder: ImageCoder {
     public var decodableFormats: Set<ImageFormat> { [.png] }
     public var encodableFormats: Set<ImageFormat> { [.png] }
 
-    public func header(of data: Data) throws(CodingError) -> ImageHeader {
-        ImageHeader(try PNGHeader(data, .wholeFile))
+    public func header(of data: Data) throws -> ImageHeader {
+        try self.header(of: data, limits: .none)
+    }
+
+    public func header(of data: Data, limits: DecodingLimits) throws -> ImageHeader {
+        ImageHeader(try PNGHeader(data, .wholeFile, work: DecodeWork(limits, format: .png)))
     }
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
-        let png = try PNGHeader(data, .wholeFile)
+        let work = DecodeWork(options.limits, format: .png)
+        let png = try PNGHeader(data, .wholeFile, work: work)
         guard options.frame >= 0, options.frame < png.animation?.frames.count ?? 1 else {
             throw CodingError(
                 code: .invalidOptions,
@@ -28,12 +33,13 @@ public struct PNGCoder: ImageCoder {
             )
         }
         if let animation = png.animation, animation.frames.count > 1 || !animation.includesDefaultImage {
-            let reader = PNGFrameReader(data, png, animation, isLenient: options.allowsTruncated)
+            let reader = PNGFrameReader(data, png, animation, options: options)
             let pixels = try FrameCompositor(reader).frame(at: options.frame)
             return DecodedImage(Image(pixels: pixels, orientation: header.orientation, sourceFormat: .png))
         }
         let pixels = try data.withUnsafeBytes { bytes in
-            try PNGDecompressor(bytes, header: png, output: png.pixelFormat, isLenient: options.allowsTruncated)
+            let isLenient = options.allowsTruncated
+            return try PNGDecompressor(bytes, header: png, output: png.pixelFormat, isLenient: isLenient, work: work)
                 .decompress()
         }
         return DecodedImage(Image(pixels: pixels, orientation: header.orientation, sourceFormat: .png))
@@ -44,8 +50,27 @@ public struct PNGCoder: ImageCoder {
         header: ImageHeader,
         options: DecodeOptions
     ) throws -> (any FrameReader)? {
-        let png = try PNGHeader(data, .wholeFile)
-        return png.animation.map { PNGFrameReader(data, png, $0, isLenient: options.allowsTruncated) }
+        let png = try PNGHeader(data, .wholeFile, work: DecodeWork(options.limits, format: .png))
+        return png.animation.map { PNGFrameReader(data, png, $0, options: options) }
+    }
+
+    public func byteCount(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int {
+        let picture = self.decodedByteCount(of: header, options: options)
+        let frames = header.codecByteCountForFrames ?? header.codecByteCount
+        let isAnimated = !header.animation.durations.isEmpty
+        switch kind {
+        case .rows where header.givesRows: return header.codecByteCountForRows ?? header.codecByteCount
+        case .picture where isAnimated: return picture.saturatingAdded(to: frames)
+        case .picture, .rows: return picture.saturatingAdded(to: header.codecByteCount)
+        // The frame that was shown last stays.
+        case .frame: return picture.saturatingMultiplied(by: 2).saturatingAdded(to: frames)
+        // The default image stays while the frame that was asked for is drawn.
+        case .incremental where isAnimated: return picture.saturatingMultiplied(by: 2).saturatingAdded(to: frames)
+        case .incremental:
+            // What has arrived and its copy; strips and lines are inflated one by one.
+            let lines = 3 * 8 * header.pixelWidth + PNGScanlines.stripByteCount + PNGInflater.byteCount
+            return picture.saturatingMultiplied(by: 2).saturatingAdded(to: lines)
+        }
     }
 
     public func makeIncrementalDecoder(
@@ -61,11 +86,12 @@ public struct PNGCoder: ImageCoder {
         options: DecodeOptions,
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
     ) throws -> Result? {
-        let png = try PNGHeader(data, .wholeFile)
+        let work = DecodeWork(options.limits, format: .png)
+        let png = try PNGHeader(data, .wholeFile, work: work)
         // A frame is composited, and an interlaced picture has no row before it has them all.
         guard !png.layout.isInterlaced, png.animation == nil, options.frame == 0 else { return nil }
         return try data.withUnsafeBytes { bytes in
-            let rows = try PNGRowSource(bytes, header: png, isLenient: options.allowsTruncated)
+            let rows = try PNGRowSource(bytes, header: png, isLenient: options.allowsTruncated, work: work)
             return try body(rows, Double(png.layout.width), Double(png.layout.height))
         }
     }
@@ -93,6 +119,9 @@ extension ImageHeader {
         self.animation = png.animation?.timing ?? AnimationTiming()
         self.givesRows = !png.layout.isInterlaced && png.animation == nil
         self.colorProfile = png.compressedProfile.flatMap { PNGColorProfile.inflated($0) }
+        self.pixelFormat = png.pixelFormat
         self.codecByteCount = PNGDecompressor.extraByteCount(for: png)
+        self.codecByteCountForRows = PNGDecompressor.rowsByteCount(for: png)
+        self.codecByteCountForFrames = png.animation.map { $0.drawingByteCount + self.codecByteCount }
     }
 }

@@ -8,17 +8,17 @@ import TintypeImage
 /// zlib and in the memory of the picture itself, where the filters are undone in place. What is
 /// large, cut or broken goes row by row through zlib, which is also the judge of what is broken.
 struct PNGDecompressor {
-    /// Filtered scanlines up to this size are inflated at once; it can't be cancelled meanwhile.
-    private static let maximumWholeByteCount = 128 << 20
-    /// Less where they need memory besides the picture.
-    private static let maximumExtraByteCount = 32 << 20
-    /// Whether the task was cancelled is asked once for so many lines.
-    private static let linesPerCheck = 64
+    /// Filtered scanlines up to this size are inflated at once: it can't be cancelled meanwhile, and takes 50 ms at most.
+    private static let maximumWholeByteCount = 32 << 20
+    /// Compressed bytes up to this number are inflated at once, however little they give: blocks without content
+    /// take time too.
+    private static let maximumCompressedByteCount = 2 << 20
 
     private let bytes: UnsafeRawBufferPointer
     private let header: PNGHeader
     private let converter: PNGSampleConverter
     private let isLenient: Bool
+    private let work: DecodeWork
     /// Of the picture, or of one frame.
     private var layout: PNGLayout
     /// Whether the end chunk must be there: not for one of many frames.
@@ -29,8 +29,16 @@ struct PNGDecompressor {
     ///   - header: What it says about its samples.
     ///   - output: The header's own pixel format, or `rgba8`.
     ///   - isLenient: Whether what could be decoded is good enough.
-    init(_ bytes: UnsafeRawBufferPointer, header: PNGHeader, output: PixelFormat, isLenient: Bool) {
+    ///   - work: Counts.
+    init(
+        _ bytes: UnsafeRawBufferPointer,
+        header: PNGHeader,
+        output: PixelFormat,
+        isLenient: Bool,
+        work: DecodeWork
+    ) {
         self.bytes = bytes
+        self.work = work
         self.header = header
         self.converter = PNGSampleConverter(header, output: output)
         self.isLenient = isLenient
@@ -40,19 +48,41 @@ struct PNGDecompressor {
     /// The memory that decoding takes besides the pixels, at most.
     static func extraByteCount(for header: PNGHeader) -> Int {
         let filtered = header.layout.filteredByteCount
-        let lines = 3 * header.layout.byteCount(ofLine: header.layout.width)
-        let isInPlace =
-            !header.layout.isInterlaced && PNGSampleConverter(header, output: header.pixelFormat).isIdentity
-        // Rows are lent, or pixels made, from scanlines that are all there; of larger ones there is a strip.
-        let limit = isInPlace ? PNGRowSource.maximumWholeByteCount : Self.maximumExtraByteCount
-        return (filtered <= limit ? filtered : PNGScanlines.stripByteCount) + lines
+        let output = header.animation == nil ? header.pixelFormat : .rgba8
+        let isInPlace = !header.layout.isInterlaced && PNGSampleConverter(header, output: output).isIdentity
+        // Of larger ones there is a strip.
+        let isWhole = filtered <= Self.maximumWholeByteCount
+            && header.pixelByteCount <= Self.maximumCompressedByteCount
+        guard isWhole else { return self.stripByteCount(for: header) }
+        // What lies in several chunks is put together before it is inflated.
+        let compressed = header.pixelChunkCount > 1 ? header.pixelByteCount : 0
+        return (isInPlace ? header.layout.height : filtered) + compressed + self.lineByteCount(for: header)
+    }
+
+    /// The memory that decoding row by row takes.
+    static func stripByteCount(for header: PNGHeader) -> Int {
+        PNGScanlines.stripByteCount + PNGInflater.byteCount + self.lineByteCount(for: header)
+    }
+
+    /// The memory that lending rows takes.
+    static func rowsByteCount(for header: PNGHeader) -> Int {
+        let filtered = header.layout.filteredByteCount
+        let isWhole = filtered <= PNGRowSource.maximumWholeByteCount
+            && header.pixelByteCount <= Self.maximumCompressedByteCount
+        guard isWhole else { return self.stripByteCount(for: header) }
+        let compressed = header.pixelChunkCount > 1 ? header.pixelByteCount : 0
+        return filtered + compressed + self.lineByteCount(for: header)
+    }
+
+    private static func lineByteCount(for header: PNGHeader) -> Int {
+        3 * header.layout.byteCount(ofLine: header.layout.width)
     }
 
     /// Decodes the picture, of an animation the default image.
     ///
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
     func decompress() throws -> PixelBuffer {
-        try self.decompress(try PNGPixelData(self.bytes, of: self.header, isLenient: self.isLenient))
+        try self.decompress(try PNGPixelData(self.bytes, of: self.header, isLenient: self.isLenient, work: self.work))
     }
 
     /// Decodes a frame of which the first chunk of pixels begins at `offset`.
@@ -63,7 +93,7 @@ struct PNGDecompressor {
         frame.layout.width = size.width
         frame.layout.height = size.height
         frame.needsEnd = false
-        return try frame.decompress(PNGPixelData(self.bytes, at: offset, isLenient: self.isLenient))
+        return try frame.decompress(PNGPixelData(self.bytes, at: offset, isLenient: self.isLenient, work: self.work))
     }
 
     private func decompress(_ data: PNGPixelData) throws -> PixelBuffer {
@@ -90,29 +120,25 @@ struct PNGDecompressor {
             let pixels = try Self.catchingUnusual {
                 try PixelBuffer(layout, extraByteCount: extra) { pixels in
                     let filtered = UnsafeMutableRawBufferPointer(rebasing: pixels[(pixels.count - count)...])
-                    try rest.withWhole { try Self.inflate($0, to: filtered) }
+                    try rest.withWhole { try Self.inflate($0, to: filtered, work: self.work) }
                     if self.needsEnd { try rest.checkEnd() }
                     try self.unfilter(filtered, to: pixels, layout)
                 }
             }
             return pixels
         }
-        guard count <= Self.maximumExtraByteCount else { return nil }
         let filtered = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
         defer { filtered.deallocate() }
         return try Self.catchingUnusual {
-            try rest.withWhole { try Self.inflate($0, to: filtered) }
+            try rest.withWhole { try Self.inflate($0, to: filtered, work: self.work) }
             if self.needsEnd { try rest.checkEnd() }
-            let lines = PNGScanlines(self.layout, filtered: filtered)
+            let lines = PNGScanlines(self.layout, filtered: filtered, work: self.work)
             return try PixelBuffer(
                 layout,
                 fillingUnsafely: { pixels in
                     var picture = PNGPicture(self.converter, passes: lines.passes, layout: layout, pixels: pixels)
                     var none = UnsafeRawBufferPointer(start: nil, count: 0)
-                    while let line = try lines.next(&none) {
-                        if lines.lineCount % Self.linesPerCheck == 0 { try Task.checkCancellation() }
-                        picture.write(line)
-                    }
+                    while let line = try lines.next(&none) { picture.write(line) }
                 }
             )
         }
@@ -132,7 +158,13 @@ struct PNGDecompressor {
     /// Inflates all scanlines.
     ///
     /// - Throws: ``Unusual`` when the data do not hold exactly these scanlines.
-    static func inflate(_ data: UnsafeRawBufferPointer, to filtered: UnsafeMutableRawBufferPointer) throws {
+    static func inflate(
+        _ data: UnsafeRawBufferPointer,
+        to filtered: UnsafeMutableRawBufferPointer,
+        work: DecodeWork
+    ) throws {
+        guard data.count <= Self.maximumCompressedByteCount else { throw Unusual() }
+        try work.count(data.count * DecodeWork.unitsPerByte + filtered.count / 4)
         guard let inflater = libdeflate_alloc_decompressor() else { throw CodingError.outOfMemory(.png) }
         defer { libdeflate_free_decompressor(inflater) }
         let result = libdeflate_zlib_decompress(
@@ -162,7 +194,7 @@ struct PNGDecompressor {
             let lines = filtered.baseAddress?.assumingMemoryBound(to: UInt8.self)
         else { return }
         for row in 0..<plane.height {
-            if row % Self.linesPerCheck == 0 { try Task.checkCancellation() }
+            try self.work.count(plane.width + count / 4)
             let target = first + row * plane.bytesPerRow
             let line = lines + row * (count + 1)
             let isKnown = zeros.withUnsafeBufferPointer { zeros in
@@ -185,20 +217,17 @@ struct PNGDecompressor {
         var data = data
         // Lines may be missing.
         if self.isLenient { pixels.initializeMemory(as: UInt8.self, repeating: 0) }
-        let lines = try PNGScanlines(self.layout)
+        let lines = try PNGScanlines(self.layout, work: self.work)
         var picture = PNGPicture(self.converter, passes: lines.passes, layout: layout, pixels: pixels)
         do {
             while let piece = try data.next() {
                 var input = piece
-                while let line = try lines.next(&input) {
-                    if lines.lineCount % Self.linesPerCheck == 0 { try Task.checkCancellation() }
-                    picture.write(line)
-                }
+                while let line = try lines.next(&input) { picture.write(line) }
             }
             guard lines.isFinished else { throw CodingError.truncated(.png) }
             if !self.isLenient, self.needsEnd { try data.checkEnd() }
         } catch let error as CodingError {
-            guard self.isLenient, lines.lineCount > 0, error.code != .outOfMemory else { throw error }
+            guard self.isLenient, lines.lineCount > 0, error.isDamage else { throw error }
         }
     }
 }

@@ -14,6 +14,9 @@ struct PNGHeader {
         case wholeFile
     }
 
+    /// The work of a chunk that is looked at and left.
+    static let unitsPerChunk = 4
+
     private static let signature: UInt64 = 0x8950_4E47_0D0A_1A0A
     /// Behind the signature and the header chunk.
     static let firstChunk = 8 + PNGChunk.overhead + PNGLayout.headerLength
@@ -28,17 +31,22 @@ struct PNGHeader {
     private(set) var compressedProfile: Data?
     /// Where the first chunk with pixels begins; `nil` when there is none.
     private(set) var pixelsOffset: Int?
+    /// The chunks with pixels of the picture, and their bytes, where the whole file was read.
+    private(set) var pixelChunkCount = 0
+    private(set) var pixelByteCount = 0
     /// The animation, where there is a sound one and the whole file was read.
     private(set) var animation: PNGAnimation?
 
     /// Reads the chunk list; one that breaks off ends it early, the decoder finds out.
     ///
-    /// - Throws: `CodingError` for a broken header chunk, and for a broken palette.
-    init(_ bytes: UnsafeRawBufferPointer, _ extent: Extent) throws(CodingError) {
+    /// - Throws: `CodingError` for a broken header chunk, for a broken palette, and for more frames than the limits of
+    ///   the work allow; `CancellationError`.
+    init(_ bytes: UnsafeRawBufferPointer, _ extent: Extent, work: DecodeWork) throws {
         self.layout = try Self.layout(of: bytes)
         var animation = PNGAnimationParser(canvas: self.layout)
         var offset = Self.firstChunk
         while let chunk = PNGChunk(at: offset, in: bytes) {
+            try work.count(Self.unitsPerChunk)
             if chunk.kind == .end {
                 // Without its end, nobody knows whether an animation is whole.
                 if extent == .wholeFile { self.animation = animation.finish() }
@@ -49,25 +57,27 @@ struct PNGHeader {
                 if extent == .beforePixels { break }
             }
             guard chunk.isComplete(in: bytes) else { break }
+            if chunk.kind == .pixels {
+                self.pixelChunkCount += 1
+                self.pixelByteCount += chunk.length
+            }
             if self.pixelsOffset == nil {
                 try self.read(chunk, of: bytes)
             } else {
                 self.readMetadata(chunk, of: bytes)
             }
             animation.read(chunk, of: bytes)
+            try work.limits.check(frameCount: animation.foundFrameCount, format: .png)
             offset = chunk.next
         }
         guard self.layout.colorType != .palette || self.pixelsOffset == nil || !self.palette.isEmpty else {
-            throw .corrupt(.png, "its palette is missing")
+            throw CodingError.corrupt(.png, "its palette is missing")
         }
     }
 
     /// Reads the chunk list of `data`.
-    init(_ data: Data, _ extent: Extent) throws(CodingError) {
-        let header = data.withUnsafeBytes { bytes in
-            Result<PNGHeader, CodingError> { () throws(CodingError) in try PNGHeader(bytes, extent) }
-        }
-        self = try header.get()
+    init(_ data: Data, _ extent: Extent, work: DecodeWork) throws {
+        self = try data.withUnsafeBytes { try PNGHeader($0, extent, work: work) }
     }
 
     var hasAlpha: Bool {

@@ -7,8 +7,6 @@ import TintypeImage
 /// animation keeps all bytes: its default image is shown while they arrive, and at the end
 /// the frame that was asked for.
 final class PNGIncrementalDecoder: IncrementalDecoder {
-    private static let linesPerCheck = 64
-
     /// What the pixels are decoded with, once they begin.
     private struct Pixels {
         let lines: PNGScanlines
@@ -17,6 +15,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
 
     private(set) var header: ImageHeader?
     private let options: DecodeOptions
+    private let work: DecodeWork
     private var receivedByteCount = 0
     /// The bytes that are kept.
     private var kept = Data()
@@ -37,6 +36,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
 
     init(options: DecodeOptions) {
         self.options = options
+        self.work = DecodeWork(options.limits, format: .png)
     }
 
     func append(_ bytes: Data) throws {
@@ -55,7 +55,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
             }
         } catch let error as CodingError {
             // The default image of an animation need not be its frame.
-            guard let pixels, self.keepsAll || (self.options.allowsTruncated && pixels.lines.lineCount > 0) else {
+            guard error.isDamage, let pixels, self.keepsAll || (self.options.allowsTruncated && pixels.lines.lineCount > 0) else {
                 throw error
             }
             self.failure = error
@@ -93,7 +93,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
             )
         }
         let orientation = self.header?.orientation ?? .up
-        return DecodedImage(Image(pixels: try pixels.canvas.copy(), orientation: orientation, sourceFormat: .png))
+        return DecodedImage(Image(pixels: try pixels.canvas.copy(work: self.work), orientation: orientation, sourceFormat: .png))
     }
 
     /// The frame that was asked for, composited; or what is no animation after all, as a still.
@@ -110,10 +110,11 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
         let kept = self.kept
         try kept.withUnsafeBytes { bytes in
             if !self.isWithinLimits, bytes.count >= PNGHeader.firstChunk {
-                try self.options.limits.check(ImageHeader(try PNGHeader(bytes, .beforePixels)))
+                try self.options.limits.check(ImageHeader(try PNGHeader(bytes, .beforePixels, work: self.work)))
                 self.isWithinLimits = true
             }
             while self.isWithinLimits, let chunk = PNGChunk(at: self.offset, in: bytes) {
+                try self.work.count(PNGHeader.unitsPerChunk)
                 if chunk.kind == .pixels { return try self.beginPixels(in: bytes) }
                 guard chunk.kind != .end else { throw CodingError.corrupt(.png, "it has no pixels") }
                 guard chunk.length <= PNGChunk.maximumLength else {
@@ -127,10 +128,10 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
     }
 
     private func beginPixels(in bytes: UnsafeRawBufferPointer) throws {
-        let png = try PNGHeader(bytes, .beforePixels)
+        let png = try PNGHeader(bytes, .beforePixels, work: self.work)
         self.header = ImageHeader(png)
         self.pixels = Pixels(
-            lines: try PNGScanlines(png.layout),
+            lines: try PNGScanlines(png.layout, work: self.work),
             canvas: try PNGCanvas(png, output: self.keepsAll ? .rgba8 : png.pixelFormat)
         )
         try self.consume(UnsafeRawBufferPointer(rebasing: bytes[self.offset...]))
@@ -142,6 +143,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
         defer { if !self.keepsAll { self.kept = Data() } }
         var input = bytes
         while !self.hasEnded, let event = try self.chunks.next(&input) {
+            try self.work.count(1)
             switch event {
             case .begin(let kind): try self.begin(kind)
             case .content(.pixels, let content) where !self.havePixelsEnded: try self.decode(content)
@@ -186,9 +188,6 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
     private func decode(_ content: UnsafeRawBufferPointer) throws {
         guard let pixels else { return }
         var input = content
-        while let line = try pixels.lines.next(&input) {
-            if pixels.lines.lineCount % Self.linesPerCheck == 0 { try Task.checkCancellation() }
-            pixels.canvas.write(line)
-        }
+        while let line = try pixels.lines.next(&input) { pixels.canvas.write(line) }
     }
 }

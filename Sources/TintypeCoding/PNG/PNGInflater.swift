@@ -5,6 +5,9 @@ import TintypeImage
 ///
 /// A class, because zlib keeps the address of its state.
 final class PNGInflater {
+    /// The memory that zlib takes: its window and its tables.
+    static let byteCount = 40 << 10
+
     private let stream: UnsafeMutablePointer<z_stream>
     /// Whether the stream has come to its end.
     private(set) var isFinished = false

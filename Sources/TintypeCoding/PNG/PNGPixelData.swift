@@ -9,12 +9,14 @@ struct PNGPixelData {
     private let kind: PNGChunk.Kind
     /// Whether a chunk that is cut gives what there is of it, and checksums do not count.
     private let isLenient: Bool
+    private let work: DecodeWork
     /// Where the chunk that comes next begins.
     private(set) var offset: Int
 
     /// The data of which the first chunk begins at `offset`.
-    init(_ bytes: UnsafeRawBufferPointer, at offset: Int, isLenient: Bool) {
+    init(_ bytes: UnsafeRawBufferPointer, at offset: Int, isLenient: Bool, work: DecodeWork) {
         self.bytes = bytes
+        self.work = work
         self.kind = PNGChunk(at: offset, in: bytes)?.kind ?? .pixels
         self.isLenient = isLenient
         self.offset = offset
@@ -22,32 +24,33 @@ struct PNGPixelData {
 
     /// The data of the picture, of an animation those of its default image.
     ///
-    /// - Throws: `CodingError` when there are none.
-    init(_ bytes: UnsafeRawBufferPointer, of header: PNGHeader, isLenient: Bool) throws(CodingError) {
+    /// - Throws: `CodingError` when there are none, `CancellationError`.
+    init(_ bytes: UnsafeRawBufferPointer, of header: PNGHeader, isLenient: Bool, work: DecodeWork) throws {
         guard let offset = header.pixelsOffset else {
-            try PNGPixelData(bytes, at: PNGHeader.firstChunk, isLenient: false).checkEnd()
-            throw .corrupt(.png, "it has no pixels")
+            try PNGPixelData(bytes, at: PNGHeader.firstChunk, isLenient: false, work: work).checkEnd()
+            throw CodingError.corrupt(.png, "it has no pixels")
         }
-        self.init(bytes, at: offset, isLenient: isLenient)
+        self.init(bytes, at: offset, isLenient: isLenient, work: work)
     }
 
     /// The content of the next chunk, perhaps empty; `nil` behind the last.
     ///
-    /// - Throws: `CodingError` for a chunk that is cut, or has a wrong checksum.
-    mutating func next() throws(CodingError) -> UnsafeRawBufferPointer? {
+    /// - Throws: `CodingError` for a chunk that is cut, or has a wrong checksum; `CancellationError`.
+    mutating func next() throws -> UnsafeRawBufferPointer? {
+        try self.work.count(PNGHeader.unitsPerChunk)
         guard let chunk = PNGChunk(at: self.offset, in: self.bytes) else {
             // Another chunk was to come: the end chunk at least.
             if self.isLenient { return nil }
-            throw .truncated(.png)
+            throw CodingError.truncated(.png)
         }
         guard chunk.kind == self.kind else { return nil }
         guard chunk.length <= PNGChunk.maximumLength else {
             if self.isLenient { return nil }
-            throw .corrupt(.png, "a chunk is too long")
+            throw CodingError.corrupt(.png, "a chunk is too long")
         }
         if !self.isLenient {
-            guard chunk.isComplete(in: self.bytes) else { throw .truncated(.png) }
-            guard chunk.isSound(in: self.bytes) else { throw .corrupt(.png, "the checksum of its pixels is wrong") }
+            guard chunk.isComplete(in: self.bytes) else { throw CodingError.truncated(.png) }
+            guard chunk.isSound(in: self.bytes) else { throw CodingError.corrupt(.png, "the checksum of its pixels is wrong") }
         }
         self.offset = min(chunk.next, self.bytes.count)
         let content = chunk.content(of: self.bytes)
@@ -73,7 +76,7 @@ struct PNGPixelData {
         defer { whole.deallocate() }
         var copied = 0
         // Their checksums were looked at.
-        var pieceByPiece = PNGPixelData(self.bytes, at: self.offset, isLenient: true)
+        var pieceByPiece = PNGPixelData(self.bytes, at: self.offset, isLenient: true, work: self.work)
         while let piece = try pieceByPiece.next(), copied + piece.count <= count {
             UnsafeMutableRawBufferPointer(rebasing: whole[copied...]).copyMemory(from: piece)
             copied += piece.count
@@ -85,19 +88,20 @@ struct PNGPixelData {
     ///
     /// Other chunks hold no pixels; what is wrong with them harms nothing, unless they are critical.
     ///
-    /// - Throws: `CodingError` when the end is missing.
-    func checkEnd() throws(CodingError) {
+    /// - Throws: `CodingError` when the end is missing, `CancellationError`.
+    func checkEnd() throws {
         var offset = self.offset
         while let chunk = PNGChunk(at: offset, in: self.bytes) {
+            try self.work.count(PNGHeader.unitsPerChunk)
             // Its checksum guards nothing.
             if chunk.kind == .end { return }
-            guard chunk.length <= PNGChunk.maximumLength else { throw .corrupt(.png, "a chunk is too long") }
+            guard chunk.length <= PNGChunk.maximumLength else { throw CodingError.corrupt(.png, "a chunk is too long") }
             guard chunk.isComplete(in: self.bytes) else { break }
             if chunk.kind.isCritical, chunk.kind != .pixels, chunk.kind != .palette {
-                throw .corrupt(.png, "there is a critical chunk of an unknown kind")
+                throw CodingError.corrupt(.png, "there is a critical chunk of an unknown kind")
             }
             offset = chunk.next
         }
-        throw .truncated(.png)
+        throw CodingError.truncated(.png)
     }
 }

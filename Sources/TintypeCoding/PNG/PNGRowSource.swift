@@ -7,7 +7,6 @@ import TintypeImage
 final class PNGRowSource: RowSource {
     /// The filtered scanlines that are inflated at once: with them a thumbnail stays within what it may take.
     static let maximumWholeByteCount = 24 << 20
-    private static let linesPerCheck = 64
 
     let layout: PixelLayout
     private let converter: PNGSampleConverter
@@ -20,7 +19,7 @@ final class PNGRowSource: RowSource {
     /// Whether the rest is missing, and that is allowed.
     private var isCut = false
 
-    init(_ bytes: UnsafeRawBufferPointer, header: PNGHeader, isLenient: Bool) throws {
+    init(_ bytes: UnsafeRawBufferPointer, header: PNGHeader, isLenient: Bool, work: DecodeWork) throws {
         self.layout = try PixelLayout(
             format: header.pixelFormat,
             width: header.layout.width,
@@ -28,10 +27,14 @@ final class PNGRowSource: RowSource {
         )
         self.converter = PNGSampleConverter(header, output: header.pixelFormat)
         self.isLenient = isLenient
-        self.data = try PNGPixelData(bytes, of: header, isLenient: isLenient)
-        self.whole = isLenient ? nil : try Self.inflateWhole(self.data, header.layout)
+        self.data = try PNGPixelData(bytes, of: header, isLenient: isLenient, work: work)
+        self.whole = isLenient ? nil : try Self.inflateWhole(self.data, header.layout, work)
         self.lines =
-            if let whole { PNGScanlines(header.layout, filtered: whole) } else { try PNGScanlines(header.layout) }
+            if let whole {
+                PNGScanlines(header.layout, filtered: whole, work: work)
+            } else {
+                try PNGScanlines(header.layout, work: work)
+            }
     }
 
     deinit {
@@ -39,7 +42,6 @@ final class PNGRowSource: RowSource {
     }
 
     func readRow(into row: UnsafeMutableRawBufferPointer) throws {
-        if self.lines.lineCount % Self.linesPerCheck == 0 { try Task.checkCancellation() }
         let count = self.layout.planes[0].usedBytesPerRow
         guard let target = row.baseAddress, row.count >= count else { return }
         if let line = try self.nextLine() {
@@ -62,14 +64,14 @@ final class PNGRowSource: RowSource {
                 self.piece = piece
             }
         } catch let error as CodingError {
-            guard self.isLenient, self.lines.lineCount > 0 else { throw error }
+            guard self.isLenient, self.lines.lineCount > 0, error.isDamage else { throw error }
             self.isCut = true
             return nil
         }
     }
 
     /// Looks at the checksums behind the last line, and for the end.
-    private func finish() throws(CodingError) {
+    private func finish() throws {
         while try self.data.next() != nil {}
         try self.data.checkEnd()
     }
@@ -77,14 +79,15 @@ final class PNGRowSource: RowSource {
     /// All scanlines; `nil` for a large picture, and for data with anything unusual about them.
     private static func inflateWhole(
         _ data: PNGPixelData,
-        _ layout: PNGLayout
+        _ layout: PNGLayout,
+        _ work: DecodeWork
     ) throws -> UnsafeMutableRawBufferPointer? {
         let count = layout.filteredByteCount
         guard count <= Self.maximumWholeByteCount else { return nil }
         var data = data
         let filtered = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
         do {
-            try data.withWhole { try PNGDecompressor.inflate($0, to: filtered) }
+            try data.withWhole { try PNGDecompressor.inflate($0, to: filtered, work: work) }
             try data.checkEnd()
             return filtered
         } catch {

@@ -18,10 +18,13 @@ final class PNGScanlines {
 
     /// Inflated at once: enough that the inflater runs at its best, little enough for the cache.
     static let stripByteCount = 64 << 10
+    /// Compressed bytes that are taken in at once: blocks without content take time and give nothing.
+    private static let inputByteCount = 64 << 10
 
     let passes: [PNGPass]
     private let layout: PNGLayout
     private let inflater: PNGInflater?
+    private let work: DecodeWork
     /// Filtered bytes, of which those in `filled` are not used yet.
     private let strip: UnsafeMutableRawBufferPointer
     private let ownsStrip: Bool
@@ -38,9 +41,10 @@ final class PNGScanlines {
     private(set) var lineCount = 0
 
     /// Prepares for compressed bytes.
-    init(_ layout: PNGLayout) throws(CodingError) {
+    init(_ layout: PNGLayout, work: DecodeWork) throws(CodingError) {
         let inflater = try PNGInflater()
         self.layout = layout
+        self.work = work
         self.passes = layout.passes
         self.inflater = inflater
         self.missing = layout.filteredByteCount
@@ -53,8 +57,9 @@ final class PNGScanlines {
     }
 
     /// Takes filtered scanlines that lie in memory, which must outlive the scanlines.
-    init(_ layout: PNGLayout, filtered: UnsafeMutableRawBufferPointer) {
+    init(_ layout: PNGLayout, filtered: UnsafeMutableRawBufferPointer, work: DecodeWork) {
         self.layout = layout
+        self.work = work
         self.passes = layout.passes
         self.inflater = nil
         self.missing = 0
@@ -79,13 +84,18 @@ final class PNGScanlines {
     /// - Parameter input: Compressed bytes; what was used is taken off its front. All of them
     ///   are used before `nil` is returned, unless the picture is finished.
     /// - Returns: `nil` when there are no more lines, or when it takes more compressed bytes.
-    /// - Throws: `CodingError` for data that break off or are broken.
-    func next(_ input: inout UnsafeRawBufferPointer) throws(CodingError) -> Line? {
+    /// - Throws: `CodingError` for data that break off or are broken, and for too much work; `CancellationError`.
+    func next(_ input: inout UnsafeRawBufferPointer) throws -> Line? {
         guard self.pass < self.passes.count else { return nil }
-        let count = self.layout.byteCount(ofLine: self.passes[self.pass].width)
+        let width = self.passes[self.pass].width
+        let count = self.layout.byteCount(ofLine: width)
         while self.filled.count < count + 1 {
             guard try self.fill(&input) else { return nil }
         }
+        // Its filter and its pixels; four bytes are filtered in the time that a pixel takes. Those of an interlaced
+        // picture are strewn over a row of the whole picture.
+        let strewn = self.layout.isInterlaced ? self.layout.width / 2 : 0
+        try self.work.count(width + strewn + count / 4 + 1)
         let line = Line(samples: try self.unfilter(count), pass: self.pass, row: self.row)
         self.filled = self.filled.lowerBound + count + 1..<self.filled.upperBound
         self.advance()
@@ -101,8 +111,10 @@ final class PNGScanlines {
     }
 
     /// Inflates more; false when it takes more compressed bytes.
-    private func fill(_ input: inout UnsafeRawBufferPointer) throws(CodingError) -> Bool {
-        guard let inflater = self.inflater, !inflater.isFinished, self.missing > 0 else { throw .truncated(.png) }
+    private func fill(_ input: inout UnsafeRawBufferPointer) throws -> Bool {
+        guard let inflater = self.inflater, !inflater.isFinished, self.missing > 0 else {
+            throw CodingError.truncated(.png)
+        }
         guard !input.isEmpty else { return false }
         if self.filled.lowerBound > 0 {
             // The start of a line that is not there whole moves to the front.
@@ -112,7 +124,12 @@ final class PNGScanlines {
         }
         let end = min(self.strip.count, self.filled.count + self.missing)
         let free = UnsafeMutableRawBufferPointer(rebasing: self.strip[self.filled.upperBound..<end])
-        let count = try inflater.inflate(&input, into: free)
+        let offered = min(input.count, Self.inputByteCount)
+        var step = UnsafeRawBufferPointer(rebasing: input[..<offered])
+        let count = try inflater.inflate(&step, into: free)
+        let used = offered - step.count
+        input = UnsafeRawBufferPointer(rebasing: input[used...])
+        try self.work.count(used * DecodeWork.unitsPerByte + count / 4)
         self.filled = 0..<self.filled.upperBound + count
         self.missing -= count
         return count > 0 || !input.isEmpty || inflater.isFinished

@@ -7,10 +7,12 @@ public import TintypeImage
 /// Source: RFC 9649. Stills are decoded to `rgb8`, or `rgba8` where they have alpha; a smaller sufficient size is
 /// decoded straight to. Frames of an animation are decoded to `rgba8`, each by itself.
 ///
+/// Lossy pictures are decoded by libwebp, lossless ones by code of our own: see ``VP8LDecoder``.
+///
 /// Memory: a lossy still needs its rows and little else, and with ``withRows(of:header:options:_:)`` only a strip of
-/// them. The format makes a lossless one need four bytes a pixel of the stored size besides: any pixel may refer to
-/// any before it. So does the alpha of a lossy one, which is stored as a lossless picture. Rows of a lossy one that
-/// are flat from edge to edge take no bytes, and come all at once.
+/// them; but rows that are flat from edge to edge take no bytes, and come all at once. The format makes a lossless one
+/// need four bytes a pixel besides: any pixel may refer to any before it. So does the alpha of a lossy one, which is
+/// stored as a lossless picture.
 public struct WebPCoder: ImageCoder {
     /// Creates the coder.
     public init() {}
@@ -18,10 +20,42 @@ public struct WebPCoder: ImageCoder {
     public var decodableFormats: Set<ImageFormat> { [.webp] }
     public var encodableFormats: Set<ImageFormat> { [.webp] }
 
-    public func header(of data: Data) throws(CodingError) -> ImageHeader {
-        let container = WebPContainer(data)
+    public func header(of data: Data) throws -> ImageHeader {
+        try self.header(of: data, limits: DecodingLimits())
+    }
+
+    public func header(of data: Data, limits: DecodingLimits) throws -> ImageHeader {
+        let container = try WebPContainer(data, limits: limits)
         if let header = container.header { return header }
         throw container.error(byteCount: data.count) ?? .corrupt(.webp, "it holds no picture")
+    }
+
+    public func byteCount(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int {
+        let isAnimated = !header.animation.durations.isEmpty
+        var codec = header.codecByteCount
+        let pictures: Int
+        switch kind {
+        case .picture:
+            pictures = 1
+            if options.frame == 0 { codec = header.firstFrameCodecByteCount ?? codec }
+        // Rows without detail take no bytes, so that all of a lossy picture may come at once.
+        case .rows: pictures = header.isScaledByCodec ? 1 : 0
+        // The one that was shown last, and the next.
+        case .frame: pictures = isAnimated ? 2 : 1
+        // What has arrived, and its copy.
+        case .incremental:
+            pictures = 2
+            codec = header.firstFrameCodecByteCount ?? codec
+        }
+        return self.decodedByteCount(of: header, options: options).saturatingMultiplied(by: pictures)
+            .saturatingAdded(to: codec)
+    }
+
+    public func decodedSize(of header: ImageHeader, options: DecodeOptions) -> PixelSize {
+        let stored = PixelSize(width: header.pixelWidth, height: header.pixelHeight)
+        guard header.animation.durations.isEmpty, header.isScaledByCodec else { return stored }
+        let layout = try? PixelLayout(webp: stored, hasAlpha: header.hasAlpha, sufficientSize: options.sufficientSize)
+        return layout.map { PixelSize(width: $0.width, height: $0.height) } ?? stored
     }
 
     public func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
@@ -63,7 +97,24 @@ public struct WebPCoder: ImageCoder {
         guard !container.isAnimated, let picture = container.pictures.first else { return nil }
         let layout = try picture.layout(sufficientSize: options.sufficientSize)
         return try data.withUnsafeBytes { bytes in
-            let rows = try WebPRowSource(picture, of: bytes, layout: layout, allowsTruncated: options.allowsTruncated)
+            let work = DecodeWork(options.limits, format: .webp)
+            if picture.isLossless {
+                let rows = VP8LRowSource(
+                    picture,
+                    of: bytes,
+                    layout: layout,
+                    allowsTruncated: options.allowsTruncated,
+                    work: work
+                )
+                return try body(rows, Double(layout.width), Double(layout.height))
+            }
+            let rows = try WebPRowSource(
+                picture,
+                of: bytes,
+                layout: layout,
+                allowsTruncated: options.allowsTruncated,
+                work: work
+            )
             return try rows.map { try body($0, Double(layout.width), Double(layout.height)) }
         }
     }
@@ -82,7 +133,7 @@ public struct WebPCoder: ImageCoder {
 extension WebPCoder {
     /// The chunks of a file that may be decoded.
     private func container(of data: Data, header: ImageHeader, options: DecodeOptions) throws -> WebPContainer {
-        let container = WebPContainer(data)
+        let container = try WebPContainer(data, limits: options.limits)
         if !options.allowsTruncated, let error = container.error(byteCount: data.count) { throw error }
         // The limits were checked for the header's size, so the file's must be the same.
         guard let size = container.size, (size.width, size.height) == (header.pixelWidth, header.pixelHeight) else {
@@ -98,7 +149,8 @@ extension WebPCoder {
                 picture,
                 of: bytes,
                 layout: try picture.layout(sufficientSize: options.sufficientSize),
-                allowsTruncated: options.allowsTruncated
+                allowsTruncated: options.allowsTruncated,
+                work: DecodeWork(options.limits, format: .webp)
             )
         }
     }
@@ -113,7 +165,8 @@ extension WebPCoder {
             throw CodingError.noFrame(options.frame, in: header)
         }
         let reader = self.reader(of: data, container, header: header, options: options)
-        return try FrameCompositor(reader).frame(at: options.frame)
+        let compositor = try FrameCompositor(reader, limits: options.limits, format: .webp)
+        return try compositor.frame(at: options.frame, isLast: true)
     }
 
     private func reader(
@@ -126,7 +179,7 @@ extension WebPCoder {
             data,
             container,
             canvas: PixelSize(width: header.pixelWidth, height: header.pixelHeight),
-            allowsTruncated: options.allowsTruncated
+            options: options
         )
     }
 }

@@ -13,10 +13,10 @@ extension WebPContainer {
         if self.isAnimated {
             header.hasAlpha = self.transparency.isSeen
             header.animation = self.timing
-            // A frame's own pixels and the canvas, besides what is given out.
-            header.codecByteCount += size.width * size.height * 4 * 2
+            header.firstFrameCodecByteCount = first.codecByteCount
         } else {
             header.hasAlpha = first.frame.hasAlpha
+            header.isScaledByCodec = !first.isLossless
         }
         return header
     }

@@ -10,6 +10,9 @@ import TintypeImage
 ///
 /// Source: RFC 9649, section 2.
 struct WebPContainer {
+    /// The work of looking at a chunk's head.
+    private static let unitsPerChunk = 16
+
     /// The size that VP8X announces; simple files have none.
     private(set) var canvas: PixelSize?
     /// Whether VP8X announces an animation.
@@ -23,7 +26,7 @@ struct WebPContainer {
     /// Which rule of the format is broken; nothing behind that place is read.
     private(set) var damage: String?
     private(set) var transparency = WebPTransparency()
-    /// The bytes of memory that the hungriest picture takes in libwebp.
+    /// The bytes of memory that drawing the hungriest picture takes besides its canvas.
     private(set) var codecByteCount = 0
 
     /// Where the file ends according to its own size.
@@ -36,19 +39,21 @@ struct WebPContainer {
     /// Whether the last picture's end was missing when it was found.
     private var isLastOpen = false
 
-    /// Reads what there is of a file.
-    init(_ bytes: UnsafeRawBufferPointer) {
-        self.scan(bytes)
-    }
+    private let limits: DecodingLimits
 
     /// Reads what there is of a file.
-    init(_ data: Data) {
-        self.init()
-        data.withUnsafeBytes { self.scan($0) }
+    ///
+    /// - Throws: `CodingError` when there are more frames than the limits allow, `CancellationError`.
+    init(_ data: Data, limits: DecodingLimits = DecodingLimits()) throws {
+        self.init(limits: limits)
+        let work = DecodeWork(limits, format: .webp)
+        try data.withUnsafeBytes { try self.scan($0, work: work) }
     }
 
     /// Begins a file of which nothing is there yet.
-    init() {}
+    init(limits: DecodingLimits) {
+        self.limits = limits
+    }
 
     /// Whether `byteCount` bytes go as far as the file says.
     func isComplete(_ byteCount: Int) -> Bool {
@@ -62,18 +67,21 @@ struct WebPContainer {
     }
 
     /// Goes on with all `bytes` from the first of the file on.
-    mutating func scan(_ bytes: UnsafeRawBufferPointer) {
+    ///
+    /// - Throws: `CodingError` when there are more frames than the limits allow, `CancellationError`.
+    mutating func scan(_ bytes: UnsafeRawBufferPointer, work: DecodeWork) throws {
         guard self.damage == nil, let end = self.end ?? self.start(bytes) else { return }
         let known = UnsafeRawBufferPointer(rebasing: bytes.prefix(end))
         while self.damage == nil, self.offset + WebPChunk.headByteCount <= end,
             let chunk = WebPChunk(known, at: self.offset)
         {
+            try work.count(Self.unitsPerChunk)
             guard chunk.body.upperBound <= end else {
                 // Players of simple files look at nothing behind the picture.
                 if self.canvas != nil || self.pictures.isEmpty { self.damage = "a chunk is longer than the file" }
                 return
             }
-            guard self.read(chunk, known) else { return }
+            guard try self.read(chunk, known) else { return }
             self.offset = chunk.next
         }
     }
@@ -90,7 +98,7 @@ struct WebPContainer {
     }
 
     /// Reads one chunk; `false` when it must wait for more bytes.
-    private mutating func read(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) -> Bool {
+    private mutating func read(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) throws -> Bool {
         let isFirst = chunk.start == 12
         if isFirst, !chunk.isPicture, chunk.name != WebPChunk.Name.extended {
             self.damage = "it does not begin with a picture"
@@ -99,11 +107,11 @@ struct WebPContainer {
         switch chunk.name {
         case WebPChunk.Name.extended: return self.readExtended(chunk, isFirst, bytes)
         case WebPChunk.Name.animation: return self.readTiming(chunk, bytes)
-        case WebPChunk.Name.frame: return !self.isAnimated || self.readFrame(chunk, bytes)
+        case WebPChunk.Name.frame: return try !self.isAnimated || self.readFrame(chunk, bytes)
         case WebPChunk.Name.alpha:
             if self.alpha == nil { self.alpha = chunk }
             return true
-        case WebPChunk.Name.lossy, WebPChunk.Name.lossless: return self.readStill(chunk, bytes)
+        case WebPChunk.Name.lossy, WebPChunk.Name.lossless: return try self.readStill(chunk, bytes)
         case WebPChunk.Name.colorProfile, WebPChunk.Name.exif: return self.readMetadata(chunk, bytes)
         default: return true
         }
@@ -155,7 +163,7 @@ struct WebPContainer {
 // MARK: Pictures
 
 extension WebPContainer {
-    private mutating func readStill(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) -> Bool {
+    private mutating func readStill(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) throws -> Bool {
         guard !self.isAnimated else {
             self.damage = "it has a still picture and says that it is an animation"
             return true
@@ -170,10 +178,10 @@ extension WebPContainer {
             self.damage = "the picture has another size than its canvas"
             return true
         }
-        return self.append(picture)
+        return try self.append(picture)
     }
 
-    private mutating func readFrame(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) -> Bool {
+    private mutating func readFrame(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) throws -> Bool {
         let body = chunk.body.lowerBound
         guard self.hasTiming, chunk.body.count >= 16 else {
             self.damage = "a frame is out of place or too short"
@@ -203,7 +211,7 @@ extension WebPContainer {
             self.damage = "a frame does not lie on the canvas, or has another size than it says"
             return true
         }
-        return self.append(picture)
+        return try self.append(picture)
     }
 
     private func fits(_ frame: AnimationFrame, _ size: PixelSize) -> Bool {
@@ -245,12 +253,13 @@ extension WebPContainer {
         // RFC 6386, section 9.1: the frame tag has the size of the first partition in its upper 19 bits.
         let prelude = isLossless ? 0 : 10 + (bytes.uint24(at: chunk.body.lowerBound) >> 5)
         let first = isLossless ? chunk.start : alpha?.start ?? chunk.start
-        return WebPCodedPicture(
+        let size = PixelSize(width: Int(features.width), height: Int(features.height))
+        var result = WebPCodedPicture(
             frame: AnimationFrame(
                 left: 0,
                 top: 0,
-                width: Int(features.width),
-                height: Int(features.height),
+                width: size.width,
+                height: size.height,
                 hasAlpha: isLossless ? features.has_alpha != 0 : alpha != nil
             ),
             bytes: first..<end,
@@ -258,15 +267,32 @@ extension WebPContainer {
             isLossless: isLossless,
             preludeByteCount: min(chunk.body.lowerBound + prelude, chunk.body.upperBound) - first
         )
+        if isLossless {
+            let stream = result.losslessStream(of: bytes)
+            result.losslessByteCount = VP8LDecoder.byteCount(width: size.width, height: size.height, of: stream)
+        }
+        return result
     }
 
     /// Adds a picture, or the rest of the last one; `false` while its end is missing.
-    private mutating func append(_ picture: WebPCodedPicture) -> Bool {
+    private mutating func append(_ picture: WebPCodedPicture) throws(CodingError) -> Bool {
         if self.isLastOpen {
             self.pictures[self.pictures.count - 1] = picture
         } else {
+            let count = self.pictures.count + 1
+            if count == 1 {
+                let size = self.canvas ?? PixelSize(width: picture.frame.width, height: picture.frame.height)
+                try self.limits.check(ImageHeader(format: .webp, pixelWidth: size.width, pixelHeight: size.height))
+            }
+            let canvasPixelCount = self.isAnimated ? self.canvas.map { $0.width * $0.height } ?? 0 : 0
+            try self.limits.check(
+                frameCount: count,
+                animationPixels: canvasPixelCount.saturatingMultiplied(by: count),
+                format: .webp
+            )
             self.pictures.append(picture)
-            self.codecByteCount = max(self.codecByteCount, picture.codecByteCount)
+            let own = self.isAnimated ? picture.frameByteCount(isFirst: count == 1) : 0
+            self.codecByteCount = max(self.codecByteCount, picture.codecByteCount.saturatingAdded(to: own))
             if let canvas, self.isAnimated {
                 self.timing.appendFrame(milliseconds: picture.milliseconds)
                 self.transparency.draw(picture.frame, canvas: canvas)

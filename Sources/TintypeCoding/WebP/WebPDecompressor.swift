@@ -3,8 +3,8 @@ import TintypeImage
 
 /// Decodes coded pictures whole.
 enum WebPDecompressor {
-    /// The bytes that are decoded between two looks at cancellation: some 20 ms.
-    private static let steps = (lossy: 256 << 10, lossless: 1 << 20)
+    /// The bytes of a lossy picture that are decoded between two looks at the budget: some milliseconds.
+    private static let step = 128 << 10
 
     /// Decodes one picture of the file's bytes, scaled to the size of `layout`.
     ///
@@ -13,46 +13,87 @@ enum WebPDecompressor {
         _ picture: WebPCodedPicture,
         of bytes: UnsafeRawBufferPointer,
         layout: PixelLayout,
-        allowsTruncated: Bool
+        allowsTruncated: Bool,
+        work: DecodeWork
     ) throws -> PixelBuffer {
-        let coded = UnsafeRawBufferPointer(rebasing: bytes[picture.bytes])
-        return try PixelBuffer(
+        try PixelBuffer(
             layout,
             fillingUnsafely: { pixels in
-                if allowsTruncated { pixels.initializeMemory(as: UInt8.self, repeating: 0) }
-                let decoder = try WebPPictureDecoder(picture, to: pixels, layout: layout)
-                let status = try self.decode(
-                    coded,
-                    with: decoder,
-                    step: picture.isLossless ? self.steps.lossless : self.steps.lossy
-                )
-                try self.check(
-                    status,
-                    rowCount: decoder.rowCount,
-                    height: layout.height,
-                    allowsTruncated: allowsTruncated
-                )
-                if !picture.frame.hasAlpha, picture.isLossless, layout.format.hasAlpha {
-                    self.makeOpaque(pixels, layout: layout)
-                }
+                if allowsTruncated { try pixels.clear(work) }
+                guard let target = WebPTarget(pixels, layout: layout) else { return }
+                try self.decompress(picture, of: bytes, to: target, allowsTruncated: allowsTruncated, work: work)
             }
         )
+    }
+
+    /// Decodes one picture of the file's bytes, scaled to the size of `target`.
+    ///
+    /// What is missing of a truncated picture is not written.
+    static func decompress(
+        _ picture: WebPCodedPicture,
+        of bytes: UnsafeRawBufferPointer,
+        to target: WebPTarget,
+        allowsTruncated: Bool,
+        work: DecodeWork
+    ) throws {
+        try Task.checkCancellation()
+        guard !picture.isLossless else {
+            return try self.decompressLossless(
+                picture,
+                of: bytes,
+                to: target,
+                allowsTruncated: allowsTruncated,
+                work: work
+            )
+        }
+        let coded = UnsafeRawBufferPointer(rebasing: bytes[picture.bytes])
+        let decoder = try WebPPictureDecoder(picture, to: target)
+        let status = try self.decode(coded, with: decoder, work: work)
+        try self.check(
+            status,
+            rowCount: decoder.rowCount,
+            height: target.height,
+            allowsTruncated: allowsTruncated
+        )
+    }
+
+    private static func decompressLossless(
+        _ picture: WebPCodedPicture,
+        of bytes: UnsafeRawBufferPointer,
+        to target: WebPTarget,
+        allowsTruncated: Bool,
+        work: DecodeWork
+    ) throws {
+        let stream = picture.losslessStream(of: bytes)
+        var decoder = VP8LDecoder(width: target.width, height: target.height)
+        do {
+            while decoder.row < target.height {
+                try decoder.readRow(
+                    to: target.base + decoder.row * target.bytesPerRow,
+                    hasAlpha: target.hasAlpha,
+                    isOpaque: !picture.frame.hasAlpha,
+                    from: stream,
+                    work: work
+                )
+            }
+        } catch let error as VP8LError {
+            guard allowsTruncated, !error.isFatal(afterRows: decoder.row) else { throw CodingError(error) }
+        }
     }
 
     /// Shows the decoder more and more of the bytes, so that a cancelled decode ends early.
     private static func decode(
         _ bytes: UnsafeRawBufferPointer,
         with decoder: borrowing WebPPictureDecoder,
-        step: Int
+        work: DecodeWork
     ) throws -> VP8StatusCode {
         var status = VP8_STATUS_SUSPENDED
         var end = 0
         while status == VP8_STATUS_SUSPENDED, end < bytes.count {
-            try Task.checkCancellation()
-            // The header of a lossless picture is read from its start until all of it is there: without rows, ever
-            // more bytes keep that linear.
-            end = min(end + max(step, decoder.rowCount == 0 ? end / 4 : 0), bytes.count)
-            status = decoder.update(UnsafeRawBufferPointer(rebasing: bytes[..<end]))
+            let before = end
+            end = min(end + self.step, bytes.count)
+            try work.count(bytes: end - before)
+            status = try decoder.update(UnsafeRawBufferPointer(rebasing: bytes[..<end]), work: work)
         }
         return status
     }
@@ -67,15 +108,6 @@ enum WebPDecompressor {
         case VP8_STATUS_NOT_ENOUGH_DATA, VP8_STATUS_SUSPENDED: throw .truncated(.webp)
         case VP8_STATUS_UNSUPPORTED_FEATURE: throw .corrupt(.webp, "it uses a feature that libwebp does not know")
         default: throw .corrupt(.webp, "its bit stream breaks the format")
-        }
-    }
-
-    /// Sets alpha where the bit stream says that there is none, but may hold some all the same.
-    private static func makeOpaque(_ pixels: UnsafeMutableRawBufferPointer, layout: PixelLayout) {
-        let plane = layout.planes[0]
-        for row in 0..<layout.height {
-            let start = row * plane.bytesPerRow
-            for alpha in stride(from: start + 3, to: start + plane.usedBytesPerRow, by: 4) { pixels[alpha] = 255 }
         }
     }
 }

@@ -2,14 +2,14 @@ import FoundationEssentials
 import TintypeImage
 
 /// The frames of an animated WebP, each decoded from its own part of the file.
-final class WebPFrameReader: FrameReader {
+final class WebPFrameReader: CanvasFrameReader {
     let canvas: PixelSize
     let frames: [AnimationFrame]
     private let pictures: [WebPCodedPicture]
     private let data: Data
-    private let allowsTruncated: Bool
+    private let options: DecodeOptions
 
-    init(_ data: Data, _ container: WebPContainer, canvas: PixelSize, allowsTruncated: Bool) {
+    init(_ data: Data, _ container: WebPContainer, canvas: PixelSize, options: DecodeOptions) {
         self.data = data
         self.canvas = canvas
         self.pictures = container.pictures
@@ -17,10 +17,17 @@ final class WebPFrameReader: FrameReader {
         // On an empty canvas both ways to blend look the same, and this one keeps hidden colours, as libwebp does.
         if !frames.isEmpty { frames[0].blend = .source }
         self.frames = frames
-        self.allowsTruncated = allowsTruncated
+        self.options = options
     }
 
+    /// Of a damaged frame, what is missing stays as it was.
+    var fillsOpaqueFrames: Bool { !self.options.allowsTruncated }
+
     func pixels(of index: Int) throws -> PixelBuffer {
+        try self.pixels(of: index, work: DecodeWork(self.options.limits, format: .webp))
+    }
+
+    func pixels(of index: Int, work: DecodeWork) throws -> PixelBuffer {
         let picture = self.pictures[index]
         let layout = try PixelLayout(format: .rgba8, width: picture.frame.width, height: picture.frame.height)
         return try self.data.withUnsafeBytes { bytes in
@@ -28,8 +35,25 @@ final class WebPFrameReader: FrameReader {
                 picture,
                 of: bytes,
                 layout: layout,
-                allowsTruncated: self.allowsTruncated
+                allowsTruncated: self.options.allowsTruncated,
+                work: work
             )
         }
+    }
+
+    func draw(_ index: Int, on canvas: FrameCanvas, work: DecodeWork) throws -> Bool {
+        let picture = self.pictures[index]
+        // What is missing of a damaged frame would not replace anything.
+        guard index == 0 || picture.isDrawnDirectly, !self.options.allowsTruncated else { return false }
+        try self.data.withUnsafeBytes { bytes in
+            try WebPDecompressor.decompress(
+                picture,
+                of: bytes,
+                to: WebPTarget(canvas, frame: picture.frame),
+                allowsTruncated: false,
+                work: work
+            )
+        }
+        return true
     }
 }

@@ -9,7 +9,9 @@ import TintypeImage
 final class WebPIncrementalDecoder: IncrementalDecoder {
     private let options: DecodeOptions
     private var data = Data()
-    private var container = WebPContainer()
+    private var container: WebPContainer
+    /// Of all pieces together, previews included.
+    private let work: DecodeWork
     private var canvas: WebPGrowingCanvas?
     private var shownRowCount = 0
     /// Whether the header was seen and is within the limits.
@@ -17,6 +19,8 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
 
     init(options: DecodeOptions) {
         self.options = options
+        self.container = WebPContainer(limits: options.limits)
+        self.work = DecodeWork(options.limits, format: .webp)
     }
 
     var header: ImageHeader? { self.isChecked ? self.container.header : nil }
@@ -25,7 +29,7 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
         try Task.checkCancellation()
         self.data.append(bytes)
         try self.options.limits.check(self.data)
-        self.data.withUnsafeBytes { self.container.scan($0) }
+        try self.data.withUnsafeBytes { try self.container.scan($0, work: self.work) }
         guard let first = self.container.pictures.first, let size = self.container.size else {
             if let damage = self.container.damage { throw CodingError.corrupt(.webp, damage) }
             return
@@ -41,8 +45,9 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
                 sufficientSize: self.options.sufficientSize
             )
         }
-        self.data.withUnsafeBytes { bytes in
-            self.canvas?.update(UnsafeRawBufferPointer(rebasing: bytes[first.bytes]), of: first)
+        try self.data.withUnsafeBytes { bytes in
+            let coded = UnsafeRawBufferPointer(rebasing: bytes[first.bytes])
+            try self.canvas?.update(coded, of: first, work: self.work)
         }
         guard !self.options.allowsTruncated else { return }
         try self.canvas?.checkDamage()
@@ -54,7 +59,7 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
             return nil
         }
         self.shownRowCount = canvas.rowCount
-        return self.image(try canvas.pixels())
+        return self.image(try canvas.pixels(work: self.work))
     }
 
     func finish() throws -> DecodedImage {
@@ -64,7 +69,7 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
         if let error, !self.options.allowsTruncated { throw error }
         guard self.container.isAnimated, self.options.frame != 0 else {
             try canvas.check(allowsTruncated: self.options.allowsTruncated)
-            return DecodedImage(self.image(try canvas.pixels()))
+            return DecodedImage(self.image(try canvas.pixels(work: self.work)))
         }
         return try self.laterFrame()
     }
@@ -74,7 +79,8 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
         guard header.animation.durations.indices.contains(self.options.frame),
             let reader = try WebPCoder().frameReader(for: self.data, header: header, options: self.options)
         else { throw CodingError.noFrame(self.options.frame, in: header) }
-        return DecodedImage(self.image(try FrameCompositor(reader).frame(at: self.options.frame)))
+        let compositor = try FrameCompositor(reader, limits: self.options.limits, format: .webp)
+        return DecodedImage(self.image(try compositor.frame(at: self.options.frame, isLast: true)))
     }
 
     private func image(_ pixels: PixelBuffer) -> Image {

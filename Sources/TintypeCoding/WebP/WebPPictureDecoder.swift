@@ -1,30 +1,77 @@
 import CWebP
+import CWebPSteps
 import TintypeImage
 
-/// One libwebp decoder for one coded picture; freed with the value.
+/// Memory that the rows of a coded picture are written to.
+struct WebPTarget {
+    /// The first byte of the first row.
+    let base: UnsafeMutableRawPointer
+    let bytesPerRow: Int
+    let width: Int
+    let height: Int
+    let hasAlpha: Bool
+
+    /// The whole of `bytes`, which are laid out by `layout`; `nil` when there are none.
+    init?(_ bytes: UnsafeMutableRawBufferPointer, layout: PixelLayout) {
+        guard let base = bytes.baseAddress else { return nil }
+        self.base = base
+        self.bytesPerRow = layout.planes[0].bytesPerRow
+        self.width = layout.width
+        self.height = layout.height
+        self.hasAlpha = layout.format.hasAlpha
+    }
+
+    /// The area of a canvas that a frame covers; the frame lies on it.
+    init(_ canvas: FrameCanvas, frame: AnimationFrame) {
+        self.base = canvas.row(frame.top) + frame.left * 4
+        self.bytesPerRow = canvas.layout.planes[0].bytesPerRow
+        self.width = frame.width
+        self.height = frame.height
+        self.hasAlpha = true
+    }
+
+    /// The bytes of a row that hold samples.
+    var usedBytesPerRow: Int { self.width * (self.hasAlpha ? 4 : 3) }
+    /// The bytes from the first to the last one that is written.
+    var byteCount: Int { (self.height - 1) * self.bytesPerRow + self.usedBytesPerRow }
+}
+
+/// One libwebp decoder for one lossy picture; freed with the value.
 ///
 /// Shown more and more of the picture's bytes, it writes rows to memory that is not its own and must outlive it. The
 /// bytes may move between two calls.
 struct WebPPictureDecoder: ~Copyable {
+    /// From how many pixels on a lossy picture is asked between its rows; below, one call takes some milliseconds.
+    private static let leastPixelsInSteps = 1 << 22
+    /// The rows of a lossy picture that are decoded together.
+    private static let rowsPerStep = 16
+
     /// On the heap, because the decoder keeps its address.
     private let config: UnsafeMutablePointer<WebPDecoderConfig>
     private let decoder: OpaquePointer
+    /// Whether the decoder is asked between rows, so that all bytes may be given at once.
+    let isInSteps: Bool
+    private let width: Int
+    private let height: Int
+    private let targetHeight: Int
 
-    /// Makes a decoder that writes to `target`, scaled to the size of `layout`.
-    init(_ picture: WebPCodedPicture, to target: UnsafeMutableRawBufferPointer, layout: PixelLayout) throws(CodingError)
-    {
+    /// Makes a decoder that writes to `target`, scaled to its size.
+    init(_ picture: WebPCodedPicture, to target: WebPTarget) throws(CodingError) {
         var config = WebPDecoderConfig()
         guard WebPInitDecoderConfig(&config) != 0 else { throw .outOfMemory(.webp) }
-        if (layout.width, layout.height) != (picture.frame.width, picture.frame.height) {
+        if (target.width, target.height) != (picture.frame.width, picture.frame.height) {
             config.options.use_scaling = 1
-            config.options.scaled_width = CInt(layout.width)
-            config.options.scaled_height = CInt(layout.height)
+            config.options.scaled_width = CInt(target.width)
+            config.options.scaled_height = CInt(target.height)
         }
-        config.output.colorspace = layout.format.hasAlpha ? MODE_RGBA : MODE_RGB
+        let isInSteps = Self.isInSteps(picture)
+        // No thread is made: what they would do is done between the questions.
+        config.options.use_threads = isInSteps ? 1 : 0
+        config.output.colorspace = target.hasAlpha ? MODE_RGBA : MODE_RGB
         config.output.is_external_memory = 1
-        config.output.u.RGBA.rgba = target.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        config.output.u.RGBA.stride = CInt(layout.planes[0].bytesPerRow)
-        config.output.u.RGBA.size = target.count
+        config.output.u.RGBA.rgba = target.base.assumingMemoryBound(to: UInt8.self)
+        config.output.u.RGBA.stride = CInt(target.bytesPerRow)
+        config.output.u.RGBA.size = target.byteCount
         let kept = UnsafeMutablePointer<WebPDecoderConfig>.allocate(capacity: 1)
         kept.initialize(to: config)
         guard let decoder = WebPIDecode(nil, 0, kept) else {
@@ -33,6 +80,10 @@ struct WebPPictureDecoder: ~Copyable {
         }
         self.config = kept
         self.decoder = decoder
+        self.isInSteps = isInSteps
+        self.width = picture.frame.width
+        self.height = picture.frame.height
+        self.targetHeight = target.height
     }
 
     deinit {
@@ -40,9 +91,36 @@ struct WebPPictureDecoder: ~Copyable {
         self.config.deallocate()
     }
 
+    /// Whether a picture's decoder is asked between rows.
+    static func isInSteps(_ picture: WebPCodedPicture) -> Bool {
+        !picture.isLossless && picture.frame.width >= Int(CWEBPSTEPS_MINIMUM_WIDTH)
+            && picture.frame.width * picture.frame.height >= Self.leastPixelsInSteps && cwebpsteps_are_available() != 0
+    }
+
     /// Decodes as far as `bytes` go: those of the picture from its first one on, never fewer than before.
-    borrowing func update(_ bytes: UnsafeRawBufferPointer) -> VP8StatusCode {
-        WebPIUpdate(self.decoder, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
+    ///
+    /// - Throws: `CodingError.Code.tooMuchWork`, `CancellationError`; then it decodes no more.
+    borrowing func update(_ bytes: UnsafeRawBufferPointer, work: DecodeWork) throws -> VP8StatusCode {
+        let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        guard self.isInSteps else {
+            let before = self.rowCount
+            let status = WebPIUpdate(self.decoder, start, bytes.count)
+            try work.count((self.rowCount - before) * self.height / self.targetHeight * self.width)
+            return status
+        }
+        let steps = WebPSteps(work, unitsPerStep: self.width * Self.rowsPerStep)
+        let status = cwebpsteps_update(
+            self.decoder,
+            start,
+            bytes.count,
+            { context in
+                guard let context else { return 0 }
+                return Unmanaged<WebPSteps>.fromOpaque(context).takeUnretainedValue().begin() ? 1 : 0
+            },
+            Unmanaged.passUnretained(steps).toOpaque()
+        )
+        try withExtendedLifetime(steps) { if let error = steps.error { throw error } }
+        return status
     }
 
     /// The rows that are complete.
@@ -50,5 +128,29 @@ struct WebPPictureDecoder: ~Copyable {
         var rows: CInt = 0
         guard WebPIDecGetRGB(self.decoder, &rows, nil, nil, nil) != nil else { return 0 }
         return Int(rows)
+    }
+}
+
+/// Counts the rows of one call to libwebp, and keeps why it was ended.
+private final class WebPSteps {
+    private let work: DecodeWork
+    private let unitsPerStep: Int
+    private(set) var error: (any Error)?
+
+    init(_ work: DecodeWork, unitsPerStep: Int) {
+        self.work = work
+        self.unitsPerStep = unitsPerStep
+    }
+
+    /// Whether the next rows may be decoded.
+    func begin() -> Bool {
+        guard self.error == nil else { return false }
+        do {
+            try self.work.count(self.unitsPerStep)
+            return true
+        } catch {
+            self.error = error
+            return false
+        }
     }
 }

@@ -1,7 +1,7 @@
 import CWebP
 import TintypeImage
 
-/// Gives the rows of a still WebP as libwebp decodes them.
+/// Gives the rows of a lossy still as libwebp decodes them.
 ///
 /// Used only while the bytes of the file are lent.
 final class WebPRowSource: RowSource {
@@ -12,11 +12,11 @@ final class WebPRowSource: RowSource {
 
     let layout: PixelLayout
     private let bytes: UnsafeRawBufferPointer
-    private let isLossless: Bool
     private let allowsTruncated: Bool
     // In this order: the decoder writes to the window.
     private let decoder: WebPPictureDecoder
     private var window: WebPRowWindow
+    private let work: DecodeWork
     /// How many bytes the decoder has seen, and how many it sees next.
     private var end: Int
     private var step: Int
@@ -29,18 +29,21 @@ final class WebPRowSource: RowSource {
         _ picture: WebPCodedPicture,
         of bytes: UnsafeRawBufferPointer,
         layout: PixelLayout,
-        allowsTruncated: Bool
+        allowsTruncated: Bool,
+        work: DecodeWork
     ) throws(CodingError) {
-        guard let window = WebPRowWindow(byteCount: layout.byteCount) else { return nil }
-        self.decoder = try WebPPictureDecoder(picture, to: window.bytes, layout: layout)
+        guard let window = WebPRowWindow(byteCount: layout.byteCount),
+            let target = WebPTarget(window.bytes, layout: layout)
+        else { return nil }
+        self.decoder = try WebPPictureDecoder(picture, to: target)
         self.window = window
+        self.work = work
         self.layout = layout
         self.bytes = UnsafeRawBufferPointer(rebasing: bytes[picture.bytes])
-        self.isLossless = picture.isLossless
         self.allowsTruncated = allowsTruncated
         // The first bytes of a lossy picture give no rows, but the next one may give many.
         self.end = picture.preludeByteCount
-        self.step = picture.isLossless ? Self.maximumSteps.1 : 64
+        self.step = 64
     }
 
     func readRow(into row: UnsafeMutableRawBufferPointer) throws {
@@ -56,13 +59,15 @@ final class WebPRowSource: RowSource {
     }
 
     private func decodeMore() throws {
-        try Task.checkCancellation()
         let rowCount = self.rowCount
-        // The header of a lossless picture is read from its start until all of it is there: ever more bytes keep that
-        // linear.
-        let least = self.isLossless && rowCount == 0 ? self.end / 4 : 0
-        self.end = min(self.end + max(self.step, least), self.bytes.count)
-        let status = self.decoder.update(UnsafeRawBufferPointer(rebasing: self.bytes[..<self.end]))
+        let before = self.end
+        self.end = min(self.end + self.step, self.bytes.count)
+        if rowCount == 0 { try Task.checkCancellation() }
+        try self.work.count(bytes: self.end - before)
+        let status = try self.decoder.update(
+            UnsafeRawBufferPointer(rebasing: self.bytes[..<self.end]),
+            work: self.work
+        )
         self.rowCount = self.decoder.rowCount
         if status != VP8_STATUS_SUSPENDED || self.end == self.bytes.count {
             try WebPDecompressor.check(

@@ -66,8 +66,25 @@ typedef struct cjpeg_warnings {
     int other;
 } cjpeg_warnings;
 
+/// Told what is about to be done, in units of work; false stops the decoder.
+typedef bool (*cjpeg_count)(void *_Nonnull context, int64_t units);
+
+/// What things cost in units of work.
+typedef struct cjpeg_prices {
+    /// Of an encoded byte.
+    int byte;
+    /// Of a block of 64 samples in each scan that covers it, and what arithmetic coding makes of it.
+    int block;
+    int arithmetic_block;
+    /// Of a restart interval.
+    int restart;
+} cjpeg_prices;
+
 /// Returns a decoder, or NULL without memory.
-cjpeg_decoder *_Nullable cjpeg_decoder_create(void);
+///
+/// `count` is called with `context` now and then during long calls.
+cjpeg_decoder *_Nullable cjpeg_decoder_create(
+    cjpeg_prices prices, cjpeg_count _Nonnull count, void *_Nonnull context);
 void cjpeg_decoder_free(cjpeg_decoder *_Nullable decoder);
 
 /// Lends the bytes that follow the ones already used; they must stay until the next loan.

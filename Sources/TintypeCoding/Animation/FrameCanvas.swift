@@ -1,0 +1,151 @@
+import TintypeImage
+
+/// The memory of a canvas while frames are drawn on it: `rgba8` with straight alpha, its content undefined at first.
+///
+/// All work is counted in strips, so that it ends early where the budget or the task does.
+struct FrameCanvas {
+    /// A part of the canvas.
+    struct Area {
+        let rows: Range<Int>
+        let columns: Range<Int>
+
+        var isEmpty: Bool { self.rows.isEmpty || self.columns.isEmpty }
+    }
+
+    /// How many pixels are copied or cleared by the work of computing one.
+    private static let movedPixelsPerUnit = 4
+
+    let layout: PixelLayout
+    let base: UnsafeMutableRawPointer
+    private let work: DecodeWork
+
+    /// Lends memory for pixels; `nil` when there is none.
+    init?(_ bytes: UnsafeMutableRawBufferPointer, layout: PixelLayout, work: DecodeWork) {
+        guard let base = bytes.baseAddress, layout.format == .rgba8 else { return nil }
+        self.base = base
+        self.layout = layout
+        self.work = work
+    }
+
+    /// The whole canvas.
+    var area: Area { Area(rows: 0..<self.layout.height, columns: 0..<self.layout.width) }
+
+    /// The part of the canvas that a frame covers.
+    func area(of frame: AnimationFrame) -> Area {
+        func clamped(_ start: Int, _ length: Int, _ limit: Int) -> Range<Int> {
+            let lower = min(max(0, start), limit)
+            return lower..<max(lower, min(start.saturatingAdded(to: length), limit))
+        }
+        return Area(
+            rows: clamped(frame.top, frame.height, self.layout.height),
+            columns: clamped(frame.left, frame.width, self.layout.width)
+        )
+    }
+
+    /// The first byte of a row.
+    func row(_ row: Int) -> UnsafeMutableRawPointer { self.base + row * self.layout.planes[0].bytesPerRow }
+
+    /// Makes an area transparent.
+    func clear(_ area: Area) throws {
+        try self.move(area) { row in
+            let start = self.row(row) + area.columns.lowerBound * 4
+            start.initializeMemory(as: UInt8.self, repeating: 0, count: area.columns.count * 4)
+        }
+    }
+
+    /// Copies a picture of the canvas's size.
+    func copy(_ pixels: PixelBuffer) throws { try self.restore(pixels, in: self.area) }
+
+    /// A copy of what is in an area; `nil` when that is empty.
+    func pixels(in area: Area) throws -> PixelBuffer? {
+        guard !area.isEmpty else { return nil }
+        let layout = try PixelLayout(format: .rgba8, width: area.columns.count, height: area.rows.count)
+        return try PixelBuffer(
+            layout,
+            fillingUnsafely: { target in
+                guard let target = target.baseAddress else { return }
+                try self.move(area) { row in
+                    let to = target + (row - area.rows.lowerBound) * layout.planes[0].bytesPerRow
+                    let from = self.row(row) + area.columns.lowerBound * 4
+                    to.copyMemory(from: from, byteCount: area.columns.count * 4)
+                }
+            }
+        )
+    }
+
+    /// Writes back what was copied from an area.
+    func restore(_ pixels: PixelBuffer, in area: Area) throws {
+        let bytesPerRow = pixels.layout.planes[0].bytesPerRow
+        try pixels.withUnsafeBytes { source in
+            guard let source = source.baseAddress else { return }
+            try self.move(area) { row in
+                let from = source + (row - area.rows.lowerBound) * bytesPerRow
+                let to = self.row(row) + area.columns.lowerBound * 4
+                to.copyMemory(from: from, byteCount: area.columns.count * 4)
+            }
+        }
+    }
+
+    /// Draws the pixels of a frame where it lies.
+    func draw(_ pixels: PixelBuffer, _ frame: AnimationFrame) throws {
+        let area = self.area(of: frame)
+        guard !area.isEmpty else { return }
+        let bytesPerRow = pixels.layout.planes[0].bytesPerRow
+        try pixels.withUnsafeBytes { source in
+            guard let source = source.baseAddress else { return }
+            try self.inStrips(area, pixelsPerUnit: 1) { row in
+                let from = source + (row - frame.top) * bytesPerRow + (area.columns.lowerBound - frame.left) * 4
+                let to = self.row(row) + area.columns.lowerBound * 4
+                if frame.blend == .source {
+                    to.copyMemory(from: from, byteCount: area.columns.count * 4)
+                } else {
+                    Self.blend(from, over: to, count: area.columns.count)
+                }
+            }
+        }
+    }
+
+    private static func blend(_ source: UnsafeRawPointer, over target: UnsafeMutableRawPointer, count: Int) {
+        let source = source.assumingMemoryBound(to: UInt32.self)
+        let target = target.assumingMemoryBound(to: UInt32.self)
+        for column in 0..<count {
+            let pixel = source[column]
+            let alpha = pixel >> 24
+            if alpha == 255 {
+                target[column] = pixel
+            } else if alpha > 0 {
+                target[column] = self.over(pixel, target[column])
+            }
+        }
+    }
+
+    /// One pixel laid over another, both with straight alpha (Porter and Duff, 1984).
+    private static func over(_ top: UInt32, _ bottom: UInt32) -> UInt32 {
+        let topAlpha = top >> 24
+        // The bottom's share of the result, in units of 255 * 255.
+        let bottomShare = (bottom >> 24) * (255 - topAlpha)
+        let topShare = topAlpha * 255
+        let total = topShare + bottomShare
+        var result = ((total + 127) / 255) << 24
+        for shift in stride(from: UInt32(0), to: 24, by: 8) {
+            let mixed = ((top >> shift) & 255) * topShare + ((bottom >> shift) & 255) * bottomShare
+            result |= ((mixed + total / 2) / total) << shift
+        }
+        return result
+    }
+
+    /// Calls `body` for each row of an area whose pixels are only moved.
+    private func move(_ area: Area, _ body: (Int) -> Void) throws {
+        try self.inStrips(area, pixelsPerUnit: Self.movedPixelsPerUnit, body)
+    }
+
+    private func inStrips(_ area: Area, pixelsPerUnit: Int, _ body: (Int) -> Void) throws {
+        guard !area.isEmpty else { return }
+        let strip = DecodeWork.rowsAtOnce(ofWidth: area.columns.count)
+        for start in stride(from: area.rows.lowerBound, to: area.rows.upperBound, by: strip) {
+            let end = min(start + strip, area.rows.upperBound)
+            try self.work.count((end - start) * area.columns.count / pixelsPerUnit)
+            for row in start..<end { body(row) }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+/// The prefix codes of a VP8L image: five for each group, of lengths up to 15.
+///
+/// All tables lie in one block, and a code of one symbol has none, so that a file can't make much memory of few bytes.
+/// Source: RFC 9649, section 3.7.
+struct VP8LPrefixCodes {
+    /// A code's place in the block of tables, or its only symbol.
+    struct Code {
+        /// The first entry of its table, or the symbol.
+        var start: UInt32
+        /// The bits that the first step looks at: 0 for a code of one symbol.
+        var rootBits: UInt32
+    }
+
+    /// The codes of one group of pixels.
+    struct Group {
+        var green: Code
+        var red: Code
+        var blue: Code
+        var alpha: Code
+        var distance: Code
+        /// The pixel that all five codes of no bits make, where they are so.
+        var onlyPixel: UInt32
+        var isOnlyPixel: Bool
+        /// Whether red, blue and alpha take no bits; their values, with no green.
+        var isOnlyGreen: Bool
+        var otherChannels: UInt32
+    }
+
+    private static let maximumLength = 15
+    private static let rootBits = 8
+    /// Order in which lengths of the code for lengths are stored.
+    private static let lengthOrder = [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+    /// The most entries of all tables together, besides one for each pixel of the image.
+    private static let entryLimit = 4 << 20
+
+    /// An entry has the length of its code in the lowest byte and the symbol in the upper half; one that leads to a
+    /// second table has bit 7, the bits of that table, and its distance from the first one.
+    private(set) var entries: [UInt32] = []
+    private(set) var groups: [Group] = []
+    private let entryLimit: Int
+    private var lengths: [UInt8] = []
+    /// Symbols in the order of their codes.
+    private var sorted: [UInt16] = []
+
+    init(pixelCount: Int) {
+        self.entryLimit = Self.entryLimit + pixelCount / 4
+    }
+
+    /// Reads the codes of one more group; they are kept where `isKept`.
+    mutating func readGroup(cacheBits: Int, isKept: Bool, from bits: inout VP8LBitReader) throws(VP8LError) {
+        let start = self.entries.count
+        let green = try self.readCode(alphabet: 256 + 24 + (cacheBits > 0 ? 1 << cacheBits : 0), from: &bits)
+        let red = try self.readCode(alphabet: 256, from: &bits)
+        let blue = try self.readCode(alphabet: 256, from: &bits)
+        let alpha = try self.readCode(alphabet: 256, from: &bits)
+        let distance = try self.readCode(alphabet: 40, from: &bits)
+        guard isKept else { return self.entries.removeSubrange(start...) }
+        let isOnlyGreen = red.rootBits == 0 && blue.rootBits == 0 && alpha.rootBits == 0
+        let others = isOnlyGreen ? alpha.start << 24 | red.start << 16 | blue.start : 0
+        self.groups.append(
+            Group(
+                green: green,
+                red: red,
+                blue: blue,
+                alpha: alpha,
+                distance: distance,
+                onlyPixel: others | (green.start & 0xFF) << 8,
+                isOnlyPixel: isOnlyGreen && green.rootBits == 0 && green.start < 256,
+                isOnlyGreen: isOnlyGreen,
+                otherChannels: others
+            )
+        )
+    }
+
+    private mutating func readCode(alphabet: Int, from bits: inout VP8LBitReader) throws(VP8LError) -> Code {
+        self.lengths.removeAll(keepingCapacity: true)
+        self.lengths.append(contentsOf: repeatElement(0, count: max(256, alphabet)))
+        if bits.read(1) == 1 {
+            let isPair = bits.read(1) == 1
+            let first = bits.read(bits.read(1) == 1 ? 8 : 1)
+            let second = isPair ? bits.read(8) : first
+            if bits.isExhausted { throw .needsBytes }
+            guard first < alphabet || second < alphabet else { throw .damaged }
+            if first == second || second >= alphabet { return Code(start: UInt32(first), rootBits: 0) }
+            if first >= alphabet { return Code(start: UInt32(second), rootBits: 0) }
+            self.lengths[first] = 1
+            self.lengths[second] = 1
+        } else {
+            try self.readLengths(alphabet: alphabet, from: &bits)
+        }
+        if bits.isExhausted { throw .needsBytes }
+        return try self.build(alphabet: alphabet)
+    }
+
+    private mutating func readLengths(alphabet: Int, from bits: inout VP8LBitReader) throws(VP8LError) {
+        let lengthCount = bits.read(4) + 4
+        for index in 0..<lengthCount { self.lengths[Self.lengthOrder[index]] = UInt8(bits.read(3)) }
+        if bits.isExhausted { throw .needsBytes }
+        let start = self.entries.count
+        let code = try self.build(alphabet: Self.lengthOrder.count)
+        defer { self.entries.removeSubrange(start...) }
+        for index in 0..<Self.lengthOrder.count { self.lengths[index] = 0 }
+        var left = alphabet
+        if bits.read(1) == 1 {
+            left = 2 + bits.read(2 + 2 * bits.read(3))
+            guard left <= alphabet else { throw bits.isExhausted ? .needsBytes : .damaged }
+        }
+        var previous: UInt8 = 8
+        var symbol = 0
+        while symbol < alphabet, left > 0 {
+            left -= 1
+            bits.refill()
+            let value = self.symbol(code, &bits)
+            if bits.isExhausted { throw .needsBytes }
+            if value < 16 {
+                self.lengths[symbol] = UInt8(value)
+                symbol += 1
+                if value > 0 { previous = UInt8(value) }
+                continue
+            }
+            let count = value == 16 ? 3 + bits.read(2) : value == 17 ? 3 + bits.read(3) : 11 + bits.read(7)
+            guard symbol + count <= alphabet else { throw bits.isExhausted ? .needsBytes : .damaged }
+            if value == 16 { for index in symbol..<symbol + count { self.lengths[index] = previous } }
+            symbol += count
+        }
+    }
+
+    private func symbol(_ code: Code, _ bits: inout VP8LBitReader) -> Int {
+        guard code.rootBits > 0 else { return Int(code.start) }
+        let mask = UInt64(1) &<< UInt64(code.rootBits) &- 1
+        let entry = self.entries[Int(code.start) + Int(bits.bits & mask)]
+        bits.skip(Int(entry & 0xFF))
+        return Int(entry >> 16)
+    }
+
+    /// Makes the table for the lengths of `alphabet` symbols.
+    private mutating func build(alphabet: Int) throws(VP8LError) -> Code {
+        var counts = InlineArray<16, Int>(repeating: 0)
+        var only = 0
+        for symbol in 0..<alphabet where self.lengths[symbol] > 0 {
+            counts[Int(self.lengths[symbol])] += 1
+            only = symbol
+        }
+        var used = 0
+        for length in 1...Self.maximumLength { used += counts[length] }
+        if used == 1 { return Code(start: UInt32(only), rootBits: 0) }
+        var space = 0
+        for length in 1...Self.maximumLength { space += counts[length] << (Self.maximumLength - length) }
+        // Neither bits without a symbol, nor symbols without bits.
+        guard used > 0, space == 1 << Self.maximumLength else { throw .damaged }
+        let longest = self.sort(alphabet: alphabet, counts)
+        let rootBits = min(Self.rootBits, longest)
+        let start = self.entries.count
+        self.entries.append(contentsOf: repeatElement(0, count: 1 << rootBits))
+        var next = 0
+        var place = 0
+        var secondStart = 0
+        var secondBits = 0
+        var secondPrefix = -1
+        for length in 1...longest {
+            next <<= 1
+            for _ in 0..<counts[length] {
+                let symbol = self.sorted[place]
+                place += 1
+                let code = Self.reversed(next, length)
+                next += 1
+                let entry = UInt32(symbol) << 16 | UInt32(length)
+                if length <= rootBits {
+                    for index in stride(from: code, to: 1 << rootBits, by: 1 << length) { self.entries[start + index] = entry }
+                    continue
+                }
+                let prefix = code & (1 << rootBits - 1)
+                if prefix != secondPrefix {
+                    secondPrefix = prefix
+                    secondBits = Self.secondBits(counts, from: length, rootBits: rootBits)
+                    secondStart = self.entries.count - start
+                    self.entries.append(contentsOf: repeatElement(0, count: 1 << secondBits))
+                    self.entries[start + prefix] = UInt32(secondStart) << 16 | 0x80 | UInt32(secondBits)
+                }
+                for index in stride(from: code >> rootBits, to: 1 << secondBits, by: 1 << (length - rootBits)) {
+                    self.entries[start + secondStart + index] = entry
+                }
+                counts[length] -= 1
+            }
+        }
+        guard self.entries.count <= self.entryLimit else { throw .tooManyCodes }
+        return Code(start: UInt32(start), rootBits: UInt32(rootBits))
+    }
+
+    /// Orders the symbols by their codes' lengths; the longest length.
+    private mutating func sort(alphabet: Int, _ counts: InlineArray<16, Int>) -> Int {
+        var places = InlineArray<16, Int>(repeating: 0)
+        var longest = 1
+        for length in 1...Self.maximumLength {
+            if counts[length] > 0 { longest = length }
+            if length < Self.maximumLength { places[length + 1] = places[length] + counts[length] }
+        }
+        if self.sorted.count < alphabet { self.sorted = Array(repeating: 0, count: alphabet) }
+        for symbol in 0..<alphabet where self.lengths[symbol] > 0 {
+            let length = Int(self.lengths[symbol])
+            self.sorted[places[length]] = UInt16(symbol)
+            places[length] += 1
+        }
+        return longest
+    }
+
+    /// The bits of a second table that begins with the first of the codes of `length` that are left.
+    private static func secondBits(_ counts: InlineArray<16, Int>, from length: Int, rootBits: Int) -> Int {
+        var bits = length - rootBits
+        var left = 1 << bits
+        while bits + rootBits < self.maximumLength {
+            left -= counts[bits + rootBits]
+            if left <= 0 { break }
+            bits += 1
+            left <<= 1
+        }
+        return bits
+    }
+
+    private static func reversed(_ code: Int, _ length: Int) -> Int {
+        var code = code
+        var result = 0
+        for _ in 0..<length {
+            result = result << 1 | code & 1
+            code >>= 1
+        }
+        return result
+    }
+}
+

@@ -1,0 +1,233 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeConcurrency
+import TintypeImage
+
+@testable import TintypeCoding
+
+/// GIFs and WebPs that take much time out of few bytes.
+@Suite(.timeLimit(.minutes(5))) struct AnimationBudgetTests {
+    /// A file whose pixels take next to no bytes.
+    struct FlatFile: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let data: Data
+
+        static let all: [FlatFile] = {
+            let (width, height) = (2_400, 2_000)
+            let frame = HostileGIF.Frame(width: width, height: height)
+            let gif = HostileGIF.file(width: width, height: height, frames: [frame])
+            let clear = HostileGIF.Frame(width: width, height: height, disposal: 3, transparentIndex: 0)
+            let moving = HostileGIF.file(width: width, height: height, frames: [clear, clear])
+            func webp(_ compression: EncodeOptions.Compression, _ color: [UInt8]) -> Data {
+                let options = EncodeOptions(quality: 50, compression: compression)
+                let pixels = try? WebPSamples.flat(color, width: width, height: height)
+                return (try? pixels.map { try WebPCoder().encode(Image(pixels: $0), as: .webp, options: options) })
+                    .flatMap(\.self) ?? Data()
+            }
+            return [
+                FlatFile(testDescription: "GIF", data: gif),
+                FlatFile(testDescription: "animated GIF", data: moving),
+                FlatFile(testDescription: "lossy WebP", data: webp(.lossy, [9, 99, 199])),
+                FlatFile(testDescription: "lossy WebP with alpha", data: webp(.lossy, [9, 99, 199, 77])),
+                FlatFile(testDescription: "lossless WebP", data: webp(.lossless, [9, 99, 199])),
+                FlatFile(testDescription: "lossless WebP with alpha", data: webp(.lossless, [9, 99, 199, 77])),
+            ]
+        }()
+    }
+
+    /// What the meter was told at its looks.
+    private static func looks(of body: () throws -> Void) rethrows -> [Int] {
+        let looks = Locked<[Int]>([])
+        try DecodeWork.$observer.withValue({ spent in looks.withLock { $0.append(spent) } }, operation: body)
+        return looks.withLock { $0 }
+    }
+
+    @Test(arguments: FlatFile.all) func `a flat picture is looked at again and again while it is decoded`(
+        file: FlatFile
+    ) throws {
+        let looks = try Self.looks { _ = try SampleFiles.decode(file.data) }
+        // Of 4.8 million pixels.
+        #expect(looks.count >= 3)
+        for (before, after) in zip([0] + looks, looks) {
+            #expect(after - before <= 2 * DecodeWork.unitsBetweenLooks)
+        }
+    }
+
+    @Test(arguments: FlatFile.all) func `a flat picture's decode ends at the look after its cancellation`(
+        file: FlatFile
+    ) async throws {
+        let looks = Locked<[Int]>([])
+        let task = Task {
+            try DecodeWork.$observer.withValue({ spent in
+                looks.withLock { $0.append(spent) }
+                withUnsafeCurrentTask { $0?.cancel() }
+            }) {
+                _ = try SampleFiles.decode(file.data)
+            }
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(looks.withLock(\.count) == 1)
+    }
+
+    @Test(arguments: FlatFile.all) func `a picture over the budget is refused while it is decoded`(
+        file: FlatFile
+    ) throws {
+        let options = DecodeOptions(limits: DecodingLimits(maximumWork: 3_000_000))
+        let error = #expect(throws: CodingError.self) { try SampleFiles.decode(file.data, options) }
+        #expect(error?.code == .tooMuchWork)
+    }
+
+    @Test func `previews of a flat picture are within the budget too`() throws {
+        for file in FlatFile.all {
+            let format = try #require(ImageFormat(sniffing: file.data))
+            let options = DecodeOptions(limits: DecodingLimits(maximumWork: 3_000_000))
+            let coder = try SampleFiles.registry.coder(decoding: file.data)
+            let decoder = try #require(try coder.makeIncrementalDecoder(for: format, options: options))
+            let error = #expect(throws: CodingError.self, "\(file.testDescription)") {
+                try decoder.append(file.data)
+                _ = try decoder.preview()
+                _ = try decoder.finish()
+            }
+            #expect(error?.code == .tooMuchWork)
+        }
+    }
+
+    // MARK: Frames
+
+    @Test func `an animation of too many frames is refused from its list`() throws {
+        let frame = HostileGIF.Frame(width: 1, height: 1)
+        let gif = HostileGIF.file(width: 9_000, height: 9_000, frames: Array(repeating: frame, count: 60_000))
+        #expect(gif.count < 1_600_000)
+        let picture = try WebPSamples.picture(try WebPSamples.flat([1, 2, 3, 4], width: 1, height: 1))
+        let webp = WebPSamples.file(
+            [WebPSamples.extended(2, 9_000, 9_000), WebPSamples.timing(loopCount: 0)]
+                + Array(repeating: WebPSamples.frame(picture, width: 1, height: 1), count: 13)
+        )
+        for data in [gif, webp] {
+            let error = #expect(throws: CodingError.self) { try ImageDecoder(data, registry: SampleFiles.registry) }
+            // The thirteenth canvas is over a thousand million pixels in all.
+            #expect(error?.code == .animationTooLarge)
+        }
+    }
+
+    @Test(arguments: [ImageFormat.gif, .webp]) func `the number of frames is limited, and all their pixels are`(
+        format: ImageFormat
+    ) throws {
+        let data = try Self.frames(100, of: format, width: 50, height: 40)
+        func code(_ limits: DecodingLimits) -> CodingError.Code? {
+            do {
+                _ = try ImageDecoder(data, registry: SampleFiles.registry, limits: limits)
+                return nil
+            } catch {
+                return (error as? CodingError)?.code
+            }
+        }
+        #expect(code(DecodingLimits(maximumFrames: 99)) == .tooManyFrames)
+        #expect(code(DecodingLimits(maximumFrames: 100)) == nil)
+        #expect(code(DecodingLimits(maximumAnimationPixels: 199_999)) == .animationTooLarge)
+        #expect(code(DecodingLimits(maximumAnimationPixels: 200_000)) == nil)
+        let coder = try SampleFiles.registry.coder(decoding: data)
+        let options = DecodeOptions(limits: DecodingLimits(maximumFrames: 99))
+        let decoder = try #require(try coder.makeIncrementalDecoder(for: format, options: options))
+        let error = #expect(throws: CodingError.self) { try decoder.append(data) }
+        #expect(error?.code == .tooManyFrames)
+    }
+
+    @Test(arguments: [ImageFormat.gif, .webp]) func `frames that are drawn over count for the one that is asked for`(
+        format: ImageFormat
+    ) throws {
+        let data = try Self.frames(100, of: format, width: 200, height: 200)
+        let looks = DecodingLimits(maximumWork: 2_000_000)
+        let first = try ImageDecoder(data, registry: SampleFiles.registry, limits: looks)
+        #expect(try first.decode(options: DecodeOptions(limits: looks)).width == 200)
+        let error = #expect(throws: CodingError.self) {
+            try first.decode(options: DecodeOptions(limits: looks, frame: 99))
+        }
+        #expect(error?.code == .tooMuchWork)
+    }
+
+    @Test func `frames that leave nothing behind are not drawn for a later one`() throws {
+        let areas = [AnimationFrame.Disposal.keep, .previous, .background, .previous, .keep].map {
+            AnimationFrame(left: 1, top: 1, width: 3, height: 2, disposal: $0)
+        }
+        let animation = try ScriptedFrames(canvas: PixelSize(width: 6, height: 5), frames: areas)
+        _ = try FrameCompositor(animation).frame(at: 4, isLast: true)
+        #expect(animation.decodeCount == 2)
+    }
+
+    /// Partly transparent frames, each over the one before.
+    private static func frames(_ count: Int, of format: ImageFormat, width: Int, height: Int) throws -> Data {
+        if format == .gif {
+            let frame = HostileGIF.Frame(width: width, height: height, transparentIndex: 3)
+            return HostileGIF.file(width: width, height: height, frames: Array(repeating: frame, count: count))
+        }
+        let pixels = try WebPSamples.flat([9, 99, 199, 77], width: width, height: height)
+        let frame = WebPSamples.frame(try WebPSamples.picture(pixels), width: width, height: height)
+        return WebPSamples.file(
+            [WebPSamples.extended(2, width, height), WebPSamples.timing(loopCount: 0)]
+                + Array(repeating: frame, count: count)
+        )
+    }
+
+    // MARK: Floods
+
+    @Test func `a flood of comments is counted and ends`() throws {
+        let comments = [UInt8]([[UInt8]](repeating: [0x21, 0xFE, 1, 0x41, 0], count: 200_000).joined())
+        let start = HostileGIF.start(width: 2, height: 2)
+        var end: [UInt8] = []
+        HostileGIF.append(HostileGIF.Frame(width: 2, height: 2), to: &end)
+        let data = Data(start + comments + end + [0x3B])
+        #expect(try SampleFiles.decode(data).width == 2)
+        let error = #expect(throws: CodingError.self) {
+            try ImageDecoder(data, registry: SampleFiles.registry, limits: DecodingLimits(maximumWork: 1_000_000))
+        }
+        #expect(error?.code == .tooMuchWork)
+        #expect(try Self.looks { _ = try ImageDecoder(data, registry: SampleFiles.registry) }.count >= 4)
+    }
+
+    @Test func `a flood of chunks is counted and ends`() throws {
+        let flood = [UInt8](repeating: 0, count: 4 << 20)
+        let picture = try WebPSamples.picture(try WebPSamples.flat([1, 2, 3], width: 8, height: 6))
+        let data = WebPSamples.file([WebPSamples.extended(0, 8, 6), picture, flood])
+        #expect(try SampleFiles.decode(data).width == 8)
+        let error = #expect(throws: CodingError.self) {
+            try ImageDecoder(data, registry: SampleFiles.registry, limits: DecodingLimits(maximumWork: 1_000_000))
+        }
+        #expect(error?.code == .tooMuchWork)
+    }
+
+    @Test func `an image beside the screen takes no work`() throws {
+        let inside = HostileGIF.Frame(width: 2, height: 2)
+        let beside = HostileGIF.Frame(left: 40, top: 0, width: 6_000, height: 6_000)
+        let data = HostileGIF.file(width: 2, height: 2, frames: [inside, beside, inside])
+        #expect(try Self.looks { _ = try SampleFiles.decode(data, DecodeOptions(frame: 2)) }.isEmpty)
+    }
+
+    // MARK: The player
+
+    @Test(arguments: [nil, 0, 5]) func `a still is given once, whatever the limit of loops`(limit: Int?) async throws {
+        let decoder = try ImageDecoder(try SampleFiles.smooth(.png), registry: SampleFiles.registry)
+        let source = FrameSource(decoder, lanes: DecodeLanes(count: 1))
+        var count = 0
+        for try await frame in AnimationPlayer(source, loopLimit: limit) {
+            #expect((frame.index, frame.loop) == (0, 0))
+            count += 1
+            if count > 3 { break }
+        }
+        #expect(count == 1)
+    }
+
+    @Test func `the pool counts what a frame takes besides its pixels`() throws {
+        let pool = FramePool(byteLimit: 100_000)
+        let source = FramePool()
+        let image = Image(pixels: try WebPSamples.flat([1, 2, 3, 4], width: 1, height: 1))
+        for index in 0..<10_000 { pool.insert(image, for: .init(source: ObjectIdentifier(source), index: index)) }
+        #expect(pool.frameCount < 200)
+        #expect(pool.byteCount <= 100_000)
+        #expect(pool.image(for: .init(source: ObjectIdentifier(source), index: 9_999)) != nil)
+        #expect(pool.image(for: .init(source: ObjectIdentifier(source), index: 0)) == nil)
+        pool.removeAll(of: ObjectIdentifier(source))
+        #expect((pool.frameCount, pool.byteCount) == (0, 0))
+    }
+}

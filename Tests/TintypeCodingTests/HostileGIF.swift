@@ -1,0 +1,87 @@
+import FoundationEssentials
+
+/// GIFs made to take much of something, out of few bytes.
+enum HostileGIF {
+    /// An image of a file.
+    struct Frame {
+        var left = 0
+        var top = 0
+        var width: Int
+        var height: Int
+        /// 1 keeps, 2 clears, 3 takes back.
+        var disposal: UInt8 = 1
+        var transparentIndex: UInt8?
+        /// The blocks of its codes, with the first code size; `nil` for all pixels of one colour.
+        var codes: [UInt8]?
+    }
+
+    /// A file with a screen of a size, four colours, and the images.
+    static func file(width: Int, height: Int, frames: [Frame]) -> Data {
+        var bytes = self.start(width: width, height: height)
+        for frame in frames { self.append(frame, to: &bytes) }
+        return Data(bytes + [0x3B])
+    }
+
+    /// What comes before the first image.
+    static func start(width: Int, height: Int) -> [UInt8] {
+        Array("GIF89a".utf8) + self.number(width) + self.number(height) + [0x81, 0, 0]
+            + [255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9]
+    }
+
+    static func append(_ frame: Frame, to bytes: inout [UInt8]) {
+        let flags = frame.disposal << 2 | (frame.transparentIndex == nil ? 0 : 1)
+        bytes += [0x21, 0xF9, 4, flags, 5, 0, frame.transparentIndex ?? 0, 0, 0x2C]
+        bytes += self.number(frame.left) + self.number(frame.top)
+        bytes += self.number(frame.width) + self.number(frame.height) + [0]
+        bytes += frame.codes ?? self.flat(pixelCount: frame.width * frame.height)
+    }
+
+    /// The image data for pixels of one colour: each code names the longest string there is.
+    static func flat(pixelCount: Int) -> [UInt8] {
+        var writer = BitWriter()
+        writer.append(4, count: 3)
+        writer.append(0, count: 3)
+        var missing = pixelCount - 1
+        var next = 6
+        while missing > 0 {
+            // The string before and one pixel more, until the table is full.
+            let code = min(next, 4_095)
+            writer.append(code, count: max(3, Int.bitWidth - code.leadingZeroBitCount))
+            missing -= code - 4
+            next += 1
+        }
+        writer.append(5, count: 12)
+        return [2] + self.blocks(writer.bytes)
+    }
+
+    /// Bytes in blocks of 255, and the block that ends them.
+    static func blocks(_ bytes: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count + bytes.count / 255 + 2)
+        for start in stride(from: 0, to: bytes.count, by: 255) {
+            let block = bytes[start..<min(start + 255, bytes.count)]
+            result.append(UInt8(block.count))
+            result += block
+        }
+        return result + [0]
+    }
+
+    private static func number(_ value: Int) -> [UInt8] { [UInt8(value & 255), UInt8(value >> 8 & 255)] }
+
+    private struct BitWriter {
+        private(set) var bytes: [UInt8] = []
+        private var bits = 0
+        private var bitCount = 0
+
+        mutating func append(_ value: Int, count: Int) {
+            self.bits |= value << self.bitCount
+            self.bitCount += count
+            while self.bitCount >= 8 {
+                self.bytes.append(UInt8(self.bits & 255))
+                self.bits >>= 8
+                self.bitCount -= 8
+            }
+            if value == 5, count == 12 { self.bytes.append(UInt8(self.bits & 255)) }
+        }
+    }
+}
