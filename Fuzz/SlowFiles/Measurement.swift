@@ -110,12 +110,12 @@ struct Measurer {
         switch kind {
         case .header, .previews: break
         case .still:
-            counted = try self.byteCount(for: .picture, decoder.header, options)
+            counted = decoder.byteCount(options: options)
             _ = try decoder.decode(options: options)
         case .lastFrame:
             var options = options
             options.frame = decoder.header.animation.frameCount - 1
-            counted = try self.byteCount(for: .picture, decoder.header, options)
+            counted = decoder.byteCount(options: options)
             _ = try decoder.decode(options: options)
         case .thumbnail:
             let request = ImageRequest(
@@ -127,7 +127,7 @@ struct Measurer {
             counted = rendering.byteCount
             _ = try rendering.render()
         case .frames:
-            counted = try self.byteCount(for: .frame, decoder.header, options)
+            counted = decoder.byteCount(for: .frame, options: options)
             let source = FrameSource(
                 decoder,
                 options: options,
@@ -138,15 +138,11 @@ struct Measurer {
         }
     }
 
-    private func byteCount(for kind: DecodeKind, _ header: ImageHeader, _ options: DecodeOptions) throws -> Int {
-        try self.registry.coder(decoding: self.file).byteCount(for: kind, header: header, options: options)
-    }
-
     private func previews(_ options: DecodeOptions, counted: inout Int) async throws {
-        // Without its limits: a preview is shown of what turns out to have too many frames.
-        if let header = try? self.registry.coder(decoding: self.file).header(of: self.file) {
-            counted = try self.byteCount(for: .incremental, header, options)
-        }
+        // Without the limits of animations: a preview is shown of what turns out to have too many frames.
+        let limits = DecodingLimits(maximumFrames: .max, maximumAnimationPixels: .max)
+        let whole = try? ImageDecoder(self.file, registry: self.registry, limits: limits)
+        counted = whole?.byteCount(for: .incremental, options: options) ?? 0
         let decoder = PreviewDecoder(registry: self.registry, options: options, lanes: DecodeLanes(count: 1))
         for start in stride(from: 0, to: self.file.count, by: self.load.pieceBytes) {
             _ = await decoder.append(self.file[start..<min(self.file.count, start + self.load.pieceBytes)])
