@@ -127,7 +127,10 @@ struct Measurer {
             counted = rendering.byteCount
             _ = try rendering.render()
         case .frames:
-            counted = decoder.byteCount(for: .frame, options: options)
+            counted = decoder.byteCount(
+                for: decoder.header.animation.frameCount > 1 ? .frame : .picture,
+                options: options
+            )
             let source = FrameSource(
                 decoder,
                 options: options,
@@ -139,10 +142,10 @@ struct Measurer {
     }
 
     private func previews(_ options: DecodeOptions, counted: inout Int) async throws {
-        // Without the limits of animations: a preview is shown of what turns out to have too many frames.
-        let limits = DecodingLimits(maximumFrames: .max, maximumAnimationPixels: .max)
-        let whole = try? ImageDecoder(self.file, registry: self.registry, limits: limits)
-        counted = whole?.byteCount(for: .incremental, options: options) ?? 0
+        // Also of what turns out to have too many frames a preview is shown.
+        if let coder = try? self.registry.coder(decoding: self.file), let header = try? coder.header(of: self.file) {
+            counted = coder.byteCount(for: .incremental, header: header, options: options)
+        }
         let decoder = PreviewDecoder(registry: self.registry, options: options, lanes: DecodeLanes(count: 1))
         for start in stride(from: 0, to: self.file.count, by: self.load.pieceBytes) {
             _ = await decoder.append(self.file[start..<min(self.file.count, start + self.load.pieceBytes)])
