@@ -18,7 +18,7 @@ extension PixelBuffer {
         return try PixelBuffer(
             target,
             fillingUnsafely: { destination in
-                self.withUnsafeBytes { source in
+                try self.withUnsafeBytes { source in
                     for (from, to) in zip(self.layout.planes, target.planes) {
                         let turn = PlaneTurn(from: from, to: to, orientation: orientation)
                         switch from.usedBytesPerRow / from.width {
