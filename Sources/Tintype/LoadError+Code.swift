@@ -14,7 +14,8 @@ extension LoadError {
                 addressNotAllowed
             // Of coding and transforms.
             case notAnImage, unsupportedFormat, unsupportedFeature, corrupt, truncated, tooManyPixels, sideTooLong
-            case tooManyBytes, tooMuchWork, tooManyFrames, animationTooLarge, invalidOptions, encodingFailed, outOfMemory
+            case tooManyBytes, tooMuchWork, tooManyFrames, animationTooLarge, invalidOptions, encodingFailed,
+                outOfMemory
             case invalidSize, failed
             // Of the disk tier.
             case diskFull, cacheNotWritable, cacheFailed

@@ -148,6 +148,7 @@ public struct ImageDecoder: Sendable {
     /// - Parameters:
     ///   - kind: What is decoded.
     ///   - options: The options of the decode.
+    /// - Returns: The bytes, or `Int.max` for a picture that no memory holds.
     public func byteCount(for kind: DecodeKind = .picture, options: DecodeOptions) -> Int {
         let coding = self.coder.byteCount(for: kind, header: self.header, options: options)
         let picture = self.coder.decodedByteCount(of: self.header, options: options)
@@ -184,6 +185,7 @@ public struct ImageDecoder: Sendable {
     /// - Parameters:
     ///   - picture: The bytes of the picture.
     ///   - options: The options of the decode.
+    /// - Returns: The bytes.
     package func finishingByteCount(of picture: Int, options: DecodeOptions) -> Int {
         var converted = picture
         var most = picture

@@ -8,8 +8,11 @@ extension ResizeGeometry {
     ///   - width: The width of the source that is resampled at most.
     ///   - height: Its height.
     ///   - format: Its samples.
+    /// - Returns: The bytes.
     package func byteCount(width: Int, height: Int, format: PixelFormat) -> Int {
-        let shrink = max(1, self.sourceHeight / Double(max(1, self.height)), self.sourceWidth / Double(max(1, self.width)))
+        let across = self.sourceWidth / Double(max(1, self.width))
+        let down = self.sourceHeight / Double(max(1, self.height))
+        let shrink = max(1, across, down)
         let samples = Double(max(width, self.width)) * Double(format.channelCount)
         // Measured with zimg 3.0: the rows that the widest kernel reads, rounded up to a power of two.
         return Int(min(samples * (160 + 36 * shrink), Double(Int.max / 2)))

@@ -39,7 +39,7 @@ import TintypeImage
     /// What the meter was told at its looks.
     private static func looks(of body: () throws -> Void) rethrows -> [Int] {
         let looks = Locked<[Int]>([])
-        try DecodeWork.$observer.withValue({ spent in looks.withLock { $0.append(spent) } }, operation: body)
+        try DecodeWork.$observer.withValue(.init { spent in looks.withLock { $0.append(spent) } }, operation: body)
         return looks.withLock { $0 }
     }
 
@@ -59,7 +59,7 @@ import TintypeImage
     ) async throws {
         let looks = Locked<[Int]>([])
         let task = Task {
-            try DecodeWork.$observer.withValue({ spent in
+            try DecodeWork.$observer.withValue(.init { spent in
                 looks.withLock { $0.append(spent) }
                 withUnsafeCurrentTask { $0?.cancel() }
             }) {

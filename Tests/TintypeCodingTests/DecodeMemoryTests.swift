@@ -66,7 +66,11 @@ import TintypeImage
         Case(testDescription: "PNG, RGBA", make: { try Self.png(8, 6) }),
         Case(testDescription: "PNG, palette", make: { try Self.png(8, 3) }),
         Case(testDescription: "PNG, 16 bits", make: { try Self.png(16, 6) }),
-        Case(testDescription: "PNG, interlaced", make: { try Self.png(8, 2, isInterlaced: true) }, kinds: [.picture, .incremental]),
+        Case(
+            testDescription: "PNG, interlaced",
+            make: { try Self.png(8, 2, isInterlaced: true) },
+            kinds: [.picture, .incremental]
+        ),
         Case(
             testDescription: "APNG",
             make: { SlowFiles.flatAPNG(2_000, 1_500, frameCount: 3).data },
@@ -94,7 +98,8 @@ import TintypeImage
     }
 
     /// Turned and converted: the coder's memory is free by then.
-    @Test(.enabled(if: Fixtures.corpus != nil), arguments: [1, 6]) func `finishing a picture takes what the gate counts`(orientation: Int) throws {
+    @Test(.enabled(if: Fixtures.corpus != nil), arguments: [1, 6])
+    func `finishing a picture takes what the gate counts`(orientation: Int) throws {
         let path = try #require(Fixtures.corpus).appending(path: "icc-profiles/DisplayP3-v4.icc")
         var options = EncodeOptions(quality: 60)
         options.metadata.colorProfile = try Data(contentsOf: path)

@@ -40,7 +40,8 @@ import TintypeImage
     // MARK: The budget
 
     /// Hundreds of scans over 100 megapixels, of which the file has 70 kB: no scan is decoded.
-    @Test(arguments: [false, true]) func `scans that are too much in all are refused at once`(isArithmetic: Bool) throws {
+    @Test(arguments: [false, true]) func `scans that are too much in all are refused at once`(isArithmetic: Bool) throws
+    {
         let data = SlowFiles.scans(499, 10_000, 10_000, isArithmetic: isArithmetic)
         #expect(data.count < 80_000)
         let (looks, error) = Self.looks { _ = try SampleFiles.decode(data) }
@@ -56,7 +57,9 @@ import TintypeImage
             let decoder = try #require(
                 try coder.makeIncrementalDecoder(for: .jpeg, options: DecodeOptions(limits: limits))
             )
-            for start in stride(from: 0, to: data.count, by: 100) { try decoder.append(data.dropFirst(start).prefix(100)) }
+            for start in stride(from: 0, to: data.count, by: 100) {
+                try decoder.append(data.dropFirst(start).prefix(100))
+            }
             _ = try decoder.finish()
         }
         try decode(scanCount: 8)
@@ -64,7 +67,8 @@ import TintypeImage
         #expect(error?.code == .tooMuchWork)
     }
 
-    @Test(arguments: [ImageFormat.jpeg, .png]) func `a budget that is just enough is enough`(format: ImageFormat) throws {
+    @Test(arguments: [ImageFormat.jpeg, .png]) func `a budget that is just enough is enough`(format: ImageFormat) throws
+    {
         let data = try SampleFiles.smooth(format, width: 2_000, height: 1_000)
         var enough = DecodeOptions()
         // The pixels count once at least, and some more for their bytes.
@@ -119,7 +123,12 @@ import TintypeImage
         /// The looks at the least.
         let looks: Int
 
-        init(_ name: String, looks: Int, _ make: @autoclosure @escaping @Sendable () -> Data, _ decode: @escaping @Sendable (Data) throws -> Void) {
+        init(
+            _ name: String,
+            looks: Int,
+            _ make: @autoclosure @escaping @Sendable () -> Data,
+            _ decode: @escaping @Sendable (Data) throws -> Void
+        ) {
             self.testDescription = name
             self.looks = looks
             self.make = make
@@ -138,11 +147,16 @@ import TintypeImage
         Case("flat PNG, its rows", looks: 40, SlowFiles.flatPNG(8_000, 8_000).data, Self.decodeRows),
         Case("flat PNG that arrives", looks: 40, SlowFiles.flatPNG(8_000, 8_000).data, Self.decodeIncrementally),
         Case("frames", looks: 40, SlowFiles.flatAPNG(4_000, 4_000, frameCount: 4).data, Self.decodeFrames),
-        Case("fill bytes", looks: 8, Self.padded(Data(repeating: 0xFF, count: 10_000_000)), Self.readHeader),
-        Case("bytes between segments", looks: 8, Self.padded(SlowFiles.comments(1) + Data(count: 10_000_000)), Self.readHeader),
+        Case("fill bytes", looks: 8, Self.padded(Self.fill), Self.readHeader),
+        Case(
+            "bytes between segments",
+            looks: 8,
+            Self.padded(SlowFiles.comments(1) + Data(count: 10_000_000)),
+            Self.readHeader
+        ),
         Case("comments", looks: 8, Self.padded(SlowFiles.comments(600_000)), Self.readHeader),
-        Case("fill bytes, decoded", looks: 40, Self.padded(Data(repeating: 0xFF, count: 10_000_000)), Self.decodeWhole),
-        Case("fill bytes that arrive", looks: 40, Self.padded(Data(repeating: 0xFF, count: 10_000_000)), Self.decodeIncrementally),
+        Case("fill bytes, decoded", looks: 40, Self.padded(Self.fill), Self.decodeWhole),
+        Case("fill bytes that arrive", looks: 40, Self.padded(Self.fill), Self.decodeIncrementally),
         Case("comments, decoded", looks: 10, Self.padded(SlowFiles.comments(600_000)), Self.decodeWhole),
         Case("empty chunks", looks: 1, Self.emptyChunks(400_000), Self.readHeader),
     ]
@@ -166,6 +180,8 @@ import TintypeImage
         #expect(cancellation is CancellationError)
         #expect(untilCancelled.count == max(1, last))
     }
+
+    private static let fill = Data(repeating: 0xFF, count: 10_000_000)
 
     private static func padded(_ padding: Data) -> Data { SlowFiles.flatJPEG(16, 16, after: padding) }
 

@@ -122,4 +122,18 @@ private struct Failure: Error {
         try await second
         #expect(gate.usedWeight == 0)
     }
+
+    @Test func `a place is taken at once or not at all, and given back with its object`() async throws {
+        let gate = WeightedGate(capacity: 10)
+        var place = gate.placeIfFree(for: 7)
+        #expect(place?.weight == 7)
+        #expect(gate.placeIfFree(for: 4) == nil)
+        #expect(gate.placeIfFree(for: 11) == nil)
+        #expect(gate.usedWeight == 7)
+        #expect(try await gate.withWeight(3) { gate.usedWeight } == 10)
+        place = nil
+        #expect(gate.usedWeight == 0)
+        gate.suspend()
+        #expect(gate.placeIfFree(for: 1) == nil)
+    }
 }

@@ -61,7 +61,7 @@ struct CountingCoder: ImageCoder {
     var decodableFormats: Set<ImageFormat> { self.base.decodableFormats }
     var encodableFormats: Set<ImageFormat> { self.base.encodableFormats }
 
-    func header(of data: Data) throws(CodingError) -> ImageHeader {
+    func header(of data: Data) throws -> ImageHeader {
         try self.base.header(of: data)
     }
 

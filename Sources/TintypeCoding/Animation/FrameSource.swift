@@ -1,4 +1,4 @@
-import TintypeConcurrency
+public import TintypeConcurrency
 public import TintypeImage
 
 /// The frames of one picture, decoded one by one when they are asked for.

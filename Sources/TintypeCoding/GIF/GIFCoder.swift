@@ -91,8 +91,7 @@ extension ImageHeader {
         self.hasAlpha = stream.hasAlpha || stream.frames.isEmpty
         self.animation.loopCount = stream.animation.loopCount
         if stream.frames.count > 1 { self.animation = stream.animation }
-        let largest = stream.frames.lazy.map { Int($0.width) * Int($0.height) }.max() ?? stream.width * stream.height
-        self.codecByteCount = GIFCodeReader.byteCount(pixelCount: largest)
+        self.codecByteCount = GIFCodeReader.byteCount(pixelCount: stream.largestPixelCount)
         self.restoredByteCount = stream.restoredPixelCount.saturatingMultiplied(by: 4)
     }
 }

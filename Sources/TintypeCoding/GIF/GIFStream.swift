@@ -42,6 +42,8 @@ struct GIFStream: Sendable {
     private(set) var hasAlpha = false
     /// The pixels of the largest area that is kept while an image is shown that is taken back before the next one.
     private(set) var restoredPixelCount = 0
+    /// The pixels of the largest image.
+    private(set) var largestPixelCount = 0
     /// Whether the first thing to be drawn is text, which no decoder draws.
     private(set) var beginsWithText = false
     /// The bytes that were parsed.
@@ -179,6 +181,7 @@ struct GIFStream: Sendable {
             format: .gif
         )
         self.frames.append(frame)
+        self.largestPixelCount = max(self.largestPixelCount, Int(frame.width) * Int(frame.height))
         self.animation.appendFrame(milliseconds: Int(frame.delay) * 10)
         self.control = Control()
         let before = self.isCanvasOpaque

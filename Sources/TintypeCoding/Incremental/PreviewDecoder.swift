@@ -1,5 +1,5 @@
 public import FoundationEssentials
-import TintypeConcurrency
+public import TintypeConcurrency
 public import TintypeImage
 
 /// Makes previews of one picture while its bytes arrive, on the thread of one decode lane.

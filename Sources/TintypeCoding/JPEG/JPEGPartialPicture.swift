@@ -9,7 +9,9 @@ final class JPEGPartialPicture {
     private let allowsTruncated: Bool
     private let decompressor: JPEGDecompressor
     private let work: DecodeWork
-    /// Counts previews apart: they must not use up what the picture itself needs. How many there are is not its affair.
+    /// Counts previews apart: they must not use up what the picture itself needs.
+    ///
+    /// How many there are is not its affair.
     private let previewWork = DecodeWork(.none, format: .jpeg)
     /// The rows of a picture without scans, black from where they end; `nil` until the first one.
     private var rows: UnsafeMutableRawBufferPointer?
@@ -108,7 +110,8 @@ final class JPEGPartialPicture {
         let pixels = try PixelBuffer(
             layout,
             fillingUnsafely: { bytes in
-                guard try self.decompressor.readRows(into: bytes, count: layout.height, work: work) == layout.height else {
+                guard try self.decompressor.readRows(into: bytes, count: layout.height, work: work) == layout.height
+                else {
                     throw CodingError.corrupt(.jpeg, "a scan ends too early")
                 }
             }

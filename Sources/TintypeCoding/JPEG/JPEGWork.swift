@@ -3,8 +3,10 @@ import TintypeImage
 
 /// Counts for libjpeg, which can't throw: what ended the decode is kept until the library has returned.
 final class JPEGWork {
-    /// What things cost. A scan goes over all coefficients, but leaves most of them alone: a quarter of a pixel each;
-    /// arithmetic coding decides on each of them. A restart looks for a marker and begins the tables anew.
+    /// What things cost.
+    ///
+    /// A scan goes over all coefficients, but leaves most of them alone: a quarter of a pixel each; arithmetic coding
+    /// decides on each of them. A restart looks for a marker and begins the tables anew.
     static let prices = cjpeg_prices(
         byte: CInt(DecodeWork.unitsPerByte),
         block: CInt(JPEGWork.unitsPerBlock),

@@ -51,7 +51,8 @@ struct PNGDecompressor {
         let output = header.animation == nil ? header.pixelFormat : .rgba8
         let isInPlace = !header.layout.isInterlaced && PNGSampleConverter(header, output: output).isIdentity
         // Of larger ones there is a strip.
-        let isWhole = filtered <= Self.maximumWholeByteCount
+        let isWhole =
+            filtered <= Self.maximumWholeByteCount
             && header.pixelByteCount <= Self.maximumCompressedByteCount
         guard isWhole else { return self.stripByteCount(for: header) }
         // What lies in several chunks is put together before it is inflated.
@@ -67,7 +68,8 @@ struct PNGDecompressor {
     /// The memory that lending rows takes.
     static func rowsByteCount(for header: PNGHeader) -> Int {
         let filtered = header.layout.filteredByteCount
-        let isWhole = filtered <= PNGRowSource.maximumWholeByteCount
+        let isWhole =
+            filtered <= PNGRowSource.maximumWholeByteCount
             && header.pixelByteCount <= Self.maximumCompressedByteCount
         guard isWhole else { return self.stripByteCount(for: header) }
         let compressed = header.pixelChunkCount > 1 ? header.pixelByteCount : 0

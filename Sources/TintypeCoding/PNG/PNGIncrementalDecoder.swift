@@ -55,7 +55,8 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
             }
         } catch let error as CodingError {
             // The default image of an animation need not be its frame.
-            guard error.isDamage, let pixels, self.keepsAll || (self.options.allowsTruncated && pixels.lines.lineCount > 0) else {
+            let isShown = self.options.allowsTruncated && (self.pixels?.lines.lineCount ?? 0) > 0
+            guard error.isDamage, self.pixels != nil, self.keepsAll || isShown else {
                 throw error
             }
             self.failure = error
@@ -93,7 +94,8 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
             )
         }
         let orientation = self.header?.orientation ?? .up
-        return DecodedImage(Image(pixels: try pixels.canvas.copy(work: self.work), orientation: orientation, sourceFormat: .png))
+        let copy = try pixels.canvas.copy(work: self.work)
+        return DecodedImage(Image(pixels: copy, orientation: orientation, sourceFormat: .png))
     }
 
     /// The frame that was asked for, composited; or what is no animation after all, as a still.

@@ -50,7 +50,9 @@ struct PNGPixelData {
         }
         if !self.isLenient {
             guard chunk.isComplete(in: self.bytes) else { throw CodingError.truncated(.png) }
-            guard chunk.isSound(in: self.bytes) else { throw CodingError.corrupt(.png, "the checksum of its pixels is wrong") }
+            guard chunk.isSound(in: self.bytes) else {
+                throw CodingError.corrupt(.png, "the checksum of its pixels is wrong")
+            }
         }
         self.offset = min(chunk.next, self.bytes.count)
         let content = chunk.content(of: self.bytes)
