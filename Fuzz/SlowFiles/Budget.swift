@@ -19,7 +19,9 @@ enum Budget {
         }
         let allowed = Int(Double(measurement.countedBytes) * self.ratio) + self.constantBytes
         if measurement.takenBytes > allowed {
-            return ("memory", "\(measurement.takenBytes >> 20) MiB taken, \(measurement.countedBytes >> 20) MiB counted")
+            return (
+                "memory", "\(measurement.takenBytes >> 20) MiB taken, \(measurement.countedBytes >> 20) MiB counted"
+            )
         }
         return nil
     }

@@ -17,7 +17,8 @@ extension FileGenerator {
     /// Its own genes and those of every file and load.
     static var allGenes: [Gene] {
         self.genes + [
-            .linear("seed", 0...1_000_000), .linear("allowsTruncated", 0...1), .logarithmic("pieceBytes", 1_000...1_000_000),
+            .linear("seed", 0...1_000_000), .linear("allowsTruncated", 0...1),
+            .logarithmic("pieceBytes", 1_000...1_000_000),
             .linear("damage", 0...20),
         ]
     }

@@ -7,7 +7,8 @@ enum GIFFiles: FileGenerator {
     static let genes: [Gene] = [
         .logarithmic("pixels", 1...120_000_000), .linear("aspect", -12...12), .logarithmic("frames", 1...60_000),
         .linear("frameWidth", 0...100), .linear("frameHeight", 0...100), .linear("disposal", 0...5),
-        .linear("transparency", 0...1), .linear("interlaced", 0...1), .linear("codes", 0...5), .linear("codeSize", 2...11),
+        .linear("transparency", 0...1), .linear("interlaced", 0...1), .linear("codes", 0...5),
+        .linear("codeSize", 2...11),
         .logarithmic("codeBytes", 0...1_000_000), .linear("fill", 0...110), .linear("blockBytes", 1...255),
         .linear("localPalette", 0...1), .linear("paletteBits", 1...8), .linear("control", 0...1),
         .logarithmic("comments", 0...200_000), .linear("commentKind", 0...3), .logarithmic("commentBytes", 0...900_000),
@@ -15,17 +16,44 @@ enum GIFFiles: FileGenerator {
     ]
 
     static let seeds: [[String: Int]] = [
-        ["pixels": 100_000_000, "frames": 1, "frameWidth": 100, "frameHeight": 100, "codeSize": 8, "fill": 100, "blockBytes": 255],
-        ["pixels": 100_000_000, "frames": 20, "frameWidth": 100, "frameHeight": 100, "disposal": 3, "control": 1, "fill": 100, "blockBytes": 255],
+        [
+            "pixels": 100_000_000, "frames": 1, "frameWidth": 100, "frameHeight": 100, "codeSize": 8, "fill": 100,
+            "blockBytes": 255,
+        ],
+        [
+            "pixels": 100_000_000, "frames": 20, "frameWidth": 100, "frameHeight": 100, "disposal": 3, "control": 1,
+            "fill": 100, "blockBytes": 255,
+        ],
         ["pixels": 100_000_000, "frames": 40_000, "disposal": 3, "control": 1, "fill": 100, "blockBytes": 255],
         ["pixels": 80_000_000, "frames": 60_000, "disposal": 2, "control": 1, "fill": 0, "blockBytes": 255],
-        ["pixels": 30_000_000, "frames": 60_000, "disposal": 1, "control": 1, "transparency": 1, "fill": 100, "blockBytes": 255],
-        ["pixels": 1_000_000, "frames": 1_000, "frameWidth": 100, "frameHeight": 100, "disposal": 5, "control": 1, "codeSize": 8, "fill": 100, "blockBytes": 255],
-        ["pixels": 4_000_000, "frames": 1, "frameWidth": 100, "frameHeight": 100, "codes": 1, "codeBytes": 900_000, "fill": 100, "blockBytes": 1],
-        ["pixels": 4_000_000, "frames": 1, "frameWidth": 100, "frameHeight": 100, "codes": 2, "codeSize": 8, "codeBytes": 900_000, "fill": 100, "blockBytes": 255],
-        ["pixels": 100_000_000, "frames": 1, "frameWidth": 100, "frameHeight": 100, "codes": 3, "codeSize": 11, "codeBytes": 900_000, "fill": 100, "blockBytes": 255],
-        ["pixels": 10_000, "frames": 1, "frameWidth": 100, "frameHeight": 100, "comments": 200_000, "fill": 100, "blockBytes": 255],
-        ["pixels": 10_000, "frames": 1, "frameWidth": 100, "frameHeight": 100, "comments": 1, "commentBytes": 900_000, "fill": 100, "blockBytes": 1],
+        [
+            "pixels": 30_000_000, "frames": 60_000, "disposal": 1, "control": 1, "transparency": 1, "fill": 100,
+            "blockBytes": 255,
+        ],
+        [
+            "pixels": 1_000_000, "frames": 1_000, "frameWidth": 100, "frameHeight": 100, "disposal": 5, "control": 1,
+            "codeSize": 8, "fill": 100, "blockBytes": 255,
+        ],
+        [
+            "pixels": 4_000_000, "frames": 1, "frameWidth": 100, "frameHeight": 100, "codes": 1, "codeBytes": 900_000,
+            "fill": 100, "blockBytes": 1,
+        ],
+        [
+            "pixels": 4_000_000, "frames": 1, "frameWidth": 100, "frameHeight": 100, "codes": 2, "codeSize": 8,
+            "codeBytes": 900_000, "fill": 100, "blockBytes": 255,
+        ],
+        [
+            "pixels": 100_000_000, "frames": 1, "frameWidth": 100, "frameHeight": 100, "codes": 3, "codeSize": 11,
+            "codeBytes": 900_000, "fill": 100, "blockBytes": 255,
+        ],
+        [
+            "pixels": 10_000, "frames": 1, "frameWidth": 100, "frameHeight": 100, "comments": 200_000, "fill": 100,
+            "blockBytes": 255,
+        ],
+        [
+            "pixels": 10_000, "frames": 1, "frameWidth": 100, "frameHeight": 100, "comments": 1,
+            "commentBytes": 900_000, "fill": 100, "blockBytes": 1,
+        ],
         ["pixels": 100, "frames": 60_000, "localPalette": 1, "paletteBits": 8, "fill": 100, "blockBytes": 255],
     ]
 
@@ -75,11 +103,16 @@ enum GIFFiles: FileGenerator {
         private mutating func palette() { self.out.random(3 << self.recipe["paletteBits"], &self.random) }
 
         private mutating func comments(_ count: Int) {
-            let starts: [[UInt8]] = [[0xFE], [0xFF, 11] + Array("XMP DataXMP".utf8), [0x01, 12] + [UInt8](repeating: 0, count: 12), [0xF9, 4, 0, 1, 0, 0]]
+            let starts: [[UInt8]] = [
+                [0xFE], [0xFF, 11] + Array("XMP DataXMP".utf8), [0x01, 12] + [UInt8](repeating: 0, count: 12),
+                [0xF9, 4, 0, 1, 0, 0],
+            ]
             for _ in 0..<count where self.out.count < fileLimit {
                 self.out.append(0x21)
                 self.out.append(starts[self.recipe["commentKind"]])
-                self.blocks([UInt8](repeating: 0x41, count: self.recipe["commentKind"] == 3 ? 0 : self.recipe["commentBytes"]))
+                self.blocks(
+                    [UInt8](repeating: 0x41, count: self.recipe["commentKind"] == 3 ? 0 : self.recipe["commentBytes"])
+                )
             }
         }
 

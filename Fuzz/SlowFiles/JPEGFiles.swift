@@ -143,14 +143,19 @@ enum JPEGFiles: FileGenerator {
                 if index % 2 == 0 { self.tables() } else { self.segment(0xDB, [0] + [UInt8](repeating: 1, count: 64)) }
             }
             let kind = self.recipe["segmentKind"]
-            let names = ["", "", "Exif\0\0MM\0*\0\0\0\u{8}", "http://ns.adobe.com/xap/1.0/\0", "ICC_PROFILE\0\u{1}\u{1}", "", ""]
+            let names = [
+                "", "", "Exif\0\0MM\0*\0\0\0\u{8}", "http://ns.adobe.com/xap/1.0/\0", "ICC_PROFILE\0\u{1}\u{1}", "", "",
+            ]
             let marker = [0xFE, 0xE5, 0xE1, 0xE1, 0xE2, 0xDD, 0xEE][kind]
             for _ in 0..<self.recipe["segments"] where self.out.count < fileLimit {
                 var body = ByteWriter()
                 body.append(names[kind].utf8)
                 if kind == 5 { body.big(0, 2) }
                 if self.recipe["segmentBytes"] > body.count {
-                    body.append(repeating: UInt8(truncatingIfNeeded: kind), count: self.recipe["segmentBytes"] - body.count)
+                    body.append(
+                        repeating: UInt8(truncatingIfNeeded: kind),
+                        count: self.recipe["segmentBytes"] - body.count
+                    )
                 }
                 self.segment(UInt8(marker), body.bytes)
             }
@@ -181,7 +186,9 @@ enum JPEGFiles: FileGenerator {
                 default: (start, end, high, low) = (0, 0, 0, 1)
                 }
             }
-            if start > 0 || self.recipe["interleaved"] == 0 && (self.isProgressive ? start > 0 : self.recipe["scans"] > 1) {
+            if start > 0
+                || self.recipe["interleaved"] == 0 && (self.isProgressive ? start > 0 : self.recipe["scans"] > 1)
+            {
                 components = [index % self.componentCount]
             }
             var header = ByteWriter()

@@ -85,7 +85,7 @@ struct Measurer {
         try setLimit(RLIMIT_AS, to: 6 << 30)
         for kind in kinds {
             try setLimit(RLIMIT_CPU, to: Int(Self.processorSeconds) + Budget.killSeconds)
-                        _ = cshims_trim_heap()
+            _ = cshims_trim_heap()
             try Self.resetPeak()
             let bytes = try Self.status("VmRSS")
             let seconds = Self.processorSeconds
@@ -142,9 +142,16 @@ struct Measurer {
     }
 
     private func previews(_ options: DecodeOptions, counted: inout Int) async throws {
-        // Also of what turns out to have too many frames a preview is shown.
-        if let coder = try? self.registry.coder(decoding: self.file), let header = try? coder.header(of: self.file) {
+        // The gate is told as soon as there is a header: also of what turns out to have too many frames.
+        let coder = try self.registry.coder(decoding: self.file)
+        for end in stride(
+            from: self.load.pieceBytes,
+            to: self.file.count + self.load.pieceBytes,
+            by: self.load.pieceBytes
+        ) {
+            guard let header = try? coder.header(of: self.file.prefix(end), limits: options.limits) else { continue }
             counted = coder.byteCount(for: .incremental, header: header, options: options)
+            break
         }
         let decoder = PreviewDecoder(registry: self.registry, options: options, lanes: DecodeLanes(count: 1))
         for start in stride(from: 0, to: self.file.count, by: self.load.pieceBytes) {

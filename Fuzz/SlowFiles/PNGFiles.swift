@@ -13,7 +13,8 @@ enum PNGFiles: FileGenerator {
             .logarithmic("emptyBlocks", 0...200_000), .linear("emptyKind", 0...2),
             .logarithmic("chunkBytes", 1...1_000_000), .logarithmic("emptyChunks", 0...80_000),
             .linear("transparency", 0...1), .logarithmic("paletteColors", 0...256),
-            .logarithmic("segments", 0...80_000), .linear("segmentKind", 0...8), .logarithmic("segmentBytes", 0...900_000),
+            .logarithmic("segments", 0...80_000), .linear("segmentKind", 0...8),
+            .logarithmic("segmentBytes", 0...900_000),
             .logarithmic("inflatedBytes", 0...800_000_000), .linear("segmentsBehind", 0...1),
             .logarithmic("frames", 0...40_000), .logarithmic("declaredFrames", 0...2_000_000_000),
             .linear("frameWidth", 0...100), .linear("frameHeight", 0...100), .linear("disposal", 0...3),
@@ -23,22 +24,55 @@ enum PNGFiles: FileGenerator {
     static let seeds: [[String: Int]] = [
         ["pixels": 100_000_000, "colorType": 0, "depth": 3, "chunkBytes": 1_000_000, "fill": 100],
         ["pixels": 100_000_000, "colorType": 4, "depth": 3, "filter": 4, "chunkBytes": 1_000_000, "fill": 100],
-        ["pixels": 100_000_000, "colorType": 4, "depth": 4, "filter": 4, "interlaced": 1, "chunkBytes": 1_000_000, "fill": 100],
-        ["pixels": 100_000_000, "colorType": 2, "depth": 0, "paletteColors": 2, "interlaced": 1, "chunkBytes": 9_000, "fill": 100],
+        [
+            "pixels": 100_000_000, "colorType": 4, "depth": 4, "filter": 4, "interlaced": 1, "chunkBytes": 1_000_000,
+            "fill": 100,
+        ],
+        [
+            "pixels": 100_000_000, "colorType": 2, "depth": 0, "paletteColors": 2, "interlaced": 1, "chunkBytes": 9_000,
+            "fill": 100,
+        ],
         ["pixels": 4_000_000, "colorType": 1, "depth": 3, "filter": 5, "content": 1, "chunkBytes": 1, "fill": 100],
-        ["pixels": 10_000, "colorType": 1, "depth": 3, "emptyBlocks": 30_000, "emptyKind": 2, "chunkBytes": 1_000_000, "fill": 100],
+        [
+            "pixels": 10_000, "colorType": 1, "depth": 3, "emptyBlocks": 30_000, "emptyKind": 2,
+            "chunkBytes": 1_000_000, "fill": 100,
+        ],
         ["pixels": 10_000, "emptyChunks": 80_000, "chunkBytes": 1_000_000, "fill": 100],
         ["pixels": 10_000, "segments": 70_000, "chunkBytes": 1_000_000, "fill": 100],
-        ["pixels": 10_000, "segments": 2, "segmentKind": 2, "inflatedBytes": 400_000_000, "chunkBytes": 1_000_000, "fill": 100],
-        ["pixels": 10_000, "segments": 1, "segmentKind": 3, "inflatedBytes": 400_000_000, "chunkBytes": 1_000_000, "fill": 100],
-        ["pixels": 1_000_000, "colorType": 1, "depth": 3, "profileKind": 3, "profileBytes": 900_000, "chunkBytes": 1_000_000, "fill": 100],
-        ["pixels": 1_000_000, "colorType": 1, "depth": 3, "profileKind": 2, "profileBytes": 900_000, "chunkBytes": 1_000_000, "fill": 100],
+        [
+            "pixels": 10_000, "segments": 2, "segmentKind": 2, "inflatedBytes": 400_000_000, "chunkBytes": 1_000_000,
+            "fill": 100,
+        ],
+        [
+            "pixels": 10_000, "segments": 1, "segmentKind": 3, "inflatedBytes": 400_000_000, "chunkBytes": 1_000_000,
+            "fill": 100,
+        ],
+        [
+            "pixels": 1_000_000, "colorType": 1, "depth": 3, "profileKind": 3, "profileBytes": 900_000,
+            "chunkBytes": 1_000_000, "fill": 100,
+        ],
+        [
+            "pixels": 1_000_000, "colorType": 1, "depth": 3, "profileKind": 2, "profileBytes": 900_000,
+            "chunkBytes": 1_000_000, "fill": 100,
+        ],
         // Small frames on large canvases, each disposed of differently; large frames that cost nothing to store.
-        ["pixels": 80_000_000, "colorType": 4, "depth": 3, "frames": 3_000, "disposal": 2, "chunkBytes": 1_000_000, "fill": 100],
-        ["pixels": 25_000_000, "colorType": 4, "depth": 3, "frames": 9, "frameWidth": 100, "frameHeight": 100, "disposal": 2, "blend": 1, "chunkBytes": 1_000_000, "fill": 100],
-        ["pixels": 4_000_000, "colorType": 0, "depth": 0, "frames": 300, "frameWidth": 100, "frameHeight": 100, "disposal": 3, "chunkBytes": 1_000_000, "fill": 100],
+        [
+            "pixels": 80_000_000, "colorType": 4, "depth": 3, "frames": 3_000, "disposal": 2, "chunkBytes": 1_000_000,
+            "fill": 100,
+        ],
+        [
+            "pixels": 25_000_000, "colorType": 4, "depth": 3, "frames": 9, "frameWidth": 100, "frameHeight": 100,
+            "disposal": 2, "blend": 1, "chunkBytes": 1_000_000, "fill": 100,
+        ],
+        [
+            "pixels": 4_000_000, "colorType": 0, "depth": 0, "frames": 300, "frameWidth": 100, "frameHeight": 100,
+            "disposal": 3, "chunkBytes": 1_000_000, "fill": 100,
+        ],
         ["pixels": 100, "colorType": 0, "depth": 3, "frames": 10_000, "chunkBytes": 1_000_000, "fill": 100],
-        ["pixels": 100, "colorType": 0, "depth": 3, "frames": 1, "declaredFrames": 2_000_000_000, "chunkBytes": 1_000_000, "fill": 100],
+        [
+            "pixels": 100, "colorType": 0, "depth": 3, "frames": 1, "declaredFrames": 2_000_000_000,
+            "chunkBytes": 1_000_000, "fill": 100,
+        ],
     ]
 
     static func file(_ recipe: Recipe) -> [UInt8] {
@@ -175,7 +209,9 @@ enum PNGFiles: FileGenerator {
                 body.append("t\0")
                 body.append(repeating: 0x41, count: self.recipe["segmentBytes"])
             }
-            for _ in 0..<self.recipe["segments"] where self.out.count < fileLimit { self.chunk(names[kind], body.bytes) }
+            for _ in 0..<self.recipe["segments"] where self.out.count < fileLimit {
+                self.chunk(names[kind], body.bytes)
+            }
         }
 
         // MARK: Pixels
@@ -188,7 +224,9 @@ enum PNGFiles: FileGenerator {
         /// The bytes of the rows with their filters, in all passes.
         private func inflatedCount(width: Int, height: Int) -> Int {
             guard self.recipe["interlaced"] == 1 else { return height * (self.lineBytes(width) + 1) }
-            let passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
+            let passes = [
+                (0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2),
+            ]
             return passes.reduce(0) { sum, pass in
                 let columns = max(0, width - pass.0 + pass.2 - 1) / pass.2
                 let rows = max(0, height - pass.1 + pass.3 - 1) / pass.3
@@ -235,7 +273,10 @@ enum PNGFiles: FileGenerator {
         // MARK: Frames
 
         private var frameSize: (width: Int, height: Int) {
-            (max(1, self.width * self.recipe["frameWidth"] / 100), max(1, self.height * self.recipe["frameHeight"] / 100))
+            (
+                max(1, self.width * self.recipe["frameWidth"] / 100),
+                max(1, self.height * self.recipe["frameHeight"] / 100)
+            )
         }
 
         private mutating func frameControl(isFirst: Bool) {

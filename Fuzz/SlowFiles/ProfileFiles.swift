@@ -3,7 +3,8 @@ import TestSupport
 /// ICC profiles (ICC.1:2022) that cost more than their use.
 enum ProfileFiles {
     static let genes: [Gene] = [
-        .linear("profileKind", 0...3), .logarithmic("profileBytes", 0...1_000_000), .logarithmic("profileTags", 0...200),
+        .linear("profileKind", 0...3), .logarithmic("profileBytes", 0...1_000_000),
+        .logarithmic("profileTags", 0...200),
     ]
 
     /// Nothing (0), noise (1), a matrix with long curves (2), or a table of colours (3).

@@ -16,7 +16,8 @@ struct Search {
             // Below some bytes it is the process that is measured.
             case .secondsPerByte: measurement.seconds / Double(max(byteCount, 200))
             case .takenPerCounted:
-                Double(max(0, measurement.takenBytes - Budget.constantBytes)) / Double(max(measurement.countedBytes, 1 << 20))
+                Double(max(0, measurement.takenBytes - Budget.constantBytes))
+                    / Double(max(measurement.countedBytes, 1 << 20))
             }
         }
     }
@@ -68,13 +69,18 @@ struct Search {
     mutating func run(seconds: Int) throws {
         let end = time(nil) + seconds
         for values in self.generator.seeds where time(nil) < end {
-            try self.evaluate(Recipe(self.generator.allGenes, values.merging(["pieceBytes": 16_000]) { own, _ in own }), Kind.allCases)
+            try self.evaluate(
+                Recipe(self.generator.allGenes, values.merging(["pieceBytes": 16_000]) { own, _ in own }),
+                Kind.allCases
+            )
         }
         while time(nil) < end {
             let island = self.islands[Int.random(in: 0..<self.islands.count, using: &self.random)]
             let any = Recipe.any(self.generator.allGenes, &self.random)
             let recipe: Recipe
-            if let parent = island.best.randomElement(using: &self.random), Int.random(in: 0..<12, using: &self.random) > 0 {
+            if let parent = island.best.randomElement(using: &self.random),
+                Int.random(in: 0..<12, using: &self.random) > 0
+            {
                 let others = self.islands[Int.random(in: 0..<self.islands.count, using: &self.random)].best
                 recipe = parent.recipe.mutated(with: others.first?.recipe ?? any, &self.random)
             } else {
@@ -105,7 +111,9 @@ struct Search {
 
     /// What holds when the load is measured again, alone: other work on the machine is no finding.
     private func confirmed(_ measurement: Measurement, _ bytes: [UInt8], _ load: Load) throws -> Measurement {
-        guard Budget.excess(of: measurement) != nil, measurement.seconds < 1.5 * Budget.seconds else { return measurement }
+        guard Budget.excess(of: measurement) != nil, measurement.seconds < 1.5 * Budget.seconds else {
+            return measurement
+        }
         var least = measurement
         for _ in 0..<2 {
             for again in try self.probe.measure(bytes, [measurement.kind], load) {
@@ -124,7 +132,8 @@ struct Search {
         _ recipe: Recipe
     ) throws {
         let name = "slow-\(measurement.kind.rawValue)-\(excess.what)"
-        let size = excess.what == "memory" ? Double(measurement.takenBytes - measurement.countedBytes) : measurement.seconds
+        let size =
+            excess.what == "memory" ? Double(measurement.takenBytes - measurement.countedBytes) : measurement.seconds
         if let known = self.findings[name], known.size * 1.2 > size { return }
         let path = "\(self.folder)/\(name).\(self.generator.coder)"
         try FileManager.default.createDirectory(atPath: self.folder, withIntermediateDirectories: true)

@@ -15,7 +15,11 @@ enum Texture {
                         let slope = kind & 1 == 1 ? row * 255 / height ^ column * 255 / width : 100
                         let noise = kind >= 2 ? Int(random.next() & 0x3F3F3F) : 0
                         let pixel = UInt32(truncatingIfNeeded: slope * 0x010101 + noise) | 0xFF00_0000
-                        target.storeBytes(of: pixel, toByteOffset: row * plane.bytesPerRow + column * 4, as: UInt32.self)
+                        target.storeBytes(
+                            of: pixel,
+                            toByteOffset: row * plane.bytesPerRow + column * 4,
+                            as: UInt32.self
+                        )
                     }
                 }
             }

@@ -25,13 +25,17 @@ enum WebPFiles: FileGenerator {
             .linear("alpha", 0...3), .linear("alphaFilter", 0...3), .linear("extended", 0...1),
             .logarithmic("frames", 0...60_000), .linear("frameWidth", 0...100), .linear("frameHeight", 0...100),
             .linear("disposal", 0...2), .linear("blend", 0...1),
-            .logarithmic("segments", 0...80_000), .linear("segmentKind", 0...4), .logarithmic("segmentBytes", 0...900_000),
+            .logarithmic("segments", 0...80_000), .linear("segmentKind", 0...4),
+            .logarithmic("segmentBytes", 0...900_000),
             .linear("segmentsBehind", 0...1),
         ] + ProfileFiles.genes
 
     static let seeds: [[String: Int]] = [
         ["pixels": 100_000_000, "picture": 0, "filterLevel": 63, "fill": 100],
-        ["pixels": 60_000_000, "picture": 0, "filterLevel": 63, "fill": 100, "alpha": 2, "alphaFilter": 3, "extended": 1],
+        [
+            "pixels": 60_000_000, "picture": 0, "filterLevel": 63, "fill": 100, "alpha": 2, "alphaFilter": 3,
+            "extended": 1,
+        ],
         ["pixels": 3_000_000, "picture": 0, "filterLevel": 20, "noise": 1, "noiseBytes": 900_000],
         ["pixels": 100_000_000, "picture": 1],
         ["pixels": 100_000_000, "picture": 1, "predictor": 12, "colorTransform": 1, "subtractGreen": 1, "tileBits": 2],
@@ -43,7 +47,10 @@ enum WebPFiles: FileGenerator {
         ["pixels": 2_000_000, "picture": 3, "texture": 1],
         ["pixels": 100_000_000, "picture": 1, "frames": 20, "frameWidth": 100, "frameHeight": 100, "alpha": 1],
         ["pixels": 80_000_000, "picture": 1, "frames": 10_000, "disposal": 1, "alpha": 1],
-        ["pixels": 25_000_000, "picture": 0, "fill": 100, "frames": 10, "frameWidth": 100, "frameHeight": 100, "alpha": 2, "disposal": 2],
+        [
+            "pixels": 25_000_000, "picture": 0, "fill": 100, "frames": 10, "frameWidth": 100, "frameHeight": 100,
+            "alpha": 2, "disposal": 2,
+        ],
         ["pixels": 100, "picture": 1, "frames": 30_000, "alpha": 1],
         ["pixels": 10_000, "picture": 1, "extended": 1, "segments": 80_000],
         ["pixels": 1_000_000, "picture": 1, "extended": 1, "profileKind": 3, "profileBytes": 900_000],
@@ -199,7 +206,9 @@ enum WebPFiles: FileGenerator {
             var image = LosslessWriter(random: self.random)
             if !isAlpha { image.begin(width: width, height: height, hasAlpha: self.recipe["alpha"] > 0) }
             var columns = width
-            if self.recipe["predictor"] > 0 { image.predictor(self.recipe["predictor"] - 1, tileBits: self.recipe["tileBits"]) }
+            if self.recipe["predictor"] > 0 {
+                image.predictor(self.recipe["predictor"] - 1, tileBits: self.recipe["tileBits"])
+            }
             if self.recipe["colorTransform"] == 1 { image.colorTransform(tileBits: self.recipe["tileBits"]) }
             if self.recipe["subtractGreen"] == 1 { image.subtractGreen() }
             if self.recipe["colorIndexing"] > 0 {
@@ -222,7 +231,12 @@ enum WebPFiles: FileGenerator {
         }
 
         /// What the library's own encoder makes of a texture, for data as pictures have it.
-        private func encoded(_ width: Int, _ height: Int, _ compression: EncodeOptions.Compression, _ name: String) -> [UInt8] {
+        private func encoded(
+            _ width: Int,
+            _ height: Int,
+            _ compression: EncodeOptions.Compression,
+            _ name: String
+        ) -> [UInt8] {
             // More takes longer to write than to search with.
             let (width, height) = (min(width, 2_000), min(height, 1_000))
             var options = EncodeOptions()

@@ -12,7 +12,7 @@ import TintypeImage
     /// The files that come out otherwise than the manifest says, each with the reason.
     private static let exceptions: [String: String] = [
         "jpeg-progressive/peacock.progressive.scan000.jpeg":
-            "one scan only: libjpeg-turbo 2.1 smooths bare blocks in another way than 3, which made the manifest",
+            "one scan only: libjpeg-turbo 2.1 smooths bare blocks in another way than 3, which made the manifest"
     ]
 
     private static let registry = CoderRegistry()

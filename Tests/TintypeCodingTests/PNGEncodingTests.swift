@@ -198,7 +198,10 @@ import TintypeImage
         #expect(decoder.header.animation == ordered.header.animation)
         for index in 0..<3 {
             let options = DecodeOptions(frame: index)
-            #expect(try decoder.decode(options: options).pixels.samples == (try ordered.decode(options: options)).pixels.samples)
+            #expect(
+                try decoder.decode(options: options).pixels.samples
+                    == (try ordered.decode(options: options)).pixels.samples
+            )
         }
         // Without the animation's own chunk there is none.
         file.chunks.removeAll { $0.type == "acTL" }

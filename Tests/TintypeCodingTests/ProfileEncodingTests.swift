@@ -6,7 +6,8 @@ import TintypeImage
 
 @Suite struct ProfileEncodingTests {
     @Test(arguments: [
-        (ImageFormat.jpeg, PixelFormat.rgb8), (.jpeg, .gray8), (.png, .rgb8), (.png, .rgba8), (.png, .gray8), (.webp, .rgb8),
+        (ImageFormat.jpeg, PixelFormat.rgb8), (.jpeg, .gray8), (.png, .rgb8), (.png, .rgba8), (.png, .gray8),
+        (.webp, .rgb8),
         (.webp, .rgba8),
     ])
     func aPictureKeepsItsProfile(format: ImageFormat, pixelFormat: PixelFormat) throws {
@@ -75,7 +76,8 @@ enum ICCSample {
             ("rXYZ", [0x6FA2, 0x38F5, 0x0390]), ("gXYZ", [0x6299, 0xB785, 0x18DA]), ("bXYZ", [0x24A0, 0x0F84, 0xB6CF]),
         ]
         var tags: [(name: String, body: [UInt8])] = [("wtpt", self.xyz([0xF6D6, 0x10000, 0xD32D]))]
-        let curve = Array("curv\0\0\0\0".utf8) + UInt32(1).bigEndianBytes + [UInt8(gamma >> 8), UInt8(gamma & 255), 0, 0]
+        let curve =
+            Array("curv\0\0\0\0".utf8) + UInt32(1).bigEndianBytes + [UInt8(gamma >> 8), UInt8(gamma & 255), 0, 0]
         if isGray {
             tags.append(("kTRC", curve))
         } else {

@@ -49,7 +49,14 @@ final class CMYKConverter: @unchecked Sendable {
             }
         let flags = UInt32(cmsFLAGS_NOCACHE)
         guard
-            let handle = cmsCreateTransform(source.handle, clcms_type_cmyk8_inverted, target.handle, clcms_type_rgb8, intent, flags)
+            let handle = cmsCreateTransform(
+                source.handle,
+                clcms_type_cmyk8_inverted,
+                target.handle,
+                clcms_type_rgb8,
+                intent,
+                flags
+            )
         else { return nil }
         self.handle = handle
     }

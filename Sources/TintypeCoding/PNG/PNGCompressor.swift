@@ -88,7 +88,8 @@ extension EncodeOptions {
         }
         throw CodingError(
             code: .encodingFailed,
-            message: "As PNG, which keeps every pixel, the picture takes \(smallest) bytes of \(limit); make it smaller "
+            message:
+                "As PNG, which keeps every pixel, the picture takes \(smallest) bytes of \(limit); make it smaller "
                 + "or choose a lossy format.",
             format: .png
         )
