@@ -6,6 +6,8 @@ SWIFT_SOURCES = Package.swift Sources Tests Benchmarks
 
 CORPUS ?= ../shared/corpus
 FUZZ_SECONDS ?= 600
+HUNT_SECONDS ?= 1200
+HUNT_CODERS ?= jpeg png gif webp
 ATTACK_SECONDS ?= 600
 FUZZERS = FuzzJPEG FuzzPNG FuzzWebP FuzzGIF
 
@@ -23,7 +25,7 @@ $(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(CROWDED_TESTS)
 $(2) $(SWIFT) test --skip-build --disable-xctest $(1) --filter $(COMPUTING_TESTS)
 endef
 
-.PHONY: help demo test lint format build bench conformance fuzz torture attack sanitize sanitize-thread sanitize-address clean
+.PHONY: help demo test lint format build bench conformance fuzz hunt torture attack sanitize sanitize-thread sanitize-address clean
 
 help:
 	@echo 'make demo      build for release, load real photographs over HTTP, show the times'
@@ -34,6 +36,7 @@ help:
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
 	@echo 'make conformance  decode the corpus and count right, refused and wrong files'
 	@echo 'make fuzz      fuzz every coder, FUZZ_SECONDS=600 each'
+	@echo 'make hunt      search for small files that take long or much memory, HUNT_SECONDS=1200 a coder'
 	@echo 'make torture   kill processes that use a disk cache, flip its bits, fill its disk;'
 	@echo '               ten thousand downloads at once, a storm of cancellations;'
 	@echo '               the command under all limits of descriptors, memory and threads'
@@ -78,6 +81,14 @@ conformance:
 fuzz:
 	@.ci/setup build
 	@for fuzzer in $(FUZZERS); do Fuzz/run $$fuzzer $(FUZZ_SECONDS) $(CORPUS) || exit 1; done
+
+# Every coder is searched, also behind one that has a file over its budget.
+hunt:
+	@.ci/setup build
+	@$(SWIFT) build -c release --product SlowFiles
+	@failed=0; for coder in $(HUNT_CODERS); do \
+	    "$$($(SWIFT) build -c release --show-bin-path)/SlowFiles" hunt $$coder $(HUNT_SECONDS) || failed=1; \
+	done; exit $$failed
 
 # The downloads need 12,000 descriptors.
 torture:

@@ -184,6 +184,11 @@ let package = Package(
             path: "Fuzz/WebP"
         ),
         .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
+        .executableTarget(
+            name: "SlowFiles",
+            dependencies: ["Tintype", "TintypeCoding", "TintypeImage", "TestSupport", "CDeflate", "CShims"],
+            path: "Fuzz/SlowFiles"
+        ),
 
         // Tests
         .target(name: "CAllocationMeter", path: "Tests/CAllocationMeter"),

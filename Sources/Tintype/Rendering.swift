@@ -1,9 +1,9 @@
-import TintypeCoding
-import TintypeImage
+package import TintypeCoding
+package import TintypeImage
 import TintypeTransforms
 
 /// One picture that is to be made, its header read and its size decided.
-struct Rendering: Sendable {
+package struct Rendering: Sendable {
     /// The resampler is given at least this many times the target's pixels a side: what the
     /// codec leaves out below that costs sharpness.
     private static let oversampling = 2
@@ -19,7 +19,7 @@ struct Rendering: Sendable {
     /// In stored pixels, before the picture is turned upright: the turn is cheaper afterwards.
     private let geometry: ResizeGeometry?
 
-    init(decoder: ImageDecoder, request: ImageRequest, limits: DecodingLimits) throws {
+    package init(decoder: ImageDecoder, request: ImageRequest, limits: DecodingLimits) throws {
         var options = DecodeOptions(
             limits: limits,
             allowsTruncated: request.options.contains(.allowTruncated),
@@ -49,7 +49,7 @@ struct Rendering: Sendable {
     }
 
     /// The bytes of memory that making the picture takes at most at once.
-    var byteCount: Int {
+    package var byteCount: Int {
         guard let geometry else { return self.decoder.byteCount(options: self.options) }
         let target = self.decoder.byteCount(ofWidth: geometry.width, height: geometry.height)
         // The target is converted and turned when nothing else is there any more.
@@ -78,7 +78,7 @@ struct Rendering: Sendable {
             && self.decoder.storedByteCounts(options: self.options).peak >= Self.streamingThreshold
     }
 
-    func render() throws -> Image {
+    package func render() throws -> Image {
         guard let geometry else { return try self.decoder.decode(options: self.options) }
         let resized = try self.streamed(geometry) ?? self.decodedWhole(geometry)
         return try self.decoder.finish(resized, options: self.options)

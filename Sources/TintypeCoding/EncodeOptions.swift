@@ -19,9 +19,10 @@ public struct EncodeOptions: Sendable, Hashable {
     public var pngLevel: Int
     /// The filters that PNG may choose from; default by content.
     public var pngFilter: PNGFilter
-    /// The most bytes that the result may have; the quality of lossy formats is lowered until it fits.
+    /// The most bytes that the result may have; `nil` is no limit.
     ///
-    /// `nil` is no limit.
+    /// The quality of lossy formats is lowered until it fits, GIF gets fewer colours, and PNG takes more effort.
+    /// Where that does not help, encoding fails.
     public var maximumByteCount: Int?
     /// The blocks to write along; default none.
     public var metadata: Metadata
@@ -66,7 +67,7 @@ public struct EncodeOptions: Sendable, Hashable {
         public var exif: Data?
         /// An XMP packet.
         public var xmp: Data?
-        /// An ICC profile; it must be that of the samples.
+        /// An ICC profile, which must be that of the samples; `nil` writes the one that the picture has.
         public var colorProfile: Data?
 
         /// Collects blocks.

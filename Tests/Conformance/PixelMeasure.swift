@@ -55,17 +55,14 @@ public enum PixelMeasure {
     }
 
     /// The means of 16 by 16 cells, row by row, and of the whole, over red, green and blue times alpha.
-    ///
-    /// Of a large picture only some rows are looked at.
     public static func means(_ pixels: PixelBuffer) -> (cells: [Double], whole: [Double]) {
         let columns = (0..<16).map { Span(cell: $0, of: pixels.width) }
         let rows = (0..<16).map { Span(cell: $0, of: pixels.height) }
         var cells: [Double] = []
         for down in rows {
-            let step = max(1, pixels.height / 512)
             var sums = [Double](repeating: 0, count: 16 * 3)
             var weights = 0.0
-            for row in stride(from: down.first, through: down.last, by: step) {
+            for row in down.first...down.last {
                 let weight = down.share(row)
                 weights += weight
                 for (index, sum) in self.sums(of: pixels, row: row, columns).enumerated() {

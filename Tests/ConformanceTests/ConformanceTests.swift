@@ -1,5 +1,7 @@
 import Conformance
+import TestSupport
 import Testing
+import TintypeImage
 
 /// Decodes real files and compares with what reference decoders made of them.
 @Suite(.enabled(if: Corpus.isRead), .timeLimit(.minutes(10))) struct ConformanceTests {
@@ -18,5 +20,15 @@ import Testing
             let verdict = try Self.check.judge(picture)
             #expect(verdict != .right, "\(path) is right now: take it off the list")
         }
+    }
+}
+
+@Suite struct PixelMeasureTests {
+    /// Every row counts, however tall the picture is.
+    @Test(arguments: [16, 512, 2_048, 5_000], 0..<4)
+    func everyRowCounts(height: Int, row: Int) throws {
+        let pixels = try PixelBuffer.make(.gray8, width: 3, height: height) { _, line, _ in line % 4 == row ? 255 : 0 }
+        let means = PixelMeasure.means(pixels)
+        #expect(abs(means.whole[0] - 63.75) < 0.01)
     }
 }

@@ -23,6 +23,13 @@ import Testing
         #expect(hits > 20_000 * 7 / 10)
     }
 
+    /// Its main queue is filled before room has to be made, as in libCacheSim, and a loop leaves it alone.
+    @Test func s3FIFOHoldsTheStartOfALoop() {
+        var cache = PolicySimulation<S3FIFOPolicy>(capacity: 100)
+        let hits = (0..<5_000).count { cache.request($0 % 500) }
+        #expect(hits == 9 * 90)
+    }
+
     @Test func aScanDoesNotDriveOutWhatIsPopular() {
         var (cache, lru) = (PolicyCache(capacity: 50), PolicySimulation<LRUPolicy>(capacity: 50))
         var random = SplitMix(state: 5)

@@ -21,6 +21,20 @@ struct RecordedTraceTests {
         }
     }
 
+    /// The figures of libCacheSim (`S3FIFO`), at 5, 10 and 20 % of the keys.
+    @Test(arguments: [
+        ("lirs_multi1", [0.4567, 0.4980, 0.5571]), ("lirs_cpp", [0.5867, 0.8036, 0.8492]),
+        ("lirs_ps", [0.2888, 0.5319, 0.5868]),
+    ])
+    func s3FIFOHasTheExpectedHitRatios(name: String, expected: [Double]) throws {
+        let trace = try RecordedTrace(name)
+        for (baseline, expected) in zip(try RecordedTrace.baseline(name).dropFirst(), expected) {
+            var cache = PolicySimulation<S3FIFOPolicy>(capacity: baseline.capacity)
+            let hits = trace.keys.count { cache.request($0) }
+            #expect(abs(Double(hits) / Double(trace.keys.count) - expected) < 0.001)
+        }
+    }
+
     @Test(arguments: names)
     func thePolicyOfTheTierIsNeverBelowLRU(name: String) throws {
         let trace = try RecordedTrace(name)

@@ -61,6 +61,19 @@ import TintypeImage
         }
     }
 
+    /// Damaged files are what many tests make of it.
+    @Test func chunksOfADamagedFileAreReadAsFarAsTheyGo() throws {
+        let data = try SampleFiles.smooth(.png, width: 6, height: 4)
+        let whole = PNGFile(data).chunks
+        for count in 0...data.count {
+            let chunks = PNGFile(data.prefix(count)).chunks
+            #expect(chunks.map(\.type) == whole.prefix(chunks.count).map(\.type))
+        }
+        var lying = data
+        lying.replaceSubrange(8..<12, with: [0xFF, 0xFF, 0xFF, 0xFF])
+        #expect(PNGFile(lying).chunks.isEmpty)
+    }
+
     /// Decodes without asking for success; what comes out is whole.
     private static func decode(_ data: Data, allowsTruncated: Bool) throws {
         do {

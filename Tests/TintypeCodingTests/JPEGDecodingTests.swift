@@ -48,6 +48,40 @@ import TintypeImage
         #expect(mean <= 2)
     }
 
+    /// Pillow and libvips take samples for light, with an Adobe marker or without.
+    @Test(arguments: ["jpg-cmyk-1.jpg", "jpg-cmyk-2.jpg", "cmyk_t0.jpg", "cmyk-icc.jpg"])
+    func inksNeedNoAdobeMarker(name: String) throws {
+        let data = try self.data("jpeg-cmyk/\(name)")
+        var plain = data
+        for range in data.segments(marker: 0xEE).reversed() { plain.removeSubrange(range) }
+        for color in [ColorHandling.convert(.relativeColorimetric), .ignore] {
+            let pixels = try self.decode(data, DecodeOptions(color: color)).image.pixels
+            let plainPixels = try self.decode(plain, DecodeOptions(color: color)).image.pixels
+            #expect(PixelMeasure.digest(plainPixels) == PixelMeasure.digest(pixels))
+        }
+    }
+
+    @Test(arguments: [UInt8(0xFE), 0xE0, 0xE1, 0xE2, 0xEE], [UInt8(0), 1])
+    func aSegmentTooShortForItsLengthIsSkipped(marker: UInt8, length: UInt8) throws {
+        let pixels = try PixelBuffer.smooth(.rgb8, width: 40, height: 30)
+        let data = try self.coder.encode(Image(pixels: pixels), as: .jpeg, options: EncodeOptions())
+        var odd = data
+        odd.insert(contentsOf: [0xFF, marker, 0, length], at: data.startIndex + 2)
+        #expect(try self.decode(odd).image.pixels.samples == (try self.decode(data).image.pixels.samples))
+        let pieces = try #require(try self.coder.makeIncrementalDecoder(for: .jpeg, options: DecodeOptions()))
+        for byte in odd { try pieces.append(Data([byte])) }
+        #expect(try pieces.finish().image.pixels.samples == (try self.decode(data).image.pixels.samples))
+    }
+
+    @Test(arguments: [UInt8(0xDB), 0xC4, 0xC0, 0xDA], [UInt8(0), 1])
+    func aTableTooShortForItsLengthIsRefused(marker: UInt8, length: UInt8) throws {
+        let pixels = try PixelBuffer.smooth(.rgb8, width: 40, height: 30)
+        var data = try self.coder.encode(Image(pixels: pixels), as: .jpeg, options: EncodeOptions())
+        data.insert(contentsOf: [0xFF, marker, 0, length], at: data.startIndex + 2)
+        let error = #expect(throws: CodingError.self) { try self.decode(data) }
+        #expect(error?.code == .corrupt)
+    }
+
     @Test func lyingMarkersAreRefused() throws {
         for path in ["jpeg-exotic/testorig12.jpg", "jpeg-exotic/jpeg_lossless_sel1.jpg", "jpeg-exotic/testimgl.jpg"] {
             let data = try self.data(path)

@@ -75,6 +75,34 @@ import TintypeImage
         #expect(try Self.encode(photograph, EncodeOptions(pngLevel: 1)).count > filtered.count)
     }
 
+    @Test func aLimitOfBytesIsMetByMoreEffort() throws {
+        let photograph = try SampleFiles.decode(try Fixtures.data("kodak-3.png")).pixels
+        let hasty = EncodeOptions(pngLevel: 1, pngFilter: .none)
+        let limit = try Self.encode(photograph, EncodeOptions(pngLevel: 9)).count
+        #expect(try Self.encode(photograph, hasty).count > limit)
+        var options = hasty
+        options.maximumByteCount = limit
+        let data = try Self.encode(photograph, options)
+        #expect(data.count <= limit)
+        #expect(try Self.decode(data).samples == photograph.samples)
+        options.maximumByteCount = try Self.encode(photograph, hasty).count
+        #expect(try Self.encode(photograph, options) == (try Self.encode(photograph, hasty)))
+    }
+
+    @Test func whatDoesNotFitALimitOfBytesIsRefused() throws {
+        let options = EncodeOptions(maximumByteCount: 90)
+        let error = #expect(throws: CodingError.self) {
+            try Self.encode(try .smooth(.rgb8, width: 60, height: 60), options)
+        }
+        #expect(error?.code == .encodingFailed)
+        let animation = try Self.animation(.rgb8, count: 3)
+        let error2 = #expect(throws: CodingError.self) {
+            try PNGCoder().encode(animation, as: .png, options: options)
+        }
+        #expect(error2?.code == .encodingFailed)
+        #expect(error2?.message.contains("of 90") == true)
+    }
+
     @Test func metadataIsWritten() throws {
         let profile = Data([0, 0, 0, 200] + [UInt8](repeating: 7, count: 196))
         let metadata = EncodeOptions.Metadata(
@@ -146,6 +174,38 @@ import TintypeImage
         animation.frames[1].milliseconds = given
         let data = try PNGCoder().encode(animation, as: .png, options: EncodeOptions())
         #expect(try PNGCoder().header(of: data).animation.durations[1] == stored)
+    }
+
+    @Test func anAnimationMeetsALimitOfBytes() throws {
+        let animation = try Self.animation(.rgba8, count: 5)
+        let limit = try PNGCoder().encode(animation, as: .png, options: EncodeOptions(pngLevel: 9)).count
+        let hasty = try PNGCoder().encode(animation, as: .png, options: EncodeOptions(pngLevel: 0))
+        #expect(hasty.count > limit)
+        let options = EncodeOptions(pngLevel: 0, maximumByteCount: limit)
+        #expect(try PNGCoder().encode(animation, as: .png, options: options).count <= limit)
+    }
+
+    /// libpng and browsers animate it.
+    @Test func theFirstFrameMayBeDescribedBeforeTheAnimation() throws {
+        let data = try PNGCoder().encode(try Self.animation(.rgb8, count: 3), as: .png, options: EncodeOptions())
+        var file = PNGFile(data)
+        let control = try #require(file.chunks.firstIndex { $0.type == "acTL" })
+        let frame = try #require(file.chunks.firstIndex { $0.type == "fcTL" })
+        #expect(frame == control + 1)
+        file.chunks.swapAt(control, frame)
+        let decoder = try ImageDecoder(file.data, registry: SampleFiles.registry)
+        let ordered = try ImageDecoder(data, registry: SampleFiles.registry)
+        #expect(decoder.header.animation == ordered.header.animation)
+        for index in 0..<3 {
+            let options = DecodeOptions(frame: index)
+            #expect(
+                try decoder.decode(options: options).pixels.samples
+                    == (try ordered.decode(options: options)).pixels.samples
+            )
+        }
+        // Without the animation's own chunk there is none.
+        file.chunks.removeAll { $0.type == "acTL" }
+        #expect(try ImageDecoder(file.data, registry: SampleFiles.registry).header.animation.frameCount == 1)
     }
 
     @Test func framesMustFitTogether() throws {

@@ -15,12 +15,14 @@ struct PNGFile {
         self.chunks = chunks
     }
 
+    /// The chunks of a file, up to one that is not there whole.
     init(_ data: Data) {
         let bytes = Array(data)
         var chunks: [Chunk] = []
         var offset = 8
         while offset + 12 <= bytes.count {
             let length = bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
+            guard length <= bytes.count - offset - 12 else { break }
             let type = String(decoding: bytes[offset + 4..<offset + 8], as: UTF8.self)
             chunks.append(Chunk(type: type, body: Array(bytes[offset + 8..<offset + 8 + length])))
             offset += 12 + length

@@ -151,7 +151,6 @@ cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *decoder, cjpeg_picture *pi
     picture->components = library->num_components;
     picture->is_multi_scan = jpeg_has_multiple_scans(library);
     picture->is_arithmetic = library->arith_code;
-    picture->has_adobe_marker = library->saw_Adobe_marker;
     return cjpeg_status_done;
 }
 

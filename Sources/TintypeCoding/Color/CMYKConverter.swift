@@ -5,6 +5,8 @@ import TintypeImage
 
 /// Converts rows of CMYK samples to sRGB by their ICC profile, through Little CMS.
 ///
+/// The samples say how much light is left, not how much ink there is.
+///
 /// Building one takes tens of milliseconds, so the last few are kept, by the profile's bytes.
 /// Sendable although unchecked: the handle is made without Little CMS's one-pixel cache
 /// (`cmsFLAGS_NOCACHE`), and such a transform is only read by `cmsDoTransform`.
@@ -15,7 +17,6 @@ final class CMYKConverter: @unchecked Sendable {
         /// The bytes; an array, which a leak checker can follow from a static value.
         let profile: [UInt8]
         let intent: ColorHandling.Intent
-        let isInverted: Bool
     }
 
     private static let maximumCount = 8
@@ -23,10 +24,8 @@ final class CMYKConverter: @unchecked Sendable {
     private static let recent = Locked<[(key: Key, converter: CMYKConverter)]>([])
 
     /// The converter for a profile, or `nil` when it is broken or not of CMYK.
-    ///
-    /// Inverted samples say how much light is left instead of how much ink there is.
-    static func converter(profile: Data, intent: ColorHandling.Intent, isInverted: Bool) -> CMYKConverter? {
-        let key = Key(profile: Array(profile), intent: intent, isInverted: isInverted)
+    static func converter(profile: Data, intent: ColorHandling.Intent) -> CMYKConverter? {
+        let key = Key(profile: Array(profile), intent: intent)
         if let known = Self.recent.withLock({ recent in recent.first { $0.key == key }?.converter }) { return known }
         // Built outside the lock; two lanes may build the same one, and the later one is kept.
         guard let converter = CMYKConverter(key) else { return nil }
@@ -43,7 +42,6 @@ final class CMYKConverter: @unchecked Sendable {
             return nil
         }
         guard cmsGetColorSpace(source.handle) == cmsSigCmykData else { return nil }
-        let inks = key.isInverted ? clcms_type_cmyk8_inverted : clcms_type_cmyk8
         let intent =
             switch key.intent {
             case .relativeColorimetric: UInt32(INTENT_RELATIVE_COLORIMETRIC)
@@ -51,7 +49,14 @@ final class CMYKConverter: @unchecked Sendable {
             }
         let flags = UInt32(cmsFLAGS_NOCACHE)
         guard
-            let handle = cmsCreateTransform(source.handle, inks, target.handle, clcms_type_rgb8, intent, flags)
+            let handle = cmsCreateTransform(
+                source.handle,
+                clcms_type_cmyk8_inverted,
+                target.handle,
+                clcms_type_rgb8,
+                intent,
+                flags
+            )
         else { return nil }
         self.handle = handle
     }

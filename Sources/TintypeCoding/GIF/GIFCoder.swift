@@ -71,7 +71,7 @@ public struct GIFCoder: ImageCoder {
     }
 
     public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
-        try GIFEncoder.encode([.init(image: image, milliseconds: 0)], loopCount: nil, options: options)
+        try GIFEncoder.encode([.init(image: try image.inSRGB(), milliseconds: 0)], loopCount: nil, options: options)
     }
 
     /// Writes each frame as the rectangle that changes, with delays in 1/100 s, at least two.
@@ -80,7 +80,7 @@ public struct GIFCoder: ImageCoder {
         as format: ImageFormat,
         options: EncodeOptions
     ) throws -> Data {
-        try GIFEncoder.encode(animation.frames, loopCount: animation.loopCount, options: options)
+        try GIFEncoder.encode(try animation.inSRGB().frames, loopCount: animation.loopCount, options: options)
     }
 }
 

@@ -55,7 +55,7 @@ public struct JPEGCoder: ImageCoder {
     }
 
     public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
-        try JPEGCompressor().compress(try image.upright().pixels, options: options)
+        try JPEGCompressor().compress(try image.upright().pixels, options: options.keepingProfile(of: image))
     }
 
     /// The largest of 1, 2, 4 and 8 that leaves at least the sufficient size.

@@ -3,8 +3,7 @@ import TintypeImage
 
 /// What the marker segments of a JPEG say, up to its first scan.
 ///
-/// Sources: ITU-T T.81 annex B; Exif 2.32 section 4.7; ICC.1 annex B.4; Adobe technical note
-/// 5116 for the APP14 marker.
+/// Sources: ITU-T T.81 annex B; Exif 2.32 section 4.7; ICC.1 annex B.4.
 struct JPEGHeader {
     /// The kinds of coding that a frame header (SOF marker) names.
     enum Process: UInt8 {
@@ -30,8 +29,6 @@ struct JPEGHeader {
     private(set) var components: [Sampling] = []
     /// The turn that the EXIF blocks ask for.
     private(set) var orientation: Orientation?
-    /// Whether an Adobe marker says that CMYK samples are stored inverted.
-    private(set) var hasAdobeMarker = false
     /// The components of the first scan; fewer than all mean that there are more scans.
     private(set) var firstScanComponentCount = 0
     private var profileParts: [Int: Data] = [:]
@@ -113,8 +110,6 @@ extension JPEGHeader {
             // The first block that can be read counts: editors append older copies.
             if self.orientation == nil { self.orientation = EXIF.orientation(in: segment) }
         case 0xE2 where segment.has("ICC_PROFILE\0", at: 0): self.readProfilePart(segment)
-        // As the library has it: a shorter one is no Adobe marker.
-        case 0xEE where segment.has("Adobe", at: 0) && segment.count >= 12: self.hasAdobeMarker = true
         default: break
         }
     }

@@ -41,7 +41,9 @@ struct JPEGHeaderParser {
                 self.offset = start
                 continue
             }
-            guard let length = data.uint16(at: start) else { return false }
+            guard var length = data.uint16(at: start) else { return false }
+            // Decoders skip a comment or an application's segment that is too short to hold its own length.
+            if length < 2, marker == 0xFE || (0xE0...0xEF).contains(marker) { length = 2 }
             guard length >= 2 else { throw CodingError.corrupt(.jpeg, "a segment has no length") }
             guard start + length <= data.count else { return false }
             let segment = data.slice(from: start + 2, to: start + length)

@@ -19,10 +19,14 @@ struct PNGAnimationCompressor {
 
     /// The file of an animation.
     ///
-    /// - Throws: `CodingError.Code.encodingFailed` when there are no frames, or they differ in
-    ///   size; `CancellationError`.
+    /// - Throws: `CodingError.Code.encodingFailed` when there are no frames, they differ in size, or the file does not
+    ///   fit the limit of bytes; `CancellationError`.
     func compress(_ animation: AnimationContent) throws -> Data {
         let pictures = try Self.pictures(of: animation)
+        return try self.options.smallestPNG { try PNGAnimationCompressor($0).compress(pictures, animation) }
+    }
+
+    private func compress(_ pictures: [PixelBuffer], _ animation: AnimationContent) throws -> Data {
         let first = pictures[0]
         let format = try PNGSampleFormat(pictures, format: first.format)
         var writer = PNGWriter()

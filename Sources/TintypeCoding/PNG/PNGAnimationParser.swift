@@ -66,23 +66,22 @@ struct PNGAnimationParser {
     }
 
     private mutating func readFrame(_ chunk: PNGChunk, of bytes: UnsafeRawBufferPointer) {
+        // The first frame's control chunk may stand before the animation's, as libpng and browsers have it.
+        let isBeforePixels: Bool
         switch self.state {
-        case .still:
-            // A frame before the control chunk: the order is broken.
-            self.state = .broken
-            return
+        case .still, .announced: isBeforePixels = true
+        case .running: isBeforePixels = false
         case .broken: return
-        case .announced, .running: break
         }
         guard
             self.hasPixels, chunk.length == Self.frameControlLength, chunk.isSound(in: bytes),
-            self.takesSequenceNumber(of: chunk, bytes), self.frames.count < self.frameCount,
+            self.takesSequenceNumber(of: chunk, bytes), isBeforePixels || self.frames.count < self.frameCount,
             let frame = PNGAnimation.Frame(chunk.content(of: bytes), canvas: self.canvas)
         else {
             self.state = .broken
             return
         }
-        if case .announced = self.state {
+        if isBeforePixels {
             guard Int(frame.width) == self.canvas.width, Int(frame.height) == self.canvas.height else {
                 self.state = .broken
                 return

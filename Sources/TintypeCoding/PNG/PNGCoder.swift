@@ -97,7 +97,7 @@ public struct PNGCoder: ImageCoder {
     }
 
     public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
-        try PNGCompressor(options).compress(try image.upright().pixels)
+        try PNGCompressor(options.keepingProfile(of: image)).compress(try image.upright().pixels)
     }
 
     public func encode(
@@ -105,7 +105,7 @@ public struct PNGCoder: ImageCoder {
         as format: ImageFormat,
         options: EncodeOptions
     ) throws -> Data {
-        try PNGAnimationCompressor(options).compress(animation)
+        try PNGAnimationCompressor(options).compress(try animation.inSRGB())
     }
 }
 

@@ -14,7 +14,13 @@ struct PNGCompressor {
     }
 
     /// The file of an upright picture.
+    ///
+    /// - Throws: `CodingError.Code.encodingFailed` when it does not fit the limit of bytes; `CancellationError`.
     func compress(_ pixels: PixelBuffer) throws -> Data {
+        try self.options.smallestPNG { try PNGCompressor($0).compressWhole(pixels) }
+    }
+
+    private func compressWhole(_ pixels: PixelBuffer) throws -> Data {
         let format = try PNGSampleFormat([pixels], format: pixels.format)
         var writer = PNGWriter()
         writer.append(.imageHeader, format.header(width: pixels.width, height: pixels.height))
@@ -58,5 +64,34 @@ struct PNGCompressor {
         case .none: false
         case .all: true
         }
+    }
+}
+
+extension EncodeOptions {
+    /// The file that `compress` makes with these options or, where that is too large, with ones of more effort.
+    ///
+    /// Nothing else makes a PNG smaller: it keeps every pixel.
+    ///
+    /// - Throws: `CodingError.Code.encodingFailed` when no file fits the limit of bytes; what `compress` throws.
+    func smallestPNG(_ compress: (EncodeOptions) throws -> Data) throws -> Data {
+        let whole = try compress(self)
+        guard let limit = self.maximumByteCount, whole.count > limit else { return whole }
+        var smallest = whole.count
+        for filter in [PNGFilter.automatic, .all, .none] {
+            var options = self
+            options.pngLevel = 9
+            options.pngFilter = filter
+            guard options != self else { continue }
+            let data = try compress(options)
+            if data.count <= limit { return data }
+            smallest = min(smallest, data.count)
+        }
+        throw CodingError(
+            code: .encodingFailed,
+            message:
+                "As PNG, which keeps every pixel, the picture takes \(smallest) bytes of \(limit); make it smaller "
+                + "or choose a lossy format.",
+            format: .png
+        )
     }
 }

@@ -120,11 +120,13 @@ public struct WebPCoder: ImageCoder {
     }
 
     public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
-        try WebPCompressor(options).compress(try image.upright().pixels)
+        // Gray is stored as RGB, which a profile for gray says nothing of.
+        let image = image.pixels.format == .gray8 ? try image.inSRGB() : image
+        return try WebPCompressor(options.keepingProfile(of: image)).compress(try image.upright().pixels)
     }
 
     public func encode(_ animation: AnimationContent, as format: ImageFormat, options: EncodeOptions) throws -> Data {
-        try WebPAnimationCompressor(options).compress(animation)
+        try WebPAnimationCompressor(options).compress(try animation.inSRGB())
     }
 }
 

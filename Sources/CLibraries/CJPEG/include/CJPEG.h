@@ -50,8 +50,6 @@ typedef struct cjpeg_picture {
     /// Whether the picture is stored in several scans, and held as coefficients meanwhile.
     bool is_multi_scan;
     bool is_arithmetic;
-    /// Whether an Adobe marker says that CMYK samples are stored inverted.
-    bool has_adobe_marker;
 } cjpeg_picture;
 
 /// How often the library went on after damage, by kind.

@@ -34,7 +34,8 @@ package struct EvictionPolicy: Sendable {
     /// Makes a policy for a cache whose entries may weigh `capacity` together.
     package init(capacity: Int) {
         self.lru = LRUPolicy(capacity: capacity)
-        self.fifo = S3FIFOPolicy(capacity: capacity)
+        // LRU leads at first, so what came first need not be held: it would only take part in the contest.
+        self.fifo = S3FIFOPolicy(capacity: capacity, fillsMainQueue: false)
         self.lfu = WTinyLFUPolicy(capacity: capacity)
         self.lirs = LIRSPolicy(capacity: capacity)
     }

@@ -2,8 +2,10 @@
 ///
 /// A hit costs one counter. What is asked for again while new, or soon after it was dropped, is proven.
 ///
-/// Source: Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023. With its
-/// constants: a tenth for new entries, counters up to 3, as many dropped keys as the main queue holds.
+/// Source: Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023, with its constants: a tenth for
+/// new entries, counters up to 3, as many dropped keys as the main queue holds. Where the paper says nothing, it is as
+/// its authors' libCacheSim: until the cache is full for the first time, what no longer fits the tenth goes to
+/// the main queue, and room is made in the tenth unless the main queue has more than its part.
 package struct S3FIFOPolicy: ReplacementPolicy {
     private enum Queue: UInt8 {
         case small, main, ghost, none
@@ -17,13 +19,21 @@ package struct S3FIFOPolicy: ReplacementPolicy {
 
     private let capacity: Int
     private let smallCapacity: Int
+    /// Whether what no longer fits the tenth goes to the main queue for now.
+    private var fillsMainQueue: Bool
     private var entries = SlotTable(Entry())
     private var queues = SlotRings(count: 3)
     /// The weight of each queue.
     private var weights = [0, 0, 0]
 
     package init(capacity: Int) {
+        self.init(capacity: capacity, fillsMainQueue: true)
+    }
+
+    /// Makes a policy that may leave the main queue to what is proven from the start.
+    package init(capacity: Int, fillsMainQueue: Bool) {
         self.capacity = capacity
+        self.fillsMainQueue = fillsMainQueue
         self.smallCapacity = max(1, capacity / 10)
     }
 
@@ -45,18 +55,21 @@ package struct S3FIFOPolicy: ReplacementPolicy {
             return true
         }
         guard weight <= self.capacity else { return false }
+        // Taken out first: making room may forget what was dropped young.
+        let isProven = entry.queue == .ghost
+        self.move(slot, to: .none)
         while self.weights[0] + self.weights[1] + weight > self.capacity {
-            if self.weights[0] > self.smallCapacity || self.weights[1] == 0 {
-                self.evictFromSmall(&lost)
-            } else {
+            self.fillsMainQueue = false
+            if self.weights[1] > self.capacity - self.smallCapacity || self.weights[0] == 0 {
                 self.evictFromMain(&lost)
+            } else {
+                self.evictFromSmall(&lost)
             }
         }
-        // Making room may have forgotten that it was dropped young.
-        let isProven = self.entries[slot].queue == .ghost
+        let startsInMain = isProven || self.fillsMainQueue && self.weights[0] >= self.smallCapacity
         self.entries[slot].weight = weight
         self.entries[slot].uses = 0
-        self.move(slot, to: isProven ? .main : .small)
+        self.move(slot, to: startsInMain ? .main : .small)
         return false
     }
 
@@ -69,8 +82,7 @@ package struct S3FIFOPolicy: ReplacementPolicy {
             guard self.entries[slot].uses <= 1 else {
                 self.entries[slot].uses = 0
                 self.move(slot, to: .main)
-                guard self.weights[1] > self.capacity - self.smallCapacity else { continue }
-                return self.evictFromMain(&lost)
+                continue
             }
             lost.append(Int32(slot))
             self.move(slot, to: .ghost)

@@ -1,0 +1,41 @@
+/// The bytes that a file may have: the budget of time is for these.
+let fileLimit = 1_000_000
+
+/// Writes the files of one coder.
+protocol FileGenerator: SendableMetatype {
+    /// The name of the format.
+    static var coder: String { get }
+    /// What its recipes say.
+    static var genes: [Gene] { get }
+    /// Recipes to start from: bombs of known kinds.
+    static var seeds: [[String: Int]] { get }
+    /// The file of a recipe; what is over the limit is cut.
+    static func file(_ recipe: Recipe) -> [UInt8]
+}
+
+extension FileGenerator {
+    /// Its own genes and those of every file and load.
+    static var allGenes: [Gene] {
+        self.genes + [
+            .linear("seed", 0...1_000_000), .linear("allowsTruncated", 0...1),
+            .logarithmic("pieceBytes", 1_000...1_000_000),
+            .linear("damage", 0...20),
+        ]
+    }
+
+    /// The file, damaged where the recipe says so.
+    static func bytes(_ recipe: Recipe) -> [UInt8] {
+        var bytes = Array(self.file(recipe).prefix(fileLimit))
+        var random = recipe.random
+        guard bytes.count > 20 else { return bytes }
+        // Damage at the start changes what the rest means.
+        for _ in 0..<max(0, recipe["damage"] - 10) {
+            let end = Bool.random(using: &random) ? min(bytes.count, 700) : bytes.count
+            bytes[Int.random(in: 12..<end, using: &random)] = UInt8.random(in: 0...255, using: &random)
+        }
+        return bytes
+    }
+}
+
+/// All generators.
+let generators: [any FileGenerator.Type] = [JPEGFiles.self, PNGFiles.self, GIFFiles.self, WebPFiles.self]

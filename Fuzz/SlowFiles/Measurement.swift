@@ -1,0 +1,225 @@
+import CShims
+import FoundationEssentials
+import Glibc
+import Tintype
+import TintypeCoding
+import TintypeImage
+
+/// What is done with a file.
+enum Kind: String, CaseIterable {
+    /// Its header is read.
+    case header
+    /// The picture, or the first frame.
+    case still
+    /// A thumbnail of 256 pixels, as the loader makes it.
+    case thumbnail
+    /// The last frame, asked for first.
+    case lastFrame
+    /// All frames in their order.
+    case frames
+    /// Previews while the bytes arrive in pieces.
+    case previews
+}
+
+/// How a file is loaded.
+struct Load {
+    var allowsTruncated = false
+    var pieceBytes = 16_384
+}
+
+/// What one kind of load of one file took.
+struct Measurement {
+    let kind: Kind
+    /// The processor's time, user and system.
+    let seconds: Double
+    /// The bytes that the memory gate was told.
+    let countedBytes: Int
+    /// The bytes by which the process grew at most.
+    let takenBytes: Int
+    /// What came of it: `decoded`, the error, or the signal that ended it.
+    let outcome: String
+
+    /// One line of a child's output.
+    var line: String {
+        "end \(self.kind.rawValue) \(self.seconds) \(self.countedBytes) \(self.takenBytes) \(self.outcome)"
+    }
+
+    init(kind: Kind, seconds: Double, countedBytes: Int, takenBytes: Int, outcome: String) {
+        self.kind = kind
+        self.seconds = seconds
+        self.countedBytes = countedBytes
+        self.takenBytes = takenBytes
+        self.outcome = outcome
+    }
+
+    init?(line: some StringProtocol) {
+        let parts = line.split(separator: " ", maxSplits: 5)
+        guard
+            parts.count == 6, parts[0] == "end", let kind = Kind(rawValue: String(parts[1])),
+            let seconds = Double(parts[2]), let counted = Int(parts[3]), let taken = Int(parts[4])
+        else { return nil }
+        self.init(
+            kind: kind,
+            seconds: seconds,
+            countedBytes: counted,
+            takenBytes: taken,
+            outcome: String(parts[5])
+        )
+    }
+}
+
+/// Loads a file in this process, which nothing else happens in.
+struct Measurer {
+    private let file: Data
+    private let load: Load
+    private let registry = CoderRegistry()
+
+    init(path: String, load: Load) throws {
+        self.file = try Data(contentsOf: URL(fileURLWithPath: path))
+        self.load = load
+    }
+
+    /// Measures each kind, and says what it took.
+    func run(_ kinds: [Kind]) async throws {
+        // A decode that wants more gets an error, and the machine lives.
+        try setLimit(RLIMIT_AS, to: 6 << 30)
+        for kind in kinds {
+            try setLimit(RLIMIT_CPU, to: Int(Self.processorSeconds) + Budget.killSeconds)
+            _ = cshims_trim_heap()
+            try Self.resetPeak()
+            let bytes = try Self.status("VmRSS")
+            let seconds = Self.processorSeconds
+            var counted = 0
+            var outcome = "decoded"
+            do { try await self.perform(kind, counted: &counted) } catch { outcome = Self.oneLine(error) }
+            let measurement = Measurement(
+                kind: kind,
+                seconds: Self.processorSeconds - seconds,
+                countedBytes: counted,
+                takenBytes: try Self.status("VmHWM") - bytes,
+                outcome: outcome
+            )
+            say(measurement.line)
+        }
+    }
+
+    private func perform(_ kind: Kind, counted: inout Int) async throws {
+        let options = DecodeOptions(allowsTruncated: self.load.allowsTruncated)
+        if kind == .previews { return try await self.previews(options, counted: &counted) }
+        let decoder = try ImageDecoder(self.file, registry: self.registry, limits: options.limits)
+        switch kind {
+        case .header, .previews: break
+        case .still:
+            counted = decoder.byteCount(options: options)
+            _ = try decoder.decode(options: options)
+        case .lastFrame:
+            var options = options
+            options.frame = decoder.header.animation.frameCount - 1
+            counted = decoder.byteCount(options: options)
+            _ = try decoder.decode(options: options)
+        case .thumbnail:
+            let request = ImageRequest(
+                url: URL(fileURLWithPath: "/"),
+                thumbnail: .fit(width: 256, height: 256),
+                options: self.load.allowsTruncated ? .allowTruncated : []
+            )
+            let rendering = try Rendering(decoder: decoder, request: request, limits: options.limits)
+            counted = rendering.byteCount
+            _ = try rendering.render()
+        case .frames:
+            counted = decoder.byteCount(
+                for: decoder.header.animation.frameCount > 1 ? .frame : .picture,
+                options: options
+            )
+            let source = FrameSource(
+                decoder,
+                options: options,
+                lanes: DecodeLanes(count: 1),
+                pool: FramePool(byteLimit: 0)
+            )
+            for index in 0..<source.frameCount { _ = try await source.frame(at: index) }
+        }
+    }
+
+    private func previews(_ options: DecodeOptions, counted: inout Int) async throws {
+        // The gate is told as soon as there is a header: also of what turns out to have too many frames.
+        let coder = try self.registry.coder(decoding: self.file)
+        for end in stride(
+            from: self.load.pieceBytes,
+            to: self.file.count + self.load.pieceBytes,
+            by: self.load.pieceBytes
+        ) {
+            guard let header = try? coder.header(of: self.file.prefix(end), limits: options.limits) else { continue }
+            counted = coder.byteCount(for: .incremental, header: header, options: options)
+            break
+        }
+        let decoder = PreviewDecoder(registry: self.registry, options: options, lanes: DecodeLanes(count: 1))
+        for start in stride(from: 0, to: self.file.count, by: self.load.pieceBytes) {
+            _ = await decoder.append(self.file[start..<min(self.file.count, start + self.load.pieceBytes)])
+        }
+    }
+
+    private static func oneLine(_ error: any Error) -> String {
+        String("\(error)".map { $0.isNewline ? " " : $0 }.prefix(200))
+    }
+
+    // MARK: The process
+
+    static var processorSeconds: Double {
+        var usage = rusage()
+        getrusage(RUSAGE_SELF.rawValue, &usage)
+        return usage.seconds
+    }
+
+    /// Makes the peak the present size (proc(5), `clear_refs`).
+    private static func resetPeak() throws {
+        let file = open("/proc/self/clear_refs", O_WRONLY)
+        defer { close(file) }
+        guard file >= 0, write(file, "5", 1) == 1 else {
+            throw Failure("the peak of memory can't be reset: /proc/self/clear_refs is not writable")
+        }
+    }
+
+    private static func status(_ name: String) throws -> Int {
+        let text = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = text.split(separator: "\n").first { $0.hasPrefix("\(name):") }
+        guard let value = line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) }) else {
+            throw Failure("/proc/self/status has no \(name)")
+        }
+        return value << 10
+    }
+}
+
+extension rusage {
+    /// The processor's time, user and system.
+    var seconds: Double {
+        [self.ru_utime, self.ru_stime].reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6 }
+    }
+}
+
+/// Limits this process, as far as it may be limited.
+private func setLimit(_ resource: __rlimit_resource, to value: Int) throws {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else {
+        throw Failure("the limits of the process can't be read: errno \(errno)")
+    }
+    limit.rlim_cur = min(rlim_t(value), limit.rlim_max)
+    guard setrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else {
+        throw Failure("the process can't be limited: errno \(errno)")
+    }
+}
+
+/// Writes a line at once: what comes after it may end the process.
+func say(_ line: String) {
+    var line = line + "\n"
+    line.withUTF8 { _ = write(1, $0.baseAddress, $0.count) }
+}
+
+/// What went wrong with the search itself.
+struct Failure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

@@ -1,0 +1,97 @@
+import FoundationEssentials
+import Glibc
+
+/// Measures files, each in a child process, so that one that ends the process or fills the memory is a result.
+struct Probe {
+    /// Where the file that a child reads is put.
+    private let path: String
+
+    init(folder: String, name: String) {
+        self.path = "\(folder)/\(name)"
+    }
+
+    /// The measurements of the kinds, up to one that ends the child.
+    func measure(_ bytes: [UInt8], _ kinds: [Kind], _ load: Load) throws -> [Measurement] {
+        try Data(bytes).write(to: URL(fileURLWithPath: self.path))
+        return try Self.child(path: self.path, kinds, load)
+    }
+
+    /// The measurements of all kinds; a kind that ends the child is followed by the next in another.
+    static func measure(path: String, _ kinds: [Kind], _ load: Load) throws -> [Measurement] {
+        var left = kinds[...]
+        var measurements: [Measurement] = []
+        while !left.isEmpty {
+            let done = try self.child(path: path, Array(left), load)
+            guard !done.isEmpty else { throw Failure("a child measured nothing") }
+            measurements += done
+            left = left.dropFirst(done.count)
+        }
+        return measurements
+    }
+
+    private static func child(path: String, _ kinds: [Kind], _ load: Load) throws -> [Measurement] {
+        let arguments =
+            ["/proc/self/exe", "measure", path, load.allowsTruncated ? "1" : "0", String(load.pieceBytes)]
+            + kinds.map(\.rawValue)
+        var ends: [CInt] = [0, 0]
+        guard pipe(&ends) == 0 else { throw Failure("there is no pipe: errno \(errno)") }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
+        posix_spawn_file_actions_addclose(&actions, ends[0])
+        // What a process says that traps is of no use here.
+        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var environment: [UnsafeMutablePointer<CChar>?] = [strdup("SWIFT_BACKTRACE=enable=no"), nil]
+        defer { for word in environment { free(word) } }
+        var child: pid_t = 0
+        let code = posix_spawn(&child, "/proc/self/exe", &actions, nil, &words, &environment)
+        close(ends[1])
+        defer { close(ends[0]) }
+        guard code == 0 else { throw Failure("a child did not start: errno \(code)") }
+        let output = self.output(of: ends[0], child)
+        var status: CInt = 0
+        var usage = rusage()
+        while wait4(child, &status, 0, &usage) < 0, errno == EINTR {}
+        return self.measurements(in: output, kinds, status: status, usage: usage)
+    }
+
+    /// What the child says, until it ends or does nothing for two minutes.
+    private static func output(of descriptor: CInt, _ child: pid_t) -> String {
+        var output: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        while true {
+            var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let count = poll(&ready, 1, 120_000)
+            if count < 0, errno == EINTR { continue }
+            if count == 0 { kill(child, SIGKILL) }
+            let size = read(descriptor, &buffer, buffer.count)
+            if size <= 0 { return String(decoding: output, as: UTF8.self) }
+            output += buffer[..<size]
+        }
+    }
+
+    private static func measurements(
+        in output: String,
+        _ kinds: [Kind],
+        status: CInt,
+        usage: rusage
+    ) -> [Measurement] {
+        var done = output.split(separator: "\n").compactMap { Measurement(line: $0) }
+        guard done.count < kinds.count else { return done }
+        let signal = status & 0x7F
+        let seconds = usage.seconds - done.reduce(0) { $0 + $1.seconds }
+        done.append(
+            Measurement(
+                kind: kinds[done.count],
+                seconds: seconds,
+                countedBytes: 0,
+                takenBytes: 0,
+                outcome: signal == 0 ? "ended by signal 0, code \(status >> 8)" : "ended by signal \(signal)"
+            )
+        )
+        return done
+    }
+}
