@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TestSupport
 import Testing
+import TintypeConcurrency
 
 @testable import TintypeDownloading
 
@@ -13,7 +14,13 @@ struct SlownessTests {
     private static func transfer(_ lines: [String]) throws -> (Transfer, ContinuousClock.Instant) {
         let request = DownloadRequest(url: try url("http://a.example/b"))
         let address = try ResourceAddress(request.url.absoluteString)
-        let transfer = Transfer(id: 1, request: request, address: address, configuration: .init())
+        let transfer = Transfer(
+            id: 1,
+            request: request,
+            address: address,
+            configuration: .init(),
+            bodyBudget: ByteBudget(limit: 1 << 20)
+        )
         transfer.willStart()
         for line in lines { self.receive(line, transfer) }
         return (transfer, transfer.startTime)

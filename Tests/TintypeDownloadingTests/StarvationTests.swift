@@ -131,7 +131,7 @@ struct StarvationTests {
     @Test func `sockets that are ready have their turns in order`() throws {
         var pairs: [(near: CInt, far: CInt)] = []
         defer { for pair in pairs { for descriptor in [pair.near, pair.far] { close(descriptor) } } }
-        let poll = SocketPoll()
+        let poll = try SocketPoll()
         for _ in 0..<8 {
             var pair: [CInt] = [0, 0]
             try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &pair) == 0)

@@ -144,7 +144,7 @@ struct SurplusTests {
         var pair: [CInt] = [0, 0]
         try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &pair) == 0)
         defer { for descriptor in pair { close(descriptor) } }
-        let poll = SocketPoll()
+        let poll = try SocketPoll()
         poll.didOpen(pair[0])
         #expect(poll.claim(localPort: 0, remotePort: 0, isNew: true, by: 1) == pair[0])
         poll.release(pair[0], by: 1)
