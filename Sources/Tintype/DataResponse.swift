@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import TintypeCaching
+import TintypeConcurrency
 public import TintypeDownloading
 
 /// Loaded bytes and what is known about them.
@@ -24,6 +25,8 @@ public struct DataResponse: Sendable {
     let mayBeKept: Bool
     /// When the load of these bytes began, in the order of their source's loads.
     let ticket: SourceLedger.Ticket?
+    /// What counts the bytes, as long as the loader has them.
+    let claim: ByteClaim?
 
     init(
         data: Data,
@@ -33,7 +36,8 @@ public struct DataResponse: Sendable {
         storeError: LoadError? = nil,
         revalidation: Revalidation? = nil,
         mayBeKept: Bool = true,
-        ticket: SourceLedger.Ticket? = nil
+        ticket: SourceLedger.Ticket? = nil,
+        claim: ByteClaim? = nil
     ) {
         self.data = data
         self.source = source
@@ -43,5 +47,6 @@ public struct DataResponse: Sendable {
         self.revalidation = revalidation
         self.mayBeKept = mayBeKept
         self.ticket = ticket
+        self.claim = claim
     }
 }

@@ -21,6 +21,8 @@ public struct ImageResponse: Sendable {
     /// Where it came from.
     public let source: LoadSource
     /// What is known of the encoded bytes: format, size, validators, dates.
+    ///
+    /// With a picture from memory come only those fields of the response that decide about its reuse.
     public let metadata: EntryMetadata
     /// The encoded bytes, where the request has ``LoadOptions/keepData``.
     public let data: Data?

@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import TintypeCaching
 public import TintypeCoding
+import TintypeConcurrency
 public import TintypeDownloading
 public import TintypeImage
 
@@ -45,6 +46,9 @@ extension LoaderActor {
         /// The clock that ages are counted by.
         public var now: @Sendable () -> Date
         /// How bodies are downloaded.
+        ///
+        /// Its `bodyMemory` bounds the encoded bytes that loads hold, those included that come from disk or from files
+        /// and wait for a decode.
         ///
         /// Its `acceptHeader`, where it was left as it is, becomes the formats that ``coders`` read when the
         /// loader is made.

@@ -105,7 +105,10 @@ public actor LoaderActor {
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func dataResponse(for request: ImageRequest) async throws -> DataResponse {
         do {
-            return try await self.pictures.data(for: request)
+            let response = try await self.pictures.data(for: request)
+            // From here on the bytes are the caller's.
+            response.claim?.giveBack()
+            return response
         } catch {
             throw LoadError.wrapping(error)
         }

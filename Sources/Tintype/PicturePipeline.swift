@@ -191,6 +191,8 @@ struct PicturePipeline: Sendable {
             // older, good copy.
             if bytes.source == .disk || self.sources.isStorable(bytes.data) { await self.sources.discard(request) }
             guard bytes.source == .disk, !request.options.contains(.cacheOnly) else { throw error }
+            // Loads that hold bytes must not wait for room for others.
+            bytes.claim?.giveBack()
             let fresh = try await self.loadData(request, mayServeStale: mayServeStale, report: report)
             return try await self.makeImage(from: fresh, for: request)
         }
@@ -304,12 +306,19 @@ struct PicturePipeline: Sendable {
     // MARK: Keeping
 
     private func makeImage(from bytes: DataResponse, for request: ImageRequest) async throws -> ImageResponse {
-        let image = try await self.decoding.image(from: bytes.data, for: request)
+        let image = try await self.decode(bytes, for: request)
         try Task.checkCancellation()
         let data = request.options.contains(.keepData) ? bytes.data : nil
         let response = ImageResponse(image, source: bytes.source, bytes, data: data)
         guard bytes.mayBeKept else { return response }
         return try await self.keep(response, for: request, read: self.read(bytes))
+    }
+
+    private func decode(_ bytes: DataResponse, for request: ImageRequest) async throws -> Image {
+        // Nothing that a decode waits for waits for bytes.
+        bytes.claim?.beginWork()
+        defer { bytes.claim?.endWork() }
+        return try await self.decoding.image(from: bytes.data, for: request)
     }
 
     /// The load that read bytes from the disk; `nil` for what the origin sent or confirmed.
@@ -343,10 +352,12 @@ struct PicturePipeline: Sendable {
         }
         guard isAdmitted() else { return false }
         guard request.pictureUse.store.contains(.memory) else { return true }
+        var metadata = response.metadata
+        metadata.response = metadata.response?.reduced
         await self.cache.store(
             response.image,
             data: nil,
-            metadata: response.metadata,
+            metadata: metadata,
             for: request.key,
             in: .memory
         )

@@ -114,7 +114,8 @@ struct SourceExchange: Sendable {
             // An origin without conditions may send the same again.
             revalidation: stored.map { $0.metadata.bodyDigest == body ? .notModified : .modified },
             mayBeKept: isAllowed,
-            ticket: self.ticket
+            ticket: self.ticket,
+            claim: response.claim
         )
     }
 
@@ -157,7 +158,8 @@ struct SourceExchange: Sendable {
             storeError: storeError,
             revalidation: .notModified,
             mayBeKept: isAllowed,
-            ticket: self.ticket
+            ticket: self.ticket,
+            claim: stored.claim
         )
     }
 

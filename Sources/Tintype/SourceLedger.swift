@@ -29,10 +29,14 @@ final class SourceLedger: Sendable {
         var readable: UInt64 = 0
         /// What is, or was, in the cache, and the body that it was made of.
         var pictures: [CacheKey: UInt64] = [:]
+
+        /// What the pictures count towards the limit.
+        var weight: Int { self.pictures.keys.reduce(0) { $0 + SourceLedger.weight(of: $1) } }
     }
 
     private struct State {
         var sources: [CacheKey: Source] = [:]
+        /// The pictures, those with long keys several times.
         var pictureCount = 0
         var lastNumber: UInt64 = 0
 
@@ -45,7 +49,7 @@ final class SourceLedger: Sendable {
     private let state = Locked(State())
     private let limit: Int
 
-    /// Remembers up to `limit` pictures.
+    /// Remembers up to `limit` pictures; one whose key is long counts as several.
     ///
     /// Beyond, the sources that were not loaded for longest are forgotten: a new body of theirs no longer
     /// makes their pictures obsolete, which live until they are evicted or stale.
@@ -85,7 +89,7 @@ final class SourceLedger: Sendable {
             guard ticket.number > source.begun else { return .older }
             let obsolete = source.pictures.filter { $0.value != body }.map(\.key)
             for key in obsolete { source.pictures[key] = nil }
-            state.pictureCount -= obsolete.count
+            state.pictureCount -= obsolete.reduce(0) { $0 + Self.weight(of: $1) }
             source.body = body
             source.begun = ticket.number
             source.readable = .max
@@ -116,7 +120,7 @@ final class SourceLedger: Sendable {
             let old = state.sources[source, default: Source()].pictures.updateValue(body, forKey: key)
             if isNews { state.sources[source]?.body = body }
             if old == nil {
-                state.pictureCount += 1
+                state.pictureCount += Self.weight(of: key)
                 if state.pictureCount > self.limit { self.forgetOldest(&state) }
             }
             return true
@@ -129,11 +133,16 @@ final class SourceLedger: Sendable {
         return body != newest
     }
 
+    /// One for each begun KiB of a key: URLs that others choose may be as long as they like.
+    fileprivate static func weight(of key: CacheKey) -> Int {
+        1 + key.text.utf8.count >> 10
+    }
+
     /// Forgets half of the pictures, so that this is seldom done.
     private func forgetOldest(_ state: inout State) {
         for (key, source) in state.sources.sorted(by: { $0.value.lastUse < $1.value.lastUse }) {
             guard state.pictureCount > self.limit / 2 else { return }
-            state.pictureCount -= source.pictures.count
+            state.pictureCount -= source.weight
             // Loads that go on still need their order.
             if source.holders == 0 { state.sources[key] = nil } else { state.sources[key]?.pictures = [:] }
         }

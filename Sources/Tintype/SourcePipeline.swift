@@ -29,7 +29,7 @@ struct SourcePipeline: Sendable {
     ) async throws -> DataResponse {
         let ticket = self.ledger.begin(request.sourceKey)
         defer { self.ledger.end(ticket) }
-        var stored = try await self.store.entry(for: request)
+        var stored = try await self.store.entry(for: request, countedIn: self.downloads.bodyBudget)
         if let stored, let response = try self.reuse(stored, for: request, mayServeStale: mayServeStale, ticket) {
             return response
         }
@@ -115,7 +115,8 @@ struct SourcePipeline: Sendable {
             metadata: stored.metadata,
             headers: stored.metadata.response?.servedFields(reusedAt: self.rules.now()) ?? [:],
             revalidation: revalidation,
-            ticket: ticket
+            ticket: ticket,
+            claim: stored.claim
         )
     }
 }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TintypeCaching
+import TintypeConcurrency
 import TintypeDownloading
 import TintypeImage
 
@@ -9,6 +10,8 @@ struct StoredSource: Sendable {
     let metadata: EntryMetadata
     /// The encoded bytes; `nil` where only a picture in memory is left of them.
     let data: Data?
+    /// What counts the bytes, where they were read to be used.
+    var claim: ByteClaim?
 }
 
 /// Finds and keeps encoded bytes on disk, by the key that a request's policy asks for.
@@ -27,6 +30,22 @@ struct SourceStore: Sendable {
         guard !Precondition.bypassesCache(request.headers),
             let stored = try await self.selected(by: request), self.mayBeHere(stored, request)
         else { return nil }
+        return stored
+    }
+
+    /// The same for a load that goes on with the bytes, which count in `budget`: it waits for its turn where too many
+    /// bytes are in memory already.
+    func entry(for request: ImageRequest, countedIn budget: ByteBudget) async throws -> StoredSource? {
+        guard request.bytesUse.query.contains(.disk) else { return nil }
+        // Others may take their time, and have limits of their own.
+        let isLocal = self.cache is CacheActor || self.cache is CacheGroup
+        if isLocal { try await budget.beginRead() }
+        defer { if isLocal { budget.endRead() } }
+        guard var stored = try await self.entry(for: request) else { return nil }
+        let claim = ByteClaim(budget)
+        claim.set(stored.data?.count ?? 0)
+        claim.hold()
+        stored.claim = claim
         return stored
     }
 

@@ -1,3 +1,5 @@
+import TintypeConcurrency
+
 extension DownloadActor {
     /// The limits and habits of a downloader.
     public struct Configuration: Sendable, Hashable {
@@ -25,6 +27,13 @@ extension DownloadActor {
         public var minimumSpeed: MinimumSpeed?
         /// The bytes that a body may have, counted while they arrive and after decompression.
         public var maximumBodySize = 64 << 20
+        /// The bytes of memory that all bodies may take together while they arrive, and until a loader has decoded
+        /// them; default an eighth of the memory that the process may use.
+        ///
+        /// When they are used up, transfers pause, and their servers wait; they go on by urgency and age as bytes come
+        /// back. One always goes on, so that up to one body more may be there. What a caller was given is its own
+        /// and does not count.
+        public var bodyMemory = Self.defaultBodyMemory
         /// The bytes that the heads of a response may have, informational ones included.
         public var maximumHeaderSize = 256 << 10
         /// The redirects that are followed for one request.
@@ -66,6 +75,8 @@ extension DownloadActor {
             return headers
         }
 
+        private static let defaultBodyMemory = MemoryBudget().byteCount / 8
+
         /// More than any machine has descriptors for; twice as many is still a number for libcurl.
         private static let maximumCount = 1 << 24
 
@@ -75,6 +86,7 @@ extension DownloadActor {
             copy.maximumConnectionsPerHost = min(max(1, self.maximumConnectionsPerHost), Self.maximumCount)
             copy.maximumTransfers = min(max(1, self.maximumTransfers), Self.maximumCount)
             copy.maximumBodySize = max(0, self.maximumBodySize)
+            copy.bodyMemory = max(1, self.bodyMemory)
             copy.maximumHeaderSize = max(0, self.maximumHeaderSize)
             copy.maximumRedirects = max(0, self.maximumRedirects)
             let defaults = Configuration()

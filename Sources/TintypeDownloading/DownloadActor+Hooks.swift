@@ -1,3 +1,5 @@
+import TintypeConcurrency
+
 // What a transfer does away from the loop. The transfer owns the task that calls these, and cancels it.
 
 extension DownloadActor {
@@ -18,7 +20,14 @@ extension DownloadActor {
     /// Lets the hooks have a response, then ends the transfer with what they make of it.
     nonisolated func process(_ response: DownloadResponse, id: UInt64) async {
         do {
-            let response = try await self.loop.engine.hooks.process(response)
+            // What a hook holds is its own, and must not keep transfers from going on that it may be waiting for.
+            var response = response
+            let claim = response.claim.take()
+            claim?.giveBack()
+            response = try await self.loop.engine.hooks.process(response)
+            claim?.set(response.body.count)
+            claim?.hold()
+            response.claim = claim
             await self.end(id, .success(response))
         } catch {
             await self.end(id, .failure(error))

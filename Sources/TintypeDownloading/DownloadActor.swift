@@ -1,5 +1,5 @@
 public import FoundationEssentials
-import TintypeConcurrency
+package import TintypeConcurrency
 
 /// Brings bytes from `http`, `https`, `file` and `data` URLs.
 ///
@@ -73,17 +73,20 @@ public actor DownloadActor {
         observer: (@Sendable (TransferProgress) -> Void)? = nil,
         bytesObserver: (@Sendable (Data) -> Void)? = nil
     ) async throws -> DownloadResponse {
-        try await self.response(
+        var response = try await self.response(
             for: request,
             currentPriority: { priority },
             observer: observer,
             bytesObserver: bytesObserver
         )
+        response.claim.take()?.giveBack()
+        return response
     }
 
     /// The same for a caller whose priority may change before it is heard: it is asked for on the loop.
     ///
-    /// A change that is not seen there is followed by an ``updatePriority(of:_:)`` that finds the transfer.
+    /// A change that is not seen there is followed by an ``updatePriority(of:_:)`` that finds the transfer. The bytes of
+    /// the body count until the response's claim goes away.
     package nonisolated func response(
         for request: DownloadRequest,
         currentPriority: @escaping @Sendable () -> DownloadPriority,
@@ -104,8 +107,11 @@ public actor DownloadActor {
             )
         case .file:
             let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
-            return try await self.fileFlights.value(for: request, observer: observer) { [files] report in
-                try await files.response(at: address, url: request.url, limit: limit, report: report)
+            return try await self.fileFlights.value(for: request, observer: observer) { [files, bodyBudget] report in
+                try await bodyBudget.beginRead()
+                defer { bodyBudget.endRead() }
+                let response = try await files.response(at: address, url: request.url, limit: limit, report: report)
+                return response.claimed(in: bodyBudget)
             }
         case .data:
             try Task.checkCancellation()
@@ -113,7 +119,7 @@ public actor DownloadActor {
             let response = try DataURL.response(at: address, url: request.url, limit: limit)
             let count = Int64(response.body.count)
             observer?(TransferProgress(receivedBytes: count, expectedBytes: count))
-            return response
+            return response.claimed(in: self.bodyBudget)
         }
     }
 
@@ -128,8 +134,14 @@ public actor DownloadActor {
         var counters = self.loop.engine.counters
         counters.active = self.loop.engine.activeCount
         counters.waiting = self.loop.engine.waitingCount
+        let memory = self.bodyBudget.status
+        counters.bodyBytes = memory.usedBytes
+        counters.peakBodyBytes = memory.peakBytes
         return counters
     }
+
+    /// What the bytes of bodies count in.
+    package nonisolated var bodyBudget: ByteBudget { self.loop.engine.bodyBudget }
 
     /// Throws where the request, or what the configuration adds to it, would break the head that is sent.
     nonisolated func checkSendable(_ request: DownloadRequest) throws(DownloadError) {

@@ -22,4 +22,10 @@ public struct DownloadCounters: Sendable, Hashable {
     public internal(set) var waiting = 0
     /// The bytes of body that were received, before any `Content-Encoding` was undone.
     public internal(set) var receivedBytes: Int64 = 0
+    /// How often a transfer had to wait for memory.
+    public internal(set) var memoryWaits = 0
+    /// The bytes of bodies that are in memory now, those included that a loader has not decoded yet.
+    public internal(set) var bodyBytes = 0
+    /// The most bytes of bodies that were in memory at once.
+    public internal(set) var peakBodyBytes = 0
 }

@@ -8,7 +8,9 @@ public final class ColorProfile: Sendable {
     public let data: Data
 
     /// Wraps the bytes of a profile.
+    ///
+    /// A slice is copied: it would keep the whole file that it was cut from.
     public init(data: Data) {
-        self.data = data
+        self.data = data.startIndex == 0 ? data : data.withUnsafeBytes { Data($0) }
     }
 }

@@ -14,6 +14,24 @@ import Testing
         self.cache = DiskCache(.init(directory: self.folder.url))
     }
 
+    @Test func `stores that wait count with their metadata`() {
+        let pending = PendingStores(byteLimit: 1_000_000)
+        let metadata = EntryMetadata(extra: ["note": String(repeating: "x", count: 240_000)])
+        var accepted = 0
+        for index in 0..<1_000 {
+            let key = CacheKey("\(index)")
+            if case .refused = pending.add(.init(key: key, data: makeData(1), metadata: metadata)) { continue }
+            accepted += 1
+        }
+        #expect(accepted == 4)
+        while pending.takeNext() != nil { _ = pending.endItem() }
+        #expect(pending.count == 0)
+        guard case .queued = pending.add(.init(key: CacheKey("a"), data: makeData(999_999), metadata: .init())) else {
+            Issue.record("the bytes of stores that were taken out are still counted")
+            return
+        }
+    }
+
     @Test func readAfterAnEnqueuedStoreSeesIt() async throws {
         for number in 0..<300 {
             let key = CacheKey("\(number % 20)")

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Testing
+import TintypeConcurrency
 
 @testable import TintypeCaching
 

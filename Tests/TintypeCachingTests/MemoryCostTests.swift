@@ -49,8 +49,83 @@ import TintypeImage
         #expect(cache.statistics.cost == 1_100 * (try unitCost()))
     }
 
+    @Test func `metadata counts, with all fields of its response`() throws {
+        let pad = String(repeating: "x", count: 60_000)
+        let fields = (0..<4).map { ResponseRecord.Field(name: "X-Padding-\($0)", value: pad) }
+        let metadata = EntryMetadata(
+            sourceURL: pad,
+            etag: pad,
+            response: self.makeRecord(fields),
+            extra: ["note": pad]
+        )
+        let cost = MemoryEntry(image: try makeImage(), metadata: metadata).cost
+        #expect((420_000..<421_000).contains(cost))
+    }
+
+    @Test func `tiny pictures with large metadata keep to the limit`() throws {
+        let limit = 10 << 20
+        let cache = MemoryCache(.init(costLimit: limit))
+        let image = try makeImage()
+        for index in 0..<6_000 {
+            // One text, which each entry is counted with.
+            let field = ResponseRecord.Field(name: "X-Padding", value: Self.padding)
+            let metadata = EntryMetadata(response: self.makeRecord([field]))
+            cache.insert(image, metadata: metadata, for: CacheKey("\(index)"))
+        }
+        #expect(cache.statistics.count == limit / 240_160)
+        #expect(cache.statistics.cost <= limit)
+        // What is held weakly is counted nowhere, so it must not be large.
+        #expect(cache.statistics.weakCount == 0)
+    }
+
+    @Test func `a long key counts`() throws {
+        let limit = 10 << 20
+        let cache = MemoryCache(.init(costLimit: limit))
+        let query = String(repeating: "q", count: 100_000)
+        for index in 0..<1_000 { cache.insert(try makeImage(), for: CacheKey("\(query)\(index)")) }
+        #expect(cache.statistics.count == limit / 99_600)
+        #expect(cache.statistics.weakCount == 0)
+    }
+
+    @Test func `a profile that was cut from a file does not keep the file`() throws {
+        let freed = Freed()
+        do {
+            let block = UnsafeMutableRawPointer.allocate(byteCount: 1_000, alignment: 1)
+            let file = Data(
+                bytesNoCopy: block,
+                count: 1_000,
+                deallocator: .custom { block, _ in
+                    block.deallocate()
+                    freed.isFreed = true
+                }
+            )
+            freed.profile = ColorProfile(data: file[100..<200])
+        }
+        #expect(freed.isFreed)
+        #expect(freed.profile?.data.count == 100)
+    }
+
+    private static let padding = String(repeating: "x", count: 240_000)
+
+    private func makeRecord(_ fields: [ResponseRecord.Field]) -> ResponseRecord {
+        ResponseRecord(
+            status: 200,
+            fields: fields,
+            requestDate: Date(),
+            responseDate: Date(),
+            selectionDigest: nil,
+            freshness: Freshness(birth: Date())
+        )
+    }
+
     private func makePicture(_ format: PixelFormat, _ width: Int, _ height: Int) throws -> Image {
         let layout = try PixelLayout(format: format, width: width, height: height)
         return Image(pixels: try PixelBuffer(layout, filling: { _ in }))
     }
+}
+
+/// Notes that memory was freed, and holds what may keep it.
+private final class Freed {
+    var isFreed = false
+    var profile: ColorProfile?
 }

@@ -56,7 +56,11 @@ final class Recorder<Element: Sendable>: Sendable {
 
 /// Bytes that do not repeat soon, so that a lost or doubled piece shows.
 func pattern(_ count: Int) -> Data {
-    Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) })
+    var bytes = Data(count: count)
+    bytes.withUnsafeMutableBytes { bytes in
+        for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: index &* 31 ^ index >> 8) }
+    }
+    return bytes
 }
 
 func url(_ text: String) throws -> URL {

@@ -95,6 +95,28 @@ extension ResponseRecord {
         )
     }
 
+    /// The fields that decide whether a picture may be served, and by what its origin is asked for news.
+    private static let decisiveFields: Set = [
+        "age", "cache-control", "content-type", "date", "etag", "expires", "last-modified", "pragma", "vary",
+    ]
+
+    /// The record as it lies beside a picture in memory, without the fields that decide nothing.
+    ///
+    /// RFC 9111 (3.1) has a cache store all fields with a response. A decoded picture is none: the response, with its
+    /// bytes, is on disk.
+    var reduced: ResponseRecord {
+        let fields = self.fields.filter { Self.decisiveFields.contains($0.name.lowercased()) }
+        guard fields.count < self.fields.count else { return self }
+        return ResponseRecord(
+            status: self.status,
+            fields: fields,
+            requestDate: self.requestDate,
+            responseDate: self.responseDate,
+            selectionDigest: self.selectionDigest,
+            freshness: self.freshness
+        )
+    }
+
     /// Whether the response may select this record's representation for `headers` (RFC 9111, 4.1).
     func isSelected(by headers: HTTPHeaders) -> Bool {
         guard let names = RequestSelection.names(in: self.values(for: "Vary")) else {

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 import Glibc
+import TintypeConcurrency
 
 extension DiskCache {
     /// What an entry's age counts from.
@@ -37,7 +38,8 @@ extension DiskCache {
         ///
         /// A key is always served by the same one.
         public var laneCount: Int
-        /// The bytes that may wait in memory for a store in the background.
+        /// The bytes that may wait in memory for a store in the background, metadata and long keys included; default a
+        /// sixteenth of the memory that the process may use, at most 64 MiB.
         public var pendingByteLimit: Int
         /// The clock that ages are worked out with.
         public var now: @Sendable () -> Date
@@ -54,7 +56,7 @@ extension DiskCache {
             sizeLimit: Int = 1 << 30,
             expiry: Expiry = .access,
             laneCount: Int = 2,
-            pendingByteLimit: Int = 64 << 20,
+            pendingByteLimit: Int = Configuration.defaultPendingByteLimit,
             now: @escaping @Sendable () -> Date = { Date() },
             storeErrorHandler: (@Sendable (CacheError) -> Void)? = nil
         ) {
@@ -69,6 +71,9 @@ extension DiskCache {
             self.now = now
             self.storeErrorHandler = storeErrorHandler
         }
+
+        /// A sixteenth of the memory that the process may use, at most 64 MiB; worked out once.
+        public static let defaultPendingByteLimit = min(MemoryBudget().byteCount / 16, 64 << 20)
 
         /// The path of the folder that the cache works in.
         var folderPath: String {

@@ -10,6 +10,15 @@ final class PendingStores: Sendable {
         let key: CacheKey
         let data: Data
         let metadata: EntryMetadata
+        /// What it takes in memory: a tiny body may have large metadata.
+        let byteCount: Int
+
+        init(key: CacheKey, data: Data, metadata: EntryMetadata) {
+            self.key = key
+            self.data = data
+            self.metadata = metadata
+            self.byteCount = data.count + metadata.memoryByteCount + key.excessByteCount
+        }
     }
 
     /// What the one who adds must do.
@@ -47,8 +56,8 @@ final class PendingStores: Sendable {
     /// One alone is taken whatever its size.
     func add(_ item: Item) -> Addition {
         self.state.withLock { state in
-            let replaced = state.items[item.key]?.data.count ?? 0
-            let byteCount = state.byteCount - replaced + item.data.count
+            let replaced = state.items[item.key]?.byteCount ?? 0
+            let byteCount = state.byteCount - replaced + item.byteCount
             guard byteCount <= self.byteLimit || state.items.isEmpty else { return .refused(state.byteCount) }
             if state.items.updateValue(item, forKey: item.key) == nil { state.queue.append(item.key) }
             state.byteCount = byteCount
@@ -62,7 +71,7 @@ final class PendingStores: Sendable {
     func take(_ key: CacheKey) -> Item? {
         self.state.withLock { state in
             guard let item = state.items.removeValue(forKey: key) else { return nil }
-            state.byteCount -= item.data.count
+            state.byteCount -= item.byteCount
             state.current = item
             return item
         }
@@ -72,7 +81,7 @@ final class PendingStores: Sendable {
     func drop(_ key: CacheKey) -> Bool {
         let dropped = self.state.withLock { state in
             let item = state.items.removeValue(forKey: key)
-            state.byteCount -= item?.data.count ?? 0
+            state.byteCount -= item?.byteCount ?? 0
             return item
         }
         return dropped != nil
@@ -111,7 +120,7 @@ final class PendingStores: Sendable {
                     state.head = 0
                 }
                 guard let item = state.items.removeValue(forKey: key) else { continue }
-                state.byteCount -= item.data.count
+                state.byteCount -= item.byteCount
                 state.current = item
                 return item
             }

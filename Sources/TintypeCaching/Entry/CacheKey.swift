@@ -79,6 +79,10 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     /// The hash of the text, computed when the key was made; differs from process to process.
     var hash: UInt64 { self.storage.hash }
 
+    /// The bytes of the text beyond those of an ordinary URL, which whoever holds many keys counts: up to 512, the
+    /// number of entries is what bounds them.
+    var excessByteCount: Int { max(0, self.text.utf8.count - 512) }
+
     /// Where the key lies: copies of one key have the same, other keys have others while both live.
     var identity: UInt { UInt(bitPattern: ObjectIdentifier(self.storage)) }
 

@@ -54,4 +54,21 @@ public struct EntryMetadata: Sendable, Hashable {
         self.bodyDigest = bodyDigest
         self.extra = extra
     }
+
+    /// The bytes that the metadata takes in memory beside its own fixed size: its texts, and the fields of the
+    /// response.
+    ///
+    /// The memory tier counts them with the picture. Texts that several entries share are counted for each.
+    public var memoryByteCount: Int {
+        let texts = [self.formatName, self.sourceURL, self.mediaType, self.etag, self.lastModified]
+        let own = texts.reduce(0) { $0 + ($1.map { Self.memoryByteCount(of: $0) } ?? 0) }
+        let extra = self.extra.reduce(0) { $0 + Self.memoryByteCount(of: $1.key) + Self.memoryByteCount(of: $1.value) }
+        return own + extra + (self.response?.memoryByteCount ?? 0)
+    }
+
+    /// The bytes of a text, and of the object around those that do not fit into the value itself.
+    static func memoryByteCount(of text: String) -> Int {
+        let count = text.utf8.count
+        return count <= 15 ? 0 : count + 32
+    }
 }

@@ -51,6 +51,14 @@ public final class ResponseRecord: Sendable {
         self.freshness = freshness
     }
 
+    /// The bytes that the fields take in memory.
+    var memoryByteCount: Int {
+        self.fields.reduce(self.selectionDigest.map { EntryMetadata.memoryByteCount(of: $0) } ?? 0) { sum, field in
+            sum + MemoryLayout<Field>.stride + EntryMetadata.memoryByteCount(of: field.name)
+                + EntryMetadata.memoryByteCount(of: field.value)
+        }
+    }
+
     /// The values of all fields called `name`, in their order; the case of ASCII letters does not count.
     public func values(for name: String) -> [String] {
         let name = name.lowercased()

@@ -1,9 +1,11 @@
 public import FoundationEssentials
+import TintypeConcurrency
 
 extension MemoryCache {
     /// The limits of a memory tier.
     public struct Configuration: Sendable {
-        /// The bytes that the cache may hold, counted as ``MemoryEntry/cost``; 0 or less holds nothing.
+        /// The bytes that the cache may hold, counted as ``MemoryEntry/cost`` and the bytes of very long keys;
+        /// 0 or less holds nothing.
         ///
         /// By default 15 % of the memory that this process may use, and at most 768 MB.
         public var costLimit: Int

@@ -21,16 +21,21 @@ public struct MemoryEntry: Sendable {
     }
 
     /// The bytes that the entry is counted with: the pixel planes and profiles of its distinct pictures,
-    /// and the data that rides along.
+    /// its metadata, and the data that rides along.
     ///
     /// Pictures that share their pixels are counted once.
     public var cost: Int {
-        let single = Self.cost(of: self.image) + (self.data?.count ?? 0)
+        let single = Self.cost(of: self.image) + (self.data?.count ?? 0) + (self.metadata?.memoryByteCount ?? 0)
         guard !self.frames.isEmpty else { return single }
         var seen: Set = [ObjectIdentifier(self.image.pixels)]
         return self.frames.reduce(single) { sum, frame in
             seen.insert(ObjectIdentifier(frame.pixels)).inserted ? sum + Self.cost(of: frame) : sum
         }
+    }
+
+    /// The cost of the entry with that of its key, where the key is a long one.
+    func cost(under key: CacheKey) -> Int {
+        self.cost + key.excessByteCount
     }
 
     /// The bytes of the pixels of one picture and of its profile.

@@ -80,7 +80,7 @@ struct MemoryLedger: Sendable {
         life.extend(at: time)
         self.statistics.hits += 1
         self.statistics.weakHits += 1
-        guard self.limits.refusal(ofCost: entry.cost) == nil else {
+        guard self.limits.refusal(ofCost: entry.cost(under: key)) == nil else {
             table.weak.insert(entry, life: life, for: key)
             return (entry, [])
         }
@@ -96,7 +96,7 @@ struct MemoryLedger: Sendable {
         for key: CacheKey,
         in table: inout MemoryTable
     ) -> (outcome: InsertOutcome, removed: [MemoryEntry]) {
-        if let refusal = self.limits.refusal(ofCost: entry.cost) {
+        if let refusal = self.limits.refusal(ofCost: entry.cost(under: key)) {
             self.statistics.refusals += 1
             // The older picture under this key is stale: better none than that.
             return (.refused(refusal), self.remove(key, in: &table).map { [$0] } ?? [])
@@ -151,7 +151,7 @@ struct MemoryLedger: Sendable {
         _ key: CacheKey,
         in table: inout MemoryTable
     ) -> [MemoryEntry] {
-        let cost = entry.cost
+        let cost = entry.cost(under: key)
         let policySlot = self.policy.insert(hash: key.hash, weight: self.limits.weight(ofCost: cost))
         var removed: [MemoryEntry] = []
         // Two keys with one hash, which does not happen, have one place.

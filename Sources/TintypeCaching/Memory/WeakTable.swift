@@ -61,10 +61,17 @@ struct WeakTable: ~Copyable, Sendable {
         return slot.life
     }
 
+    /// The bytes of metadata and key that an entry may have which nothing counts any more.
+    private static let uncountedByteLimit = 4_096
+
     /// Keeps an entry for as long as its pixels live elsewhere; data that rode along is let go.
+    ///
+    /// One with much metadata, or a very long key, is let go as well: what is here is counted nowhere.
     mutating func insert(_ entry: MemoryEntry, life: EntryLife, for key: CacheKey) {
         self.remove(key)
         self.reclaim()
+        let byteCount = (entry.metadata?.memoryByteCount ?? 0) + key.text.utf8.count
+        guard byteCount <= Self.uncountedByteLimit else { return }
         let slot = self.freeSlots.popLast() ?? self.slots.count
         if slot == self.slots.count { self.slots.append(nil) }
         self.slots[slot] = Slot(

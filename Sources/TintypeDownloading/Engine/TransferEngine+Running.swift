@@ -69,6 +69,12 @@ extension TransferEngine {
         if transfer.metrics.httpVersion == .http2 { self.queue.setMultiplexes(origin: transfer.address.origin) }
         let details = code == CURLE_OK ? "" : handle.errorDetails
         self.detach(transfer)
+        // The order counts: what ended for want of memory looks like a failure.
+        if case .yielded = transfer.memoryWait {
+            transfer.yieldMemory()
+            self.shortage.insert(transfer.id)
+            return
+        }
         do throws(DownloadError) {
             if let target = try transfer.redirectTarget(limit: self.configuration.maximumRedirects) {
                 transfer.redirect(to: target)
@@ -108,6 +114,10 @@ extension TransferEngine {
         self.multi.remove(handle.easy)
         handle.transfer = nil
         transfer.isPaused = false
+        if case .paused = transfer.memoryWait {
+            transfer.memoryWait = nil
+            self.shortage.remove(transfer.id)
+        }
         if handle.isReusable { self.idleHandles.append(handle) }
         self.queue.finish(origin: transfer.address.origin)
     }

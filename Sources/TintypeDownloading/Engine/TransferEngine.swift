@@ -1,5 +1,6 @@
 import CCurl
 import FoundationEssentials
+import TintypeConcurrency
 
 /// Moves transfers forward on one curl multi handle.
 ///
@@ -28,6 +29,8 @@ final class TransferEngine: @unchecked Sendable {
     private var delayed = Heap<DelayedTry>()
     var budget: RetryBudget
     var counters = DownloadCounters()
+    let bodyBudget: ByteBudget
+    var shortage = MemoryShortage()
 
     // Those that run; see the extension that starts them.
     var active: [UInt64: ActiveTransfer] = [:]
@@ -40,6 +43,10 @@ final class TransferEngine: @unchecked Sendable {
         self.counters.receivedHeads += 1
         self.tell($0, .receivedHead(status: $0.status ?? 0))
     }
+    private lazy var didRunShort: (Transfer) -> Void = { [unowned self] in
+        self.counters.memoryWaits += 1
+        self.shortage.insert($0.id)
+    }
     /// No transfer can be overdue before this.
     var nextDeadline: ContinuousClock.Instant?
 
@@ -51,6 +58,7 @@ final class TransferEngine: @unchecked Sendable {
         self.configuration = configuration
         self.hooks = hooks
         self.environment = environment
+        self.bodyBudget = ByteBudget(limit: configuration.bodyMemory)
         self.partials = configuration.partialBodies.map { PartialBodyStore($0) }
         self.multi = CurlMulti(
             // The queue keeps to this itself; redirects and a lost HTTP/2 connection may not.
@@ -68,6 +76,7 @@ final class TransferEngine: @unchecked Sendable {
         self.budget = RetryBudget(configuration.retryPolicy.budget, now: .now)
         self.defaultHeaders = configuration.requestHeaders
         self.defaultHeaderList = try? HeaderList(self.defaultHeaders)
+        self.bodyBudget.setWatcher { [weak self] in self?.wake() }
     }
 
     deinit {
@@ -100,7 +109,13 @@ final class TransferEngine: @unchecked Sendable {
             self.queue.setPriority(transfer.priority, of: transfer.id)
             return
         }
-        let transfer = Transfer(id: id, request: request, address: address, configuration: self.configuration)
+        let transfer = Transfer(
+            id: id,
+            request: request,
+            address: address,
+            configuration: self.configuration,
+            bodyBudget: self.bodyBudget
+        )
         transfer.join(id, waiter)
         self.transfersByIdentity[request] = transfer
         self.begin(transfer, owner: owner)
@@ -115,7 +130,13 @@ final class TransferEngine: @unchecked Sendable {
         priority: DownloadPriority,
         owner: DownloadActor
     ) {
-        let transfer = Transfer(id: id, request: request, address: address, configuration: self.configuration)
+        let transfer = Transfer(
+            id: id,
+            request: request,
+            address: address,
+            configuration: self.configuration,
+            bodyBudget: self.bodyBudget
+        )
         transfer.channel = channel
         transfer.streamPriority = priority
         self.begin(transfer, owner: owner)
@@ -165,6 +186,7 @@ final class TransferEngine: @unchecked Sendable {
     func drive() {
         repeat {
             self.submitDelayed()
+            self.relieveShortage()
             self.startReady()
             self.multi.runTimer()
         } while self.completeFinished() || self.endOverdue()
@@ -172,7 +194,9 @@ final class TransferEngine: @unchecked Sendable {
 
     /// Waits for a socket, a time limit or ``wake()``.
     func wait() {
-        let deadline = [self.nextDeadline, self.delayed.first?.time, self.queue.nextTokenTime].compactMap(\.self).min()
+        let deadline = [
+            self.nextDeadline, self.delayed.first?.time, self.queue.nextTokenTime, self.shortage.nextReview,
+        ].compactMap(\.self).min()
         self.multi.wait(until: deadline)
     }
 
@@ -185,6 +209,7 @@ final class TransferEngine: @unchecked Sendable {
 
     private func begin(_ transfer: Transfer, owner: DownloadActor) {
         transfer.onHead = self.didReceiveHead
+        transfer.onShortage = self.didRunShort
         self.counters.started += 1
         self.transfers[transfer.id] = transfer
         self.budget.didStartRequest()
@@ -266,6 +291,7 @@ final class TransferEngine: @unchecked Sendable {
     private func end(_ transfer: Transfer, _ result: Result<DownloadResponse, any Error>) {
         self.detach(transfer)
         self.queue.remove(transfer.id)
+        self.shortage.forget(transfer.id)
         transfer.task?.cancel()
         self.keepPart(of: transfer, result)
         self.transfers[transfer.id] = nil

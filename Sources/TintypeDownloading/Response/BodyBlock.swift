@@ -32,6 +32,16 @@ struct BodyBlock {
         return BodyBlock(base: base, capacity: size, origin: isPooled ? .pool : .heap).replacing(old, count: count)
     }
 
+    /// The bytes that `count` bytes keep in memory, in a block of `capacity`.
+    static func residentByteCount(capacity: Int, count: Int) -> Int {
+        guard capacity > self.hugePage else {
+            return BlockPool.sizes.contains(capacity) ? BlockPool.size(for: capacity) : capacity
+        }
+        // The first part lies on small pages, of which some are counted at once.
+        let step = count > self.hugePage ? self.hugePage : self.hugePage / 8
+        return min(capacity, (count + step - 1) / step * step)
+    }
+
     func free() {
         switch self.origin {
         case .heap: Glibc.free(self.base)

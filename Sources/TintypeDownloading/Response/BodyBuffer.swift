@@ -17,6 +17,8 @@ struct BodyBuffer: ~Copyable {
     let limit: Int
     private(set) var count = 0
     private var block: BodyBlock?
+    /// The bytes that the block is made for when the first of them come.
+    private var declared = 0
 
     init(limit: Int) {
         self.limit = limit
@@ -28,11 +30,19 @@ struct BodyBuffer: ~Copyable {
 
     private var capacity: Int { self.block?.capacity ?? 0 }
 
-    /// Makes room for a body of `declared` bytes, within the limit.
+    /// Makes room for a body of `declared` bytes, within the limit, as soon as the first of them come.
     mutating func reserve(declared: Int) {
-        let wanted = min(declared, self.limit)
-        // Without the memory it grows while bytes come.
-        if wanted > self.capacity { _ = self.grow(to: wanted) }
+        self.declared = min(declared, self.limit)
+    }
+
+    /// The bytes of memory that the body takes with `additional` bytes more.
+    ///
+    /// Of a mapped block, that is what has been touched; of any other, all of it.
+    borrowing func heldByteCount(adding additional: Int = 0) -> Int {
+        let needed = self.count + additional
+        guard needed > 0 || self.block != nil else { return 0 }
+        let capacity = needed > self.capacity ? self.capacity(for: needed) : self.capacity
+        return BodyBlock.residentByteCount(capacity: capacity, count: needed)
     }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> AppendResult {
@@ -84,7 +94,14 @@ struct BodyBuffer: ~Copyable {
     private mutating func makeRoom(for additional: Int) -> Bool {
         let needed = self.count + additional
         guard needed > self.capacity else { return true }
-        return self.grow(to: max(needed, self.capacity * 2, Self.minimumCapacity))
+        // Where there is no memory for what was declared, there may be for what is here.
+        return self.grow(to: self.capacity(for: needed))
+            || self.grow(to: max(needed, self.capacity * 2, Self.minimumCapacity))
+    }
+
+    private borrowing func capacity(for needed: Int) -> Int {
+        if needed <= self.declared { return self.declared }
+        return max(needed, self.capacity * 2, Self.minimumCapacity)
     }
 
     private mutating func grow(to capacity: Int) -> Bool {

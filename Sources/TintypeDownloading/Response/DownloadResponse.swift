@@ -1,4 +1,5 @@
 public import FoundationEssentials
+package import TintypeConcurrency
 
 /// What a download gave.
 public struct DownloadResponse: Sendable {
@@ -20,4 +21,16 @@ public struct DownloadResponse: Sendable {
     public let requestTime: Date
     /// When the head of the response had arrived; RFC 9111 section 4.2.3 counts its age from there.
     public let responseTime: Date
+    /// What counts the bytes of the body, until it goes away or gives them back.
+    package var claim: ByteClaim?
+
+    /// The same, whose body counts in `budget`.
+    func claimed(in budget: ByteBudget) -> DownloadResponse {
+        var copy = self
+        let claim = ByteClaim(budget)
+        claim.set(self.body.count)
+        claim.hold()
+        copy.claim = claim
+        return copy
+    }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeConcurrency
 
 /// The first bytes of a body, and what is needed to ask for the others.
 struct PartialBody: Sendable, Equatable {
@@ -11,4 +12,11 @@ struct PartialBody: Sendable, Equatable {
     /// The fields of the response that they came with, as far as they are about the whole.
     let headers: HTTPHeaders
     let bytes: Data
+    /// What counts the bytes, until they are on disk.
+    var claim: ByteClaim?
+
+    static func == (left: PartialBody, right: PartialBody) -> Bool {
+        left.source == right.source && left.validator == right.validator && left.total == right.total
+            && left.headers == right.headers && left.bytes == right.bytes
+    }
 }

@@ -44,7 +44,9 @@ extension Transfer {
 
     /// The end of all tries.
     var totalDeadline: ContinuousClock.Instant? {
-        self.limits.totalTimeout.map { (self.firstStartTime ?? self.startTime) + $0 }
+        // The server is not to blame, and the time is added when it is over.
+        guard self.memoryWait == nil else { return nil }
+        return self.limits.totalTimeout.map { (self.firstStartTime ?? self.startTime) + $0 }
     }
 
     var stalledError: DownloadError {

@@ -64,7 +64,8 @@ extension Transfer {
             url: self.finalURL,
             metrics: self.metrics,
             requestTime: self.requestTime,
-            responseTime: self.responseTime
+            responseTime: self.responseTime,
+            claim: self.claim
         )
     }
 

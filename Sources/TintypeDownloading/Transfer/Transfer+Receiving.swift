@@ -27,6 +27,7 @@ extension Transfer {
         case .status(let status):
             self.resetResponse()
             self.status = status
+            self.isMultiplexed = !bytes.starts(with: "HTTP/1".utf8)
         case .field(let name, let value): self.responseHeaders.append(value, for: name)
         case .continuation(let value): self.responseHeaders.fold(value)
         case .end: return self.receiveEndOfHead()
@@ -52,6 +53,8 @@ extension Transfer {
     /// Takes bytes of the representation.
     private func take(_ bytes: UnsafeRawBufferPointer) -> Verdict {
         if let channel { return self.stream(bytes, into: channel) }
+        let room = self.claimRoom(for: bytes.count)
+        guard case .proceed = room else { return room }
         switch self.body.append(bytes) {
         case .appended: break
         case .overLimit: return self.abort(self.bodyTooLarge(declared: nil))

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeConcurrency
 
 // Going on where an earlier try, or an earlier process, broke off.
 
@@ -47,7 +48,8 @@ extension Transfer {
             validator: resumable.validator,
             total: resumable.total,
             headers: resumable.wholeHeaders,
-            bytes: self.takeBody()
+            bytes: self.takeBody(),
+            claim: self.claim
         )
     }
 
@@ -59,6 +61,7 @@ extension Transfer {
             self.body.removeAll()
             return
         }
+        self.claim.set(self.body.heldByteCount())
         self.usedStoredPart = true
         self.resumption = Resumption(
             source: partial.source,

@@ -1,5 +1,6 @@
 import CCurl
 import FoundationEssentials
+import TintypeConcurrency
 
 /// One download on its way: a request, the responses so far, and whoever waits.
 ///
@@ -79,6 +80,16 @@ final class Transfer {
     var decoder: ContentDecoder?
     var body: BodyBuffer
 
+    /// What counts the bytes of the body.
+    var claim: ByteClaim
+    /// Whether the bytes may be more than the budget has.
+    var mayExceedBudget = false
+    /// What it waits for, if memory is short.
+    var memoryWait: MemoryWait?
+    var onShortage: ((Transfer) -> Void)?
+    /// Whether its connection carries others as well.
+    var isMultiplexed = false
+
     /// The bytes that another try need not ask for again.
     var resumption: Resumption?
     /// Whether a resumption failed, so that the next try asks for everything.
@@ -91,7 +102,8 @@ final class Transfer {
         id: UInt64,
         request: DownloadRequest,
         address: ResourceAddress,
-        configuration: DownloadActor.Configuration
+        configuration: DownloadActor.Configuration,
+        bodyBudget: ByteBudget
     ) {
         self.id = id
         self.identity = request
@@ -102,6 +114,7 @@ final class Transfer {
         self.requestHeaders = request.headers
         self.limits = TransferLimits(request, configuration)
         self.body = BodyBuffer(limit: self.limits.maximumBodySize)
+        self.claim = ByteClaim(bodyBudget)
         let options = TransportOptions(request)
         self.options = options.isOrdinary ? nil : options
     }
@@ -170,6 +183,9 @@ final class Transfer {
         for waiter in self.waiters.values { waiter.observer?(progress) }
     }
 
+    /// Whether someone decodes the body while it comes.
+    var isShown: Bool { self.waiters.values.contains { $0.bytesObserver != nil } }
+
     /// Copies what arrived, once, for those who decode while it comes.
     func show(_ bytes: UnsafeRawBufferPointer) {
         let observers = self.waiters.values.compactMap(\.bytesObserver)
@@ -224,6 +240,8 @@ final class Transfer {
         let options = TransportOptions(self.request)
         self.options = options.isOrdinary ? nil : options
         self.failure = nil
+        // The body of a response that was of no use is gone.
+        if self.body.count == 0 { self.claim.giveBack() }
         self.mustRestart = false
         self.metrics.redirectCount = 0
         self.headerBytes = 0
@@ -232,7 +250,12 @@ final class Transfer {
 
     /// Moves the body out; the transfer is over.
     func takeBody() -> Data {
-        self.body.takeData()
+        let held = self.body.heldByteCount()
+        let data = self.body.takeData()
+        // Most of what was not needed goes back to the system.
+        self.claim.set(min(held, data.count + data.count / 4))
+        if !data.isEmpty { self.claim.hold() }
+        return data
     }
 
     func resetResponse() {

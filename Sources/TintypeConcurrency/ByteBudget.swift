@@ -1,0 +1,153 @@
+/// Counts the bytes that many parts of a program hold at once, against one limit.
+///
+/// What holds bytes has a ``ByteClaim``, which gives them back when it goes away. The budget itself refuses and
+/// delays nothing that was not asked to fit: whoever can wait asks first, and goes on when bytes came back.
+public final class ByteBudget: Sendable {
+    /// The figures of a budget at one moment.
+    public struct Status: Sendable {
+        /// The bytes that are held.
+        public internal(set) var usedBytes = 0
+        /// The most bytes that were held at once.
+        public internal(set) var peakBytes = 0
+        /// The claims on bytes that are complete, and that nothing but their reader gives back.
+        public internal(set) var heldCount = 0
+        /// Of the readers, those that are sure to end without any more bytes.
+        public internal(set) var workCount = 0
+        /// How often bytes came back.
+        public internal(set) var returnCount: UInt64 = 0
+    }
+
+    private struct Waiter {
+        let id: UInt64
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        var status = Status()
+        var isWatched = false
+        var readerCount = 0
+        var waiters: [Waiter] = []
+        var lastID: UInt64 = 0
+
+        func hasRoom(_ limit: Int) -> Bool {
+            self.status.usedBytes < limit && self.readerCount < ByteBudget.maximumReaders
+        }
+
+        mutating func admit(_ limit: Int) -> [Waiter] {
+            var admitted: [Waiter] = []
+            while !self.waiters.isEmpty, self.hasRoom(limit) {
+                self.readerCount += 1
+                admitted.append(self.waiters.removeFirst())
+            }
+            return admitted
+        }
+    }
+
+    /// The reads of unknown length that go on at once: each may exceed the limit with what it reads.
+    private static let maximumReaders = 8
+
+    /// The bytes that may be held at once, at least 1.
+    public let limit: Int
+    private let state = Locked(State())
+    private let watcher = Locked<(@Sendable () -> Void)?>(nil)
+
+    /// Creates a budget of which nothing is used.
+    public init(limit: Int) {
+        self.limit = max(1, limit)
+    }
+
+    /// The figures of this moment.
+    public var status: Status { self.state.withLock { $0.status } }
+
+    /// Sets what is called, from any thread, when bytes come back after ``watch()``.
+    public func setWatcher(_ watcher: @escaping @Sendable () -> Void) {
+        self.watcher.withLock { $0 = watcher }
+    }
+
+    /// Has the watcher called when bytes next come back; ask for figures afterwards, so that no return is missed.
+    public func watch() {
+        self.state.withLock { $0.isWatched = true }
+    }
+
+    // MARK: Reading
+
+    /// Returns once there is room to read bytes whose number is not known yet, the first caller first.
+    ///
+    /// Whoever holds a claim must not wait here: all could wait for each other.
+    ///
+    /// - Throws: `CancellationError` when the caller is cancelled while it waits; otherwise ``endRead()`` must follow.
+    public func beginRead() async throws {
+        let (isAdmitted, id) = self.state.withLock { state -> (Bool, UInt64) in
+            state.lastID += 1
+            guard state.waiters.isEmpty, state.hasRoom(self.limit) else { return (false, state.lastID) }
+            state.readerCount += 1
+            return (true, state.lastID)
+        }
+        guard !isAdmitted else { return }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let admitted = self.state.withLock { state -> [Waiter]? in
+                    guard !Task.isCancelled else { return nil }
+                    state.waiters.append(Waiter(id: id, continuation: continuation))
+                    // Bytes may have come back since.
+                    return state.admit(self.limit)
+                }
+                guard let admitted else {
+                    continuation.resume(throwing: CancellationError())
+                    return
+                }
+                for waiter in admitted { waiter.continuation.resume() }
+            }
+        } onCancel: {
+            let cancelled = self.state.withLock { state -> Waiter? in
+                state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }
+            }
+            cancelled?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Ends what ``beginRead()`` let begin, after the bytes have been claimed.
+    public func endRead() {
+        let admitted = self.state.withLock { state in
+            state.readerCount -= 1
+            return state.admit(self.limit)
+        }
+        for waiter in admitted { waiter.continuation.resume() }
+    }
+
+    /// The callers that wait in ``beginRead()``.
+    public var waiterCount: Int { self.state.withLock { $0.waiters.count } }
+
+    // MARK: Claims
+
+    /// Takes bytes; returns false, and takes none, where they must fit and do not.
+    func take(_ count: Int, mustFit: Bool) -> Bool {
+        self.state.withLock { state in
+            if mustFit, count > self.limit - state.status.usedBytes { return false }
+            state.status.usedBytes += count
+            state.status.peakBytes = max(state.status.peakBytes, state.status.usedBytes)
+            return true
+        }
+    }
+
+    func giveBack(_ count: Int, wasHeld: Bool = false) {
+        guard count > 0 || wasHeld else { return }
+        let (isWatched, admitted) = self.state.withLock { state in
+            state.status.usedBytes -= count
+            state.status.returnCount += 1
+            if wasHeld { state.status.heldCount -= 1 }
+            defer { state.isWatched = false }
+            return (state.isWatched, state.admit(self.limit))
+        }
+        for waiter in admitted { waiter.continuation.resume() }
+        if isWatched, let watcher = self.watcher.withLock({ $0 }) { watcher() }
+    }
+
+    func hold() {
+        self.state.withLock { $0.status.heldCount += 1 }
+    }
+
+    func addWork(_ count: Int) {
+        self.state.withLock { $0.status.workCount += count }
+    }
+}

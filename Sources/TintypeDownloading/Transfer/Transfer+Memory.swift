@@ -1,0 +1,59 @@
+import TintypeConcurrency
+
+/// What a transfer waits for whose bytes are not within the budget.
+enum MemoryWait {
+    /// Its connection is paused; so many bytes are wanted in all.
+    case paused(wanted: Int, since: ContinuousClock.Instant)
+    /// Its request was given up, to be sent again when there is room for so many bytes.
+    case yielded(wanted: Int)
+
+    var wantedByteCount: Int {
+        switch self {
+        case .paused(let wanted, _), .yielded(let wanted): wanted
+        }
+    }
+}
+
+// The memory of a body.
+
+extension Transfer {
+    /// Claims the memory for so many bytes more, or says what libcurl must do without it.
+    func claimRoom(for count: Int) -> Verdict {
+        // What is shown is copied, and kept by whoever decodes it.
+        let wanted = self.body.heldByteCount(adding: count) * (self.isShown ? 2 : 1)
+        guard wanted > self.claim.byteCount, !self.claim.grow(to: wanted) else { return .proceed }
+        guard !self.mayExceedBudget else {
+            self.claim.set(wanted)
+            return .proceed
+        }
+        defer { self.onShortage?(self) }
+        // A paused stream holds up the others of its connection in libcurl, and of a coded body nobody knows how
+        // much a chunk still gives.
+        guard !self.isMultiplexed, self.isIdentity else {
+            self.memoryWait = .yielded(wanted: max(wanted, self.expectedBytes.map { Int($0) } ?? 0))
+            return .abort
+        }
+        self.memoryWait = .paused(wanted: wanted, since: .now)
+        self.isPaused = true
+        return .pause
+    }
+
+    /// Goes on where it was paused.
+    func endMemoryPause() {
+        guard case .paused(_, let since) = self.memoryWait else { return }
+        self.memoryWait = nil
+        self.isPaused = false
+        self.lastProgress = .now
+        // The wait is not the server's: all limits go on where they stood.
+        self.firstStartTime? += self.lastProgress - since
+        self.speedWindow = (self.lastProgress, self.metrics.bytes + Int64(self.receivedBytes))
+    }
+
+    /// Leaves everything behind that takes memory, to be sent again later.
+    func yieldMemory() {
+        self.dropBody()
+        self.body = BodyBuffer(limit: self.limits.maximumBodySize)
+        self.claim.set(0)
+        self.restart()
+    }
+}

@@ -1,0 +1,79 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import Tintype
+import TintypeConcurrency
+
+/// The encoded bytes that a loader holds while it loads many pictures at once.
+@Suite(.timeLimit(.minutes(1))) struct LoadMemoryTests {
+    private static let limit = 3_000_000
+    private static let count = 40
+
+    private let fixture: LoaderFixture
+    private let picture: [UInt8]
+
+    init() throws {
+        self.fixture = try LoaderFixture()
+        // What follows the end of a picture is not looked at, and quick to decode.
+        self.picture = try makePNG() + [UInt8](repeating: 0, count: 1_200_000)
+    }
+
+    private func makeLoader() -> LoaderActor {
+        self.fixture.makeLoader { configuration in
+            configuration.downloads.bodyMemory = Self.limit
+            configuration.downloads.maximumConnectionsPerHost = Self.count
+            configuration.disk?.pendingByteLimit = 1 << 30
+        }
+    }
+
+    /// Loads thumbnails of all pictures at once.
+    private func load(_ loader: LoaderActor, from url: (Int) -> URL) async throws {
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<Self.count {
+                let request = ImageRequest(url: url(number), thumbnail: .fit(width: 4, height: 4))
+                group.addTask { try await loader.image(for: request).width }
+            }
+            for try await width in group { #expect(width == 4) }
+        }
+        // The loads let go of their bytes as they end.
+        await until { await loader.downloads.counters.bodyBytes == 0 }
+    }
+
+    @Test func `bodies count from their first byte until they are decoded, wherever they come from`() async throws {
+        let origin = try FaultyOrigin()
+        for number in 0..<Self.count { origin.script("/\(number)", .body(self.picture)) }
+        #expect(self.picture.count > 1_200_000)
+        let loader = self.makeLoader()
+        try await self.load(loader) { origin.url("/\($0)") }
+        let counters = await loader.downloads.counters
+        #expect(counters.memoryWaits > 0)
+        #expect(counters.peakBodyBytes <= Self.limit + self.picture.count * 5 / 4)
+        await loader.cache.waitForPendingStores()
+
+        let second = self.makeLoader()
+        try await self.load(second) { origin.url("/\($0)") }
+        #expect(await second.downloads.counters.started == 0)
+        // Only a few reads go on at once, of bytes whose number is not known before.
+        let peak = await second.downloads.counters.peakBodyBytes
+        #expect(peak > 0 && peak <= Self.limit + self.picture.count * 8)
+    }
+
+    @Test func `bodies of files count until they are decoded`() async throws {
+        for number in 0..<Self.count { try self.fixture.directory.write(self.picture, to: "\(number)") }
+        let loader = self.makeLoader()
+        try await self.load(loader) { self.fixture.directory.url(of: "\($0)") }
+        let peak = await loader.downloads.counters.peakBodyBytes
+        #expect(peak > 0 && peak <= Self.limit + self.picture.count * 8)
+    }
+
+    @Test func `bytes that a caller was given count no more`() async throws {
+        let origin = try FaultyOrigin(["/a": .body(self.picture)])
+        let loader = self.makeLoader()
+        let response = try await loader.dataResponse(for: ImageRequest(url: origin.url("/a")))
+        #expect(response.data.count == self.picture.count)
+        #expect(await loader.downloads.counters.bodyBytes == 0)
+        let picture = try await loader.response(for: ImageRequest(url: origin.url("/a"), options: [.keepData]))
+        #expect(picture.data?.count == self.picture.count)
+        await until { await loader.downloads.counters.bodyBytes == 0 }
+    }
+}
