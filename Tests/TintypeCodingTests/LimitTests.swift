@@ -87,7 +87,8 @@ import TintypeImage
             let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
             let bytes = 100 * 80 * pixelFormat.channelCount
             #expect(decoder.byteCount(options: DecodeOptions()) >= bytes)
-            #expect(decoder.byteCount(options: DecodeOptions()) <= bytes * 3)
+            // The libraries have tables of their own, however small the picture is.
+            #expect(decoder.byteCount(options: DecodeOptions()) <= bytes * 3 + 128 << 10)
         }
     }
 

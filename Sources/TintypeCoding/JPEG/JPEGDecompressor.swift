@@ -134,11 +134,12 @@ final class JPEGDecompressor {
         let rowsAtOnce = min(Self.rowsAtOnce, DecodeWork.rowsAtOnce(ofWidth: plane.width * self.unitsPerPixel))
         while self.rowCount < end {
             let wanted = min(rowsAtOnce, end - self.rowCount)
-            let units = wanted * plane.width * self.unitsPerPixel
-            if let work { try work.count(units) } else { try self.work.count(units) }
             let here = UnsafeMutableRawBufferPointer(rebasing: rows[((self.rowCount - start) * plane.bytesPerRow)...])
             let given = try self.readFewRows(into: here, plane, count: wanted)
             self.rowCount += given
+            // Afterwards: where input is missing, they are asked for again and again.
+            let units = given * plane.width * self.unitsPerPixel
+            if let work { try work.count(units) } else { try self.work.count(units) }
             if given < wanted { break }
         }
         return self.rowCount - start
