@@ -14,23 +14,51 @@ enum OutputFile {
     /// The links that are followed, as many as the kernel follows.
     private static let maximumLinks = 40
 
+    /// A file that is being written.
+    struct Opened {
+        fileprivate let descriptor: CInt
+
+        /// Writes `bytes` behind those before.
+        func append(_ bytes: some ContiguousBytes) throws(SystemError) {
+            let code = bytes.withUnsafeBytes { bytes -> CInt in
+                var rest = bytes
+                while !rest.isEmpty {
+                    let count = Glibc.write(self.descriptor, rest.baseAddress, rest.count)
+                    if count < 0, errno == EINTR { continue }
+                    guard count > 0 else { return errno }
+                    rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+                }
+                return 0
+            }
+            guard code == 0 else { throw SystemError(code: code) }
+        }
+    }
+
     /// Writes `data` to `path` atomically; missing folders are made.
+    static func write(_ data: Data, to path: Argument) throws(OutputError) {
+        try self.write(to: path) { file throws(SystemError) in try file.append(data) }
+    }
+
+    /// Writes what `body` appends to `path` atomically; missing folders are made.
     ///
     /// A file that is there keeps its permissions and, where this user may give them, its owner and group; a link keeps
     /// leading to it. A device or a pipe is written as it is: a file that took its place would be a surprise.
-    static func write(_ data: Data, to path: Argument) throws(OutputError) {
+    static func write(
+        to path: Argument,
+        _ body: (Opened) throws(SystemError) -> Void
+    ) throws(OutputError) {
         do throws(SystemError) {
             let target = try self.target(of: path)
             var status = stat()
             guard target.withPath({ stat($0, &status) }) == 0 else {
                 // A folder that can't be looked into says so when the file is made.
                 try self.makeFolder(of: target)
-                return try self.replace(target, with: data, like: nil)
+                return try self.replace(target, like: nil, body)
             }
             switch status.st_mode & S_IFMT {
-            case S_IFREG: try self.replace(target, with: data, like: status)
+            case S_IFREG: try self.replace(target, like: status, body)
             case S_IFDIR: throw SystemError(code: EISDIR)
-            default: try self.writeInPlace(data, to: target)
+            default: try self.writeInPlace(target, body)
             }
         } catch {
             throw OutputError(message: "\(path.text.abbreviated) can't be written (\(error)).")
@@ -81,7 +109,11 @@ enum OutputFile {
     }
 
     /// Writes a file beside `path` and gives it that name.
-    private static func replace(_ path: Argument, with data: Data, like old: stat?) throws(SystemError) {
+    private static func replace(
+        _ path: Argument,
+        like old: stat?,
+        _ body: (Opened) throws(SystemError) -> Void
+    ) throws(SystemError) {
         let number = UInt64.random(in: 0...UInt64.max)
         let temporary = Argument(bytes: self.folder(of: path) + ".tintype-\(String(number, radix: 36)).part".utf8)
         // Nobody else may read it before it has the permissions of the old one.
@@ -91,7 +123,7 @@ enum OutputFile {
         do throws(SystemError) {
             defer { close(descriptor) }
             if let old { self.keepAttributes(of: old, descriptor) }
-            try self.write(data, to: descriptor)
+            try body(Opened(descriptor: descriptor))
         } catch {
             temporary.withPath { _ = unlink($0) }
             throw error
@@ -116,21 +148,14 @@ enum OutputFile {
         _ = fchmod(descriptor, mode)
     }
 
-    private static func writeInPlace(_ data: Data, to path: Argument) throws(SystemError) {
+    private static func writeInPlace(
+        _ path: Argument,
+        _ body: (Opened) throws(SystemError) -> Void
+    ) throws(SystemError) {
         let descriptor = path.withPath { open($0, O_WRONLY | O_CLOEXEC) }
         guard descriptor >= 0 else { throw SystemError(code: errno) }
         defer { close(descriptor) }
-        try self.write(data, to: descriptor)
-    }
-
-    private static func write(_ data: Data, to descriptor: CInt) throws(SystemError) {
-        var rest = data[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw SystemError(code: errno) }
-            rest = rest.dropFirst(count)
-        }
+        try body(Opened(descriptor: descriptor))
     }
 }
 

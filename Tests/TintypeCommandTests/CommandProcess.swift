@@ -16,6 +16,7 @@ final class CommandProcess: Sendable {
 
     private struct State {
         var code: CInt?
+        var peakBytes = 0
         var waiters: [CheckedContinuation<CInt, Never>] = []
     }
 
@@ -102,17 +103,22 @@ final class CommandProcess: Sendable {
         return mask & (1 << UInt64(SIGPIPE - 1)) != 0
     }
 
+    /// The most memory that it had at once, once it has ended.
+    var peakBytes: Int { self.state.withLock { $0.peakBytes } }
+
     func signal(_ number: CInt) {
         kill(self.id, number)
     }
 
     private func reap() {
         var status: CInt = 0
-        while waitpid(self.id, &status, 0) < 0, errno == EINTR {}
+        var usage = rusage()
+        while wait4(self.id, &status, 0, &usage) < 0, errno == EINTR {}
         let signal = status & 0x7F
         let code = signal == 0 ? (status >> 8) & 0xFF : -signal
         let waiters = self.state.withLock { state in
             state.code = code
+            state.peakBytes = usage.ru_maxrss << 10
             defer { state.waiters = [] }
             return state.waiters
         }

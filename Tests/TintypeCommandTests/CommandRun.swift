@@ -9,6 +9,8 @@ struct CommandRun: CustomTestStringConvertible {
     let code: CInt
     let output: String
     let errors: String
+    /// The most memory that it had at once, in bytes.
+    let peakBytes: Int
 
     var testDescription: String { "exit \(self.code), output: \(self.output), errors: \(self.errors)" }
 
@@ -61,7 +63,8 @@ struct CommandFixture {
         return CommandRun(
             code: code,
             output: outputPath == nil ? try self.text(output) : "",
-            errors: try self.text(errors)
+            errors: try self.text(errors),
+            peakBytes: process.peakBytes
         )
     }
 

@@ -30,6 +30,19 @@ import TintypeImage
         #expect(try Array(self.fixture.data("a.rgba")) == expected)
     }
 
+    /// Beside the picture itself there are some rows, and no copy.
+    @Test func rawTakesNoCopyOfThePicture() async throws {
+        var peaks: [Int] = []
+        for (width, height) in [(8, 8), (1_500, 1_000)] {
+            try self.fixture.folder.write(Pictures.png(.gray8, width: width, height: height), to: "a.png")
+            let run = try await self.fixture.run("decode", "a.png", "--raw", "a.rgba")
+            #expect(run.output == "\(width)x\(height)\n")
+            peaks.append(run.peakBytes)
+        }
+        // 1.5 MB of gray and the 1.5 MB of the file; a copy as RGBA has 6 MB.
+        #expect(peaks[1] - peaks[0] < 8 << 20)
+    }
+
     @Test func orientationIsAppliedUnlessIgnored() async throws {
         try self.fixture.folder.write(Pictures.jpeg(orientation: 8), to: "a.jpg")
         #expect(try await self.fixture.run("decode", "a.jpg", "--raw", "up").output == "8x16\n")

@@ -53,7 +53,9 @@ struct DecodeCommand: Subcommand {
             let decoder = try ImageDecoder(data, registry: configuration.coders, limits: self.options.limits)
             let stored = try decoder.decodeStored(options: self.options).image
             let image = try decoder.finish(stored, options: self.options, turnsUpright: !self.ignoresOrientation)
-            try OutputFile.write(Self.rgba(image.pixels), to: self.target)
+            try OutputFile.write(to: self.target) { file throws(SystemError) in
+                try Self.writeRGBA(image.pixels, to: file)
+            }
             size = "\(image.width)x\(image.height)"
         } catch let error as CancellationError {
             throw error
@@ -65,26 +67,35 @@ struct DecodeCommand: Subcommand {
         return true
     }
 
-    /// The pixels as RGBA rows without padding.
-    private static func rgba(_ pixels: PixelBuffer) -> Data {
+    /// Writes the pixels as RGBA rows without padding, some rows at a time: a second copy of a large picture would be
+    /// larger than the picture.
+    private static func writeRGBA(_ pixels: PixelBuffer, to file: OutputFile.Opened) throws(SystemError) {
         let plane = pixels.layout.planes[0]
         let channels = pixels.format.channelCount
-        var bytes = [UInt8](repeating: 255, count: pixels.width * pixels.height * 4)
-        pixels.withBytes { source in
-            for row in 0..<pixels.height {
-                for column in 0..<pixels.width {
-                    let from = row * plane.bytesPerRow + column * channels
-                    let to = (row * pixels.width + column) * 4
-                    for channel in 0..<3 {
-                        bytes[to + channel] = source.unsafeLoad(
-                            fromByteOffset: from + (channels == 1 ? 0 : channel),
-                            as: UInt8.self
-                        )
+        let byteCount = pixels.width * 4
+        let rowsAtOnce = max(1, (1 << 20) / byteCount)
+        var bytes = [UInt8](repeating: 255, count: min(rowsAtOnce, pixels.height) * byteCount)
+        for first in stride(from: 0, to: pixels.height, by: rowsAtOnce) {
+            let rows = first..<min(pixels.height, first + rowsAtOnce)
+            bytes.withUnsafeMutableBytes { target in
+                pixels.withUnsafeBytes { source in
+                    guard let source = source.baseAddress, var to = target.baseAddress else { return }
+                    for row in rows {
+                        var from = source + plane.offset + row * plane.bytesPerRow
+                        for _ in 0..<pixels.width {
+                            to.copyMemory(from: from, byteCount: channels)
+                            if channels == 1 {
+                                let gray = from.load(as: UInt8.self)
+                                to.storeBytes(of: gray, toByteOffset: 1, as: UInt8.self)
+                                to.storeBytes(of: gray, toByteOffset: 2, as: UInt8.self)
+                            }
+                            from += channels
+                            to += 4
+                        }
                     }
-                    if channels == 4 { bytes[to + 3] = source.unsafeLoad(fromByteOffset: from + 3, as: UInt8.self) }
                 }
             }
+            try file.append(bytes[..<(rows.count * byteCount)])
         }
-        return Data(bytes)
     }
 }
