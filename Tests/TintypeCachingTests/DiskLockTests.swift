@@ -57,8 +57,8 @@ import TintypeConcurrency
         #expect(await self.errorCode { try await cache.remove(self.key) } == .lockTimedOut)
         _ = await cache.prune()
         _ = await cache.verify()
-        // What was waited for once in vain is only tried.
-        #expect(self.pauses.total <= .milliseconds(1_100))
+        // What was waited for once in vain is only tried; the opening and a lane may wait at the same time.
+        #expect(self.pauses.total <= .milliseconds(2_200))
         let statistics = await cache.statistics()
         #expect(statistics.lockTimeouts >= 3)
         #expect(statistics.entryCount == 1)

@@ -66,7 +66,8 @@ import TintypeImage
         let whole = PixelMeasure.means(try Self.decode(data, nil).image.pixels)
         let scaled = PixelMeasure.means(try Self.decode(data, PixelSize(width: 280, height: 180)).image.pixels)
         #expect(zip(whole.whole, scaled.whole).allSatisfy { abs($0 - $1) < 1 })
-        #expect(zip(whole.cells, scaled.cells).allSatisfy { abs($0 - $1) < 4 })
+        let largest = zip(whole.cells, scaled.cells).map { abs($0 - $1) }.max() ?? 0
+        #expect(largest < 4)
     }
 
     @Test func aPNGIsDecodedWhole() throws {

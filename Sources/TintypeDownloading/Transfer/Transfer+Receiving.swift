@@ -41,6 +41,7 @@ extension Transfer {
     /// - Parameters:
     ///   - bytes: The bytes as they came.
     ///   - mayDecode: Is told how many bytes were decoded; returns false where others must have a turn first.
+    /// - Returns: What libcurl is to do next.
     func receive(body bytes: UnsafeRawBufferPointer, mayDecode: (Int) -> Bool) -> Verdict {
         self.lastProgress = .now
         guard self.isSuccess else {
