@@ -150,7 +150,7 @@ struct Measurer {
             by: self.load.pieceBytes
         ) {
             guard let header = try? coder.header(of: self.file.prefix(end), limits: options.limits) else { continue }
-            counted = coder.byteCount(for: .incremental, header: header, options: options)
+            counted = coder.byteCountWithFinishing(for: .incremental, header: header, options: options)
             break
         }
         let decoder = PreviewDecoder(registry: self.registry, options: options, lanes: DecodeLanes(count: 1))

@@ -94,7 +94,8 @@ extension ImageCoder {
     /// The bytes of the pixels that a decode gives out.
     func decodedByteCount(of header: ImageHeader, options: DecodeOptions) -> Int {
         let size = self.decodedSize(of: header, options: options)
-        return header.byteCount(of: size, as: header.decodedFormat)
+        let withHoles = options.allowsTruncated ? header.pixelFormatWithHoles : nil
+        return header.byteCount(of: size, as: withHoles ?? header.decodedFormat)
     }
 
     public func frameReader(

@@ -150,16 +150,7 @@ public struct ImageDecoder: Sendable {
     ///   - options: The options of the decode.
     /// - Returns: The bytes, or `Int.max` for a picture that no memory holds.
     public func byteCount(for kind: DecodeKind = .picture, options: DecodeOptions) -> Int {
-        let coding = self.coder.byteCount(for: kind, header: self.header, options: options)
-        let picture = self.coder.decodedByteCount(of: self.header, options: options)
-        let finishing = self.finishingByteCount(of: picture, options: options)
-        switch kind {
-        case .picture: return max(coding, finishing)
-        // Rows are finished by the caller.
-        case .rows: return coding
-        // The coder keeps what it has while the copy that it gave out is finished.
-        case .frame, .incremental: return coding.saturatingAdded(to: finishing - min(picture, finishing))
-        }
+        self.coder.byteCountWithFinishing(for: kind, header: self.header, options: options)
     }
 
     /// The bytes that ``decodeStored(options:)`` takes, and those of what it gives.
@@ -187,16 +178,41 @@ public struct ImageDecoder: Sendable {
     ///   - options: The options of the decode.
     /// - Returns: The bytes.
     package func finishingByteCount(of picture: Int, options: DecodeOptions) -> Int {
+        self.header.finishingByteCount(of: picture, options: options)
+    }
+}
+
+extension ImageCoder {
+    /// The bytes that a decode of a kind has allocated at most at once, with what brings its picture to sRGB and turns
+    /// it upright.
+    package func byteCountWithFinishing(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int {
+        let coding = self.byteCount(for: kind, header: header, options: options)
+        let picture = self.decodedByteCount(of: header, options: options)
+        let finishing = header.finishingByteCount(of: picture, options: options)
+        switch kind {
+        case .picture: return max(coding, finishing)
+        // Rows are finished by the caller.
+        case .rows: return coding
+        // The coder keeps what it has while the copy that it gave out is finished.
+        case .frame, .incremental: return coding.saturatingAdded(to: finishing - min(picture, finishing))
+        }
+    }
+}
+
+extension ImageHeader {
+    /// The bytes of a picture and its copies while it is brought to sRGB and turned upright.
+    fileprivate func finishingByteCount(of picture: Int, options: DecodeOptions) -> Int {
         var converted = picture
         var most = picture
-        if self.header.colorProfile != nil, case .convert = options.color {
+        // Four inks are mixed by the codec, whatever their profile is for.
+        if self.colorProfile != nil, !self.isConvertedByCodec, case .convert = options.color {
             // Gray of a profile for colours becomes colour before.
-            let isGray = self.header.decodedFormat == .gray8
+            let isGray = self.decodedFormat == .gray8
             converted = picture.saturatingMultiplied(by: isGray ? 3 : 1)
             most = picture.saturatingAdded(to: converted).saturatingAdded(to: isGray ? converted : 0)
         }
         // One copy for the turn, of what a conversion left.
-        let turned = self.header.orientation == .up ? 0 : converted.saturatingMultiplied(by: 2)
+        let turned = self.orientation == .up ? 0 : converted.saturatingMultiplied(by: 2)
         return max(most, turned)
     }
 }

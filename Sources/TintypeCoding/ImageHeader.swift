@@ -40,6 +40,10 @@ public struct ImageHeader: Sendable {
     var firstFrameCodecByteCount: Int?
     /// Whether the coder decodes to smaller sizes, where it ever does.
     var isScaledByCodec = true
+    /// Whether samples are in sRGB as they come from the codec, although there is a profile.
+    var isConvertedByCodec = false
+    /// What a decode that allows missing ends gives out, where it is another format.
+    var pixelFormatWithHoles: PixelFormat?
     /// The bytes of the largest part of an animation's canvas that is kept while a frame is shown over it.
     var restoredByteCount = 0
 

@@ -17,6 +17,11 @@ extension Image {
     /// - Throws: `TransformError`, `ImageError` when memory runs out, `CancellationError`.
     public func resized(_ geometry: ResizeGeometry, filter: Resize.Filter) throws -> Image {
         guard !geometry.isIdentity(width: self.width, height: self.height) else { return self }
+        if geometry.isResampledByRows(width: self.width, height: self.height, format: self.pixels.format) {
+            let rows = PixelBufferRows(self.pixels)
+            let pixels = try RowResampler(rows, geometry: geometry, filter: filter).resample()
+            return self.replacingPixels(pixels, orientation: self.orientation)
+        }
         let pixels = try Resampler(from: self.pixels, geometry: geometry, filter: filter).resample()
         return self.replacingPixels(pixels, orientation: self.orientation)
     }

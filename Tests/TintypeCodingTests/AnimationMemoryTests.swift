@@ -103,6 +103,56 @@ import TintypeImage
         #expect(taken < 40 << 20)
     }
 
+    /// Alpha of a lossy picture is libwebp's, which keeps 12 kB for each group.
+    @Test(arguments: [1, 1 << 10, .max])
+    func `prefix codes of alpha take little more memory than pixels, or are refused`(pieceSize: Int) throws {
+        func decode(_ data: Data) throws -> PixelBuffer {
+            guard pieceSize < .max else { return try SampleFiles.decode(data).pixels }
+            let decoder = try #require(
+                try WebPCoder().makeIncrementalDecoder(for: .webp, options: DecodeOptions())
+            )
+            // One byte at a time only up to where the alpha begins.
+            let start = pieceSize == 1 ? 100 : 0
+            for offset in 0..<start { try decoder.append(data.dropFirst(offset).prefix(1)) }
+            for offset in stride(from: start, to: data.count, by: max(1 << 10, pieceSize)) {
+                try decoder.append(data.dropFirst(offset).prefix(max(1 << 10, pieceSize)))
+            }
+            return try decoder.finish().image.pixels
+        }
+        let few = try HostileWebP.alphaCodes(groupCount: 300, hasPixels: true)
+        #expect(try decode(few).format == .rgba8)
+        let many = try HostileWebP.alphaCodes(groupCount: 8_192, hasPixels: false)
+        #expect(many.count < 300_000)
+        let (error, taken) = AllocatedMemory.peak {
+            #expect(throws: CodingError.self) { try decode(many) }
+        }
+        #expect(error?.code == .unsupportedFeature)
+        #expect(taken < 16 << 20, "\(taken)")
+    }
+
+    /// The tiles of two transforms have half a byte for each pixel.
+    @Test func `transforms with the smallest tiles are counted`() throws {
+        let data = HostileWebP.transforms(width: 2_000, height: 1_600)
+        #expect(data.count < 100)
+        let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
+        let counted = decoder.byteCount(options: DecodeOptions())
+        let (_, taken) = try AllocatedMemory.peak { try decoder.decode() }
+        #expect(abs(counted - taken) <= counted / 20, "\(taken) of \(counted)")
+    }
+
+    /// What is missing is transparent, where it may be missing.
+    @Test func `a GIF whose pixels may be missing is counted with alpha`() throws {
+        var data = Self.gif([HostileGIF.Frame(width: Self.width, height: Self.height)])
+        data.removeLast(data.count / 3)
+        let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
+        #expect(!decoder.header.hasAlpha)
+        let options = DecodeOptions(allowsTruncated: true)
+        let counted = decoder.byteCount(options: options)
+        let (image, taken) = try AllocatedMemory.peak { try decoder.decode(options: options) }
+        #expect(image.pixels.format == .rgba8)
+        #expect(abs(counted - taken) <= counted / 10, "\(taken) of \(counted)")
+    }
+
     private static func decode(_ data: Data) throws {
         _ = try ImageDecoder(data, registry: SampleFiles.registry).decodeStored()
     }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeCoding
 
 /// Lossless WebPs made to take much of something, out of few bytes.
 enum HostileWebP {
@@ -6,6 +7,46 @@ enum HostileWebP {
     ///
     /// Where there are no pixels, its end is missing.
     static func prefixCodes(groupCount: Int, hasPixels: Bool) -> Data {
+        WebPSamples.file([WebPSamples.chunk("VP8L", self.stream(groupCount: groupCount, hasPixels: hasPixels))])
+    }
+
+    /// A lossy picture whose alpha is such a one.
+    static func alphaCodes(groupCount: Int, hasPixels: Bool) throws -> Data {
+        let height = self.height(groupCount: groupCount)
+        let pixels = try WebPSamples.flat([1, 2, 3], width: 1_024, height: height)
+        // Without the header that says how large it is.
+        let alpha = self.stream(groupCount: groupCount, hasPixels: hasPixels).dropFirst(5)
+        return WebPSamples.file([
+            WebPSamples.extended(0x10, 1_024, height), WebPSamples.chunk("ALPH", [1] + alpha),
+            try WebPSamples.picture(pixels, .lossy),
+        ])
+    }
+
+    /// A flat picture that was transformed twice, by tiles of 4x4 pixels that are all alike.
+    static func transforms(width: Int, height: Int) -> Data {
+        var bits = BitWriter()
+        bits.append(0x2F, 8)
+        bits.append(width - 1, 14)
+        bits.append(height - 1, 14)
+        bits.append(0, 1 + 3)
+        for transform in 0..<2 {
+            bits.append(1, 1)
+            bits.append(transform, 2)
+            bits.append(0, 3)
+            // No cache, and five codes of one symbol.
+            bits.append(0, 1)
+            for _ in 0..<5 { bits.append(0b0001, 4) }
+        }
+        // No further transform, no cache, no tiles.
+        bits.append(0, 1 + 1 + 1)
+        for _ in 0..<5 { bits.append(0b0001, 4) }
+        return WebPSamples.file([WebPSamples.chunk("VP8L", bits.bytes)])
+    }
+
+    /// The rows of a picture with so many groups.
+    private static func height(groupCount: Int) -> Int { (groupCount + 255) / 256 * 4 }
+
+    private static func stream(groupCount: Int, hasPixels: Bool) -> [UInt8] {
         let tileRows = (groupCount + 255) / 256
         var bits = BitWriter()
         bits.append(0x2F, 8)
@@ -25,8 +66,7 @@ enum HostileWebP {
         }
         for _ in 0..<groupCount { self.appendCodes(&bits, isFull: true) }
         // A pixel of four codes takes four bytes.
-        let stream = bits.bytes + [UInt8](repeating: 0, count: hasPixels ? tileRows * 4 * 1_024 * 4 : 0)
-        return WebPSamples.file([WebPSamples.chunk("VP8L", stream)])
+        return bits.bytes + [UInt8](repeating: 0, count: hasPixels ? tileRows * 4 * 1_024 * 4 : 0)
     }
 
     /// Codes of 8 bits for green and red; for the others too, or one symbol of no bits.

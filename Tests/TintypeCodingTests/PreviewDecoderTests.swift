@@ -54,15 +54,35 @@ import TintypeImage
 
     /// Of bytes that come one by one a flat picture shows another row each time, and each preview is a whole copy.
     @Test func `the work of all previews together is limited`() async throws {
-        let data = SlowFiles.flatPNG(2_000, 2_000).data
+        let data = SlowFiles.flatPNG(500, 500).data
         let all = await Self.previewCount(of: data, pieceCount: 50)
         #expect(all > 40)
         let limited = await Self.previewCount(
             of: data,
-            limits: DecodingLimits(maximumWork: 20_000_000),
+            limits: DecodingLimits(maximumWork: 1_300_000),
             pieceCount: 50
         )
         #expect(limited > 5)
         #expect(limited <= 10)
+    }
+
+    /// A flat picture costs little more to decode than a copy of it.
+    @Test(arguments: [false, true]) func `previews of a large picture take little more than the picture`(
+        isInterlaced: Bool
+    ) async throws {
+        var file = SlowFiles.flatPNG(4_000, 4_000, colorType: 6)
+        if isInterlaced {
+            file.chunks[0].body[12] = 1
+            file.chunks[1].body = Array(SlowFiles.zeros(4_000 * 4_000 * 4 + 4_000 / 8 * 15))
+        }
+        let spent = Locked(0)
+        let observer = DecodeWork.Observer { units in spent.withLock { $0 = max($0, units) } }
+        let count = await DecodeWork.$observer.withValue(observer) {
+            await Self.previewCount(of: file.data, pieceCount: 50)
+        }
+        #expect(count > 1)
+        #expect(count <= 12)
+        // Of one meter: of the decoder's, or of the previews'.
+        #expect(spent.withLock { $0 } < 4_000 * 4_000 * 8)
     }
 }

@@ -30,4 +30,28 @@ import Testing
         // Large blocks are rounded up to pages of 2 MiB.
         #expect(abs(counted - taken) <= max(counted, taken) / 10 + 2 << 20, "counted \(counted), took \(taken)")
     }
+
+    /// No rows come one by one of these, and a kernel of zimg would read hundreds of them at once.
+    @Test(arguments: [(1_000, 1_000), (1_500, 400), (3_000, 200)])
+    func `a thumbnail of a picture that is there whole takes no more than the gate counts`(width: Int, height: Int) throws {
+        let pixels = try PixelBuffer(PixelLayout(format: .rgba8, width: width, height: height), filling: { _ in })
+        let registry = CoderRegistry()
+        let frames = (0..<2).map { _ in
+            AnimationContent.Frame(image: Image(pixels: pixels), milliseconds: 100)
+        }
+        let data = try registry.coder(encoding: .gif)
+            .encode(AnimationContent(frames: frames), as: .gif, options: EncodeOptions())
+        let limits = DecodingLimits()
+        let request = ImageRequest(
+            url: try #require(URL(string: "http://127.0.0.1/picture")),
+            thumbnail: .fit(width: 60, height: 60)
+        )
+        let decoder = try ImageDecoder(data, registry: registry, limits: limits)
+        let rendering = try Rendering(decoder: decoder, request: request, limits: limits)
+        let (_, taken) = try AllocatedMemory.peak { try rendering.render() }
+        let counted = rendering.byteCount
+        // What zimg takes depends on how it divides the columns: the most counts.
+        #expect(taken <= counted + counted / 10 + 2 << 20, "counted \(counted), took \(taken)")
+        #expect(taken <= width * height * 4 + 32 << 20)
+    }
 }

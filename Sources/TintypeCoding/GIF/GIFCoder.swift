@@ -24,7 +24,9 @@ public struct GIFCoder: ImageCoder {
 
     public func byteCount(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int {
         let isAnimated = header.animation.frameCount > 1
-        let format: PixelFormat = header.hasAlpha || isAnimated || kind == .incremental ? .rgba8 : .rgb8
+        // What is missing is transparent.
+        let needsAlpha = header.hasAlpha || isAnimated || kind == .incremental || options.allowsTruncated
+        let format: PixelFormat = needsAlpha ? .rgba8 : .rgb8
         guard let layout = try? PixelLayout(format: format, width: header.pixelWidth, height: header.pixelHeight) else {
             return .max
         }
@@ -91,6 +93,7 @@ extension ImageHeader {
         self.hasAlpha = stream.hasAlpha || stream.frames.isEmpty
         self.animation.loopCount = stream.animation.loopCount
         if stream.frames.count > 1 { self.animation = stream.animation }
+        self.pixelFormatWithHoles = .rgba8
         self.codecByteCount = GIFCodeReader.byteCount(pixelCount: stream.largestPixelCount)
         self.restoredByteCount = stream.restoredPixelCount.saturatingMultiplied(by: 4)
     }

@@ -19,6 +19,8 @@ final class GIFIncrementalDecoder: IncrementalDecoder {
         self.work = DecodeWork(options.limits, format: .gif)
     }
 
+    var workDone: Int { self.work.spent }
+
     func append(_ bytes: Data) throws {
         try Task.checkCancellation()
         self.data.append(bytes)

@@ -8,6 +8,10 @@ public protocol IncrementalDecoder: AnyObject {
     /// What the file says about its picture, once enough of it is there.
     var header: ImageHeader? { get }
 
+    /// The work that was done so far, as ``DecodeWork`` counts it: for the bytes, and for previews; 0 where it is not
+    /// counted.
+    var workDone: Int { get }
+
     /// Takes the bytes that have arrived since the last call, and decodes as far as they go.
     ///
     /// - Throws: `CodingError` for bytes that break the format, and for a header over the limits,
@@ -24,4 +28,8 @@ public protocol IncrementalDecoder: AnyObject {
     ///
     /// - Throws: `CodingError.Code.truncated` when the end is missing, unless that is allowed.
     func finish() throws -> DecodedImage
+}
+
+extension IncrementalDecoder {
+    public var workDone: Int { 0 }
 }

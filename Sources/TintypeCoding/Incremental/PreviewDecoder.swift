@@ -9,13 +9,18 @@ public actor PreviewDecoder {
 
     private let registry: CoderRegistry
     private let options: DecodeOptions
-    /// Counts the previews themselves: bytes that come slowly must not make any number of large ones.
+    /// Counts what is done to previews besides what their decoder counts.
     private var work: DecodeWork?
+    /// The work of all previews so far: bytes that come slowly must not make any number of large ones.
+    private var previewUnits = 0
+    /// The work of the last one.
+    private var lastPreviewUnits = 0
+    private var coder: (any ImageCoder)?
     private var decoder: (any IncrementalDecoder)?
     /// The memory that previews may take; `nil` for any.
     private let gate: WeightedGate?
-    /// What this one takes of it.
-    private var place: WeightedGate.Place?
+    /// What this one takes of it: more where a header that comes late says so.
+    private var places: [WeightedGate.Place] = []
     /// The bytes before the size was known.
     private var start = Data()
     /// Whether no preview can come: no coder makes any, or the bytes are damaged.
@@ -25,6 +30,10 @@ public actor PreviewDecoder {
 
     /// The bytes in which a header must be found: pictures whose metadata is longer are shown when they are there.
     private static let maximumStartByteCount = 1 << 20
+    /// The bytes that are decoded between two looks at the work that was done.
+    private static let bytesAtOnce = 32 << 10
+    /// The work that previews may always take, some milliseconds: small pictures are shown with each piece.
+    private static let freeUnits = 8 << 20
 
     /// Creates a decoder that has seen no bytes.
     ///
@@ -62,12 +71,12 @@ public actor PreviewDecoder {
         self.isOver = true
         self.decoder = nil
         self.start = Data()
-        self.place = nil
+        self.places = []
     }
 
     private func preview(after bytes: Data) throws -> Image? {
         if let decoder = self.decoder {
-            try decoder.append(bytes)
+            try self.feed(bytes, to: decoder)
         } else {
             self.start.append(bytes)
             // Every signature but those at the end of a file is in its first bytes.
@@ -77,32 +86,83 @@ public actor PreviewDecoder {
                 self.end()
                 return nil
             }
-            try decoder.append(self.start)
+            let start = self.start
             self.start = Data()
             self.decoder = decoder
+            try self.feed(start, to: decoder)
         }
         guard let decoder = self.decoder, let header = decoder.header else { return nil }
+        guard try self.isAffordable(decoder, header) else { return nil }
+        let before = self.unitsDone(by: decoder)
         guard let preview = try decoder.preview() else { return nil }
-        try self.count(header)
+        try self.count(header, countedUnits: self.unitsDone(by: decoder) - before)
+        self.lastPreviewUnits = self.unitsDone(by: decoder) - before
+        self.previewUnits += self.lastPreviewUnits
         var image = preview
-        if let profile = decoder.header?.colorProfile, case .convert(let intent) = self.options.color {
+        if let profile = header.colorProfile, case .convert(let intent) = self.options.color {
             let pixels = try ColorConverter.shared.convert(image.pixels, from: profile, intent: intent)
             image = image.replacingPixels(pixels, orientation: image.orientation)
         }
         return try image.upright()
     }
 
-    /// Counts a preview: a copy, its conversion and its turn.
-    private func count(_ header: ImageHeader) throws {
+    /// Feeds a decoder, as long as all that is done for the picture stays within its work.
+    private func feed(_ bytes: Data, to decoder: any IncrementalDecoder) throws {
+        for start in stride(from: 0, to: bytes.count, by: Self.bytesAtOnce) {
+            try decoder.append(bytes.slice(from: start, to: start + Self.bytesAtOnce))
+            // Throws where it is too much.
+            try DecodeWork(self.options.limits, format: decoder.header?.format).require(self.unitsDone(by: decoder))
+        }
+    }
+
+    /// The work of the bytes, of previews, and of finishing those.
+    private func unitsDone(by decoder: any IncrementalDecoder) -> Int {
+        decoder.workDone.saturatingAdded(to: self.work?.spent ?? 0)
+    }
+
+    /// Whether one more preview may be made: all of them together take no more than one and a half times the work of
+    /// the bytes themselves, and the memory that was asked for.
+    private func isAffordable(_ decoder: any IncrementalDecoder, _ header: ImageHeader) throws -> Bool {
+        let coming = max(self.lastPreviewUnits, self.finishingUnits(header))
+        let done = self.unitsDone(by: decoder)
+        try DecodeWork(self.options.limits, format: header.format).require(done.saturatingAdded(to: coming))
+        try self.takePlace(for: header)
+        let previews = self.previewUnits.saturatingAdded(to: coming)
+        // What a decoder does not count is taken for little.
+        return self.previewUnits == 0 || previews <= Self.freeUnits || decoder.workDone == 0
+            || previews <= (done - self.previewUnits) / 2 * 3
+    }
+
+    /// Takes more memory for a picture of which more is known now.
+    private func takePlace(for header: ImageHeader) throws {
+        guard let gate, let coder = self.coder else { return }
+        let weight = coder.byteCountWithFinishing(for: .incremental, header: header, options: self.options)
+        let missing = weight - self.places.reduce(0) { $0 + $1.weight }
+        guard missing > 0 else { return }
+        guard let place = gate.placeIfFree(for: missing) else { throw NoRoom() }
+        self.places.append(place)
+    }
+
+    /// There is no memory for previews.
+    private struct NoRoom: Error {}
+
+    /// Counts a preview, of which its decoder has counted a part.
+    private func count(_ header: ImageHeader, countedUnits: Int) throws {
         let work = self.work ?? DecodeWork(self.options.limits, format: header.format)
         self.work = work
+        let copying = header.pixelWidth.saturatingMultiplied(by: header.pixelHeight) / 2
+        try work.count(self.finishingUnits(header) - min(copying, countedUnits))
+    }
+
+    /// The work of a preview: a copy, its conversion and its turn.
+    private func finishingUnits(_ header: ImageHeader) -> Int {
         let pixels = header.pixelWidth.saturatingMultiplied(by: header.pixelHeight)
         var units = pixels / 2
         if header.orientation != .up { units = units.saturatingAdded(to: pixels) }
-        if header.colorProfile != nil {
+        if header.colorProfile != nil, !header.isConvertedByCodec, case .convert = self.options.color {
             units = units.saturatingAdded(to: pixels.saturatingMultiplied(by: ColorConverter.unitsPerPixel))
         }
-        try work.count(units)
+        return units
     }
 
     /// What the bytes say about their picture, within the limits; `nil` while too few are there.
@@ -121,11 +181,8 @@ public actor PreviewDecoder {
     /// A decoder, where a coder has one and there is memory for it.
     private func makeDecoder(_ header: ImageHeader) throws -> (any IncrementalDecoder)? {
         let coder = try self.registry.coder(decoding: self.start)
-        if let gate {
-            let weight = coder.byteCount(for: .incremental, header: header, options: self.options)
-            guard let place = gate.placeIfFree(for: weight) else { return nil }
-            self.place = place
-        }
+        self.coder = coder
+        try self.takePlace(for: header)
         return try coder.makeIncrementalDecoder(for: header.format, options: self.options)
     }
 }

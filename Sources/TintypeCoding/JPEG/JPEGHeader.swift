@@ -92,6 +92,7 @@ struct JPEGHeader {
         header.colorProfile = self.colorProfile
         header.pixelFormat = self.components.count == 1 ? .gray8 : .rgb8
         header.givesRows = true
+        header.isConvertedByCodec = self.components.count == 4
         header.codecByteCount = self.codecByteCount
         return header
     }

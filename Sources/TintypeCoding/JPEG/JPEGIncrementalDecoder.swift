@@ -25,6 +25,8 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
         self.work = DecodeWork(options.limits, format: .jpeg)
     }
 
+    var workDone: Int { self.work.spent.saturatingAdded(to: self.picture?.previewWork.spent ?? 0) }
+
     func append(_ bytes: Data) throws {
         if let failure = self.failure { throw failure }
         do {

@@ -12,7 +12,7 @@ final class JPEGPartialPicture {
     /// Counts previews apart: they must not use up what the picture itself needs.
     ///
     /// How many there are is not its affair.
-    private let previewWork = DecodeWork(.none, format: .jpeg)
+    let previewWork = DecodeWork(.none, format: .jpeg)
     /// The rows of a picture without scans, black from where they end; `nil` until the first one.
     private var rows: UnsafeMutableRawBufferPointer?
     private var isStarted = false

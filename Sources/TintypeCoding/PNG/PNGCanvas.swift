@@ -7,8 +7,10 @@ final class PNGCanvas {
     private let passes: [PNGPass]
     private let pixels: UnsafeMutableRawBufferPointer
     private var picture: PNGPicture
-    /// Ends a preview when it is cancelled; how many there are is not its affair.
-    private let looks = DecodeWork(.none, format: .png)
+    /// Counts previews apart: they must not use up what the picture itself needs.
+    ///
+    /// How many there are is not its affair.
+    let previewWork = DecodeWork(.none, format: .png)
     /// Where the last scanline belonged.
     private var last: (pass: Int, row: Int)?
 
@@ -47,7 +49,7 @@ final class PNGCanvas {
     /// it that have not arrived.
     func preview() throws -> PixelBuffer {
         guard self.passes[0].columnStep > 1, let last = self.last else {
-            return try self.copy(work: self.looks)
+            return try self.copy(work: self.previewWork)
         }
         let isWhole = last.row + 1 == self.passes[last.pass].height
         let whole = isWhole ? last.pass : last.pass - 1
@@ -70,7 +72,7 @@ final class PNGCanvas {
         let bytesPerRow = self.layout.planes[0].bytesPerRow
         let channels = self.layout.format.channelCount
         for row in 0..<self.layout.height {
-            try self.looks.count(self.layout.width)
+            try self.previewWork.count(self.layout.width)
             let source = from + (row - row % pass.blockHeight) * bytesPerRow
             let start = to + row * bytesPerRow
             for column in 0..<self.layout.width {
@@ -86,7 +88,7 @@ final class PNGCanvas {
         let bytesPerRow = self.layout.planes[0].bytesPerRow
         let channels = self.layout.format.channelCount
         for index in 0..<rows {
-            try self.looks.count(self.layout.width * pass.blockHeight)
+            try self.previewWork.count(self.layout.width * pass.blockHeight)
             let top = pass.top + index * pass.rowStep
             for row in top..<min(top + pass.blockHeight, self.layout.height) {
                 for left in stride(from: pass.left, to: self.layout.width, by: pass.columnStep) {

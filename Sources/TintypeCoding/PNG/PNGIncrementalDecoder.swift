@@ -39,6 +39,8 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
         self.work = DecodeWork(options.limits, format: .png)
     }
 
+    var workDone: Int { self.work.spent.saturatingAdded(to: self.pixels?.canvas.previewWork.spent ?? 0) }
+
     func append(_ bytes: Data) throws {
         guard !bytes.isEmpty else { return }
         try Task.checkCancellation()

@@ -25,6 +25,8 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
 
     var header: ImageHeader? { self.isChecked ? self.container.header : nil }
 
+    var workDone: Int { self.work.spent }
+
     func append(_ bytes: Data) throws {
         try Task.checkCancellation()
         self.data.append(bytes)

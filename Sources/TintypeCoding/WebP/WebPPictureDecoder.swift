@@ -54,6 +54,7 @@ struct WebPPictureDecoder: ~Copyable {
     private let width: Int
     private let height: Int
     private let targetHeight: Int
+    private let alphaCheck: WebPAlphaCheck?
 
     /// Makes a decoder that writes to `target`, scaled to its size.
     init(_ picture: WebPCodedPicture, to target: WebPTarget) throws(CodingError) {
@@ -84,6 +85,7 @@ struct WebPPictureDecoder: ~Copyable {
         self.width = picture.frame.width
         self.height = picture.frame.height
         self.targetHeight = target.height
+        self.alphaCheck = picture.frame.hasAlpha && !picture.isLossless ? WebPAlphaCheck(picture) : nil
     }
 
     deinit {
@@ -99,8 +101,9 @@ struct WebPPictureDecoder: ~Copyable {
 
     /// Decodes as far as `bytes` go: those of the picture from its first one on, never fewer than before.
     ///
-    /// - Throws: `CodingError.Code.tooMuchWork`, `CancellationError`; then it decodes no more.
+    /// - Throws: `CodingError`, `CancellationError`; then it decodes no more.
     borrowing func update(_ bytes: UnsafeRawBufferPointer, work: DecodeWork) throws -> VP8StatusCode {
+        try self.alphaCheck?.check(bytes, work: work)
         let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         guard self.isInSteps else {
             let before = self.rowCount

@@ -108,6 +108,16 @@ struct VP8LDecoder: ~Copyable {
         let version = bits.read(3)
         if bits.isExhausted { throw VP8LError.needsBytes }
         guard isRight, version == 0 else { throw VP8LError.damaged }
+        let (transforms, width) = try self.readTransforms(&bits, work: work)
+        let pixels = try Self.readImage(&bits, width: width, height: self.height, isMain: true, work: work)
+        return Content(transforms: transforms, pixels: pixels)
+    }
+
+    /// The transforms, and the width of the coded picture.
+    private func readTransforms(
+        _ bits: inout VP8LBitReader,
+        work: DecodeWork
+    ) throws -> (transforms: [VP8LTransform], width: Int) {
         var transforms: [VP8LTransform] = []
         var width = self.width
         while bits.read(1) == 1 {
@@ -117,19 +127,53 @@ struct VP8LDecoder: ~Copyable {
             transforms.append(transform)
         }
         if bits.isExhausted { throw VP8LError.needsBytes }
-        let pixels = try Self.readImage(&bits, width: width, height: self.height, isMain: true, work: work)
-        return Content(transforms: transforms, pixels: pixels)
+        return (transforms, width)
     }
 
     /// The bytes of memory that decoding takes, besides those of the output, for a stream of which the start is there.
     static func byteCount(width: Int, height: Int, of bytes: UnsafeRawBufferPointer) -> Int {
-        var bits = VP8LBitReader(bytes, at: 40)
-        // Indices into few colours lie together in one coded pixel.
-        let isPalette = bits.read(1) == 1 && bits.read(2) == 3
-        let size = bits.read(8) + 1
-        let sizeBits = isPalette && !bits.isExhausted ? VP8LTransform.sizeBits(ofColors: size) : 0
-        let codedWidth = (width + 1 << sizeBits - 1) >> sizeBits
-        return codedWidth * height * 4 + width * 8
+        var bits = VP8LBitReader(bytes, at: self.headerByteCount * 8)
+        func pixels(width: Int) -> Int { width * height * 4 + width * 8 }
+        func tiles(_ sizeBits: Int) -> Int { self.tiles(width, sizeBits) * self.tiles(height, sizeBits) * 4 }
+        guard bits.read(1) == 1 else { return pixels(width: width) }
+        let type = bits.read(2)
+        let smallest = 2
+        switch type {
+        // The other transform that has tiles has as many, where there is one.
+        case 0, 1:
+            let sizeBits = bits.read(3) + smallest
+            return pixels(width: width) + tiles(bits.isExhausted ? smallest : sizeBits) * 2
+        // What follows is coded; of the two that have tiles, one is taken for the worst.
+        case 2: return pixels(width: width) + tiles(smallest)
+        default:
+            // Indices into few colours lie together in one coded pixel.
+            let size = bits.read(8) + 1
+            let sizeBits = bits.isExhausted ? 0 : VP8LTransform.sizeBits(ofColors: size)
+            let codedWidth = self.tiles(width, sizeBits)
+            return pixels(width: codedWidth) + self.tiles(codedWidth, smallest) * self.tiles(height, smallest) * 4
+        }
+    }
+
+    /// The number of tiles of a side of `1 << sizeBits` pixels along `length` pixels.
+    private static func tiles(_ length: Int, _ sizeBits: Int) -> Int { (length + (1 << sizeBits) - 1) >> sizeBits }
+
+    /// The bytes before the first transform: a signature, both sides, whether there is alpha, and a version.
+    static let headerByteCount = 5
+
+    /// The groups of prefix codes that libwebp keeps of a stream without a header, as an alpha channel has it, and the
+    /// bits of its cache.
+    ///
+    /// Reads what comes before the codes.
+    ///
+    /// - Throws: `VP8LError`, `CodingError.Code.tooMuchWork`, `CancellationError`.
+    func groups(ofHeaderless bytes: UnsafeRawBufferPointer, work: DecodeWork) throws -> (count: Int, cacheBits: Int) {
+        var bits = VP8LBitReader(bytes, at: 0)
+        let (_, width) = try self.readTransforms(&bits, work: work)
+        let start = try Self.readImageStart(&bits, width: width, height: self.height, isMain: true, work: work)
+        let count = Int(start.tiles.max() ?? 0) + 1
+        // Of few groups all are kept, of many those that a tile names.
+        guard count > 1_000 || count > width * self.height else { return (count, start.cacheBits) }
+        return (Set(start.tiles).count, start.cacheBits)
     }
 
     private func readTransform(
@@ -197,22 +241,13 @@ struct VP8LDecoder: ~Copyable {
         isMain: Bool,
         work: DecodeWork
     ) throws -> VP8LPixels {
-        var cacheBits = 0
-        if bits.read(1) == 1 {
-            cacheBits = bits.read(4)
-            guard 1...11 ~= cacheBits else { throw bits.isExhausted ? VP8LError.needsBytes : .damaged }
-        }
-        var tiles: [UInt16] = []
-        var tileBits = 0
-        if isMain, bits.read(1) == 1 {
-            tileBits = bits.read(3) + 2
-            if bits.isExhausted { throw VP8LError.needsBytes }
-            let tileWidth = (width + 1 << tileBits - 1) >> tileBits
-            let tileHeight = (height + 1 << tileBits - 1) >> tileBits
-            tiles = try self.readWhole(&bits, width: tileWidth, height: tileHeight, work: work)
-                .map { UInt16(truncatingIfNeeded: $0 >> 8) }
-        }
-        if bits.isExhausted { throw VP8LError.needsBytes }
+        var (cacheBits, tiles, tileBits) = try self.readImageStart(
+            &bits,
+            width: width,
+            height: height,
+            isMain: isMain,
+            work: work
+        )
         var codes = VP8LPrefixCodes(pixelCount: width * height)
         // Groups that no tile names are read, but not kept.
         var places: [UInt16?] = Array(repeating: tiles.isEmpty ? 0 : nil, count: Int(tiles.max() ?? 0) + 1)
@@ -240,6 +275,37 @@ struct VP8LDecoder: ~Copyable {
         else { throw VP8LError.noMemory }
         return pixels
     }
+
+    /// What comes before the codes of an image: the size of its cache, and which group each tile has.
+    private static func readImageStart(
+        _ bits: inout VP8LBitReader,
+        width: Int,
+        height: Int,
+        isMain: Bool,
+        work: DecodeWork
+    ) throws -> (cacheBits: Int, tiles: [UInt16], tileBits: Int) {
+        var cacheBits = 0
+        if bits.read(1) == 1 {
+            cacheBits = bits.read(4)
+            let isRight = 1...Self.maximumCacheBits ~= cacheBits
+            guard isRight else { throw bits.isExhausted ? VP8LError.needsBytes : .damaged }
+        }
+        var tiles: [UInt16] = []
+        var tileBits = 0
+        if isMain, bits.read(1) == 1 {
+            tileBits = bits.read(3) + 2
+            if bits.isExhausted { throw VP8LError.needsBytes }
+            let tileWidth = (width + 1 << tileBits - 1) >> tileBits
+            let tileHeight = (height + 1 << tileBits - 1) >> tileBits
+            tiles = try self.readWhole(&bits, width: tileWidth, height: tileHeight, work: work)
+                .map { UInt16(truncatingIfNeeded: $0 >> 8) }
+        }
+        if bits.isExhausted { throw VP8LError.needsBytes }
+        return (cacheBits, tiles, tileBits)
+    }
+
+    /// The largest cache of colours, as a power of two.
+    static let maximumCacheBits = 11
 
     /// The work of reading the prefix codes of one group, besides those of a cache.
     private static let unitsPerGroup = 400
