@@ -33,7 +33,7 @@ import Testing
 
     /// No rows come one by one of these, and a kernel of zimg would read hundreds of them at once.
     @Test(arguments: [(1_000, 1_000), (1_500, 400), (3_000, 200)])
-    func `a thumbnail of a picture that is there whole takes no more than the gate counts`(width: Int, height: Int) throws {
+    func `a thumbnail of a canvas takes no more than the gate counts`(width: Int, height: Int) throws {
         let pixels = try PixelBuffer(PixelLayout(format: .rgba8, width: width, height: height), filling: { _ in })
         let registry = CoderRegistry()
         let frames = (0..<2).map { _ in
