@@ -222,6 +222,11 @@ final class TransferEngine: @unchecked Sendable {
         self.multi?.wait(until: deadline)
     }
 
+    /// Waits for ``wake()`` alone, and touches nothing else.
+    func park() {
+        self.multi?.park()
+    }
+
     /// Lets sockets have a turn, without a wait.
     func poll() {
         self.multi?.wait(until: .now)

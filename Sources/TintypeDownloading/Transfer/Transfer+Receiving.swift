@@ -40,7 +40,7 @@ extension Transfer {
     ///
     /// - Parameters:
     ///   - bytes: The bytes as they came.
-    ///   - mayDecode: Is told how many bytes were decoded; returns false where others must have a turn first.
+    ///   - mayDecode: Is told how many bytes were decoded, those between two codings included; returns false where others must have a turn first.
     /// - Returns: What libcurl is to do next.
     func receive(body bytes: UnsafeRawBufferPointer, mayDecode: (Int) -> Bool) -> Verdict {
         self.lastProgress = .now
@@ -50,7 +50,7 @@ extension Transfer {
         }
         guard let decoder else { return self.take(bytes) }
         do throws(ContentDecoder.Failure) {
-            return try decoder.decode(bytes) { mayDecode($0.count) ? self.take($0) : .pause }
+            return try decoder.decode(bytes, mayGoOn: mayDecode) { mayDecode($0.count) ? self.take($0) : .pause }
         } catch {
             return self.abort(self.undecodable(error))
         }
