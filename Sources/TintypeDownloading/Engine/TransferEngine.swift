@@ -49,6 +49,9 @@ final class TransferEngine: @unchecked Sendable {
         self.counters.receivedHeads += 1
         self.tell($0, .receivedHead(status: $0.status ?? 0))
     }
+    private lazy var didReceiveBytes: (Transfer) -> Void = { [unowned self] in self.news.append($0) }
+    /// Those that have bytes which their observers do not know of.
+    private var news: [Transfer] = []
     private lazy var didRunShort: (Transfer) -> Void = { [unowned self] in
         self.counters.memoryWaits += 1
         self.shortage.insert($0.id)
@@ -209,7 +212,15 @@ final class TransferEngine: @unchecked Sendable {
             self.relieveShortage()
             self.startReady()
             self.multi?.runTimer()
+            self.announceNews()
         } while self.completeFinished() || self.endOverdue()
+    }
+
+    /// Before those that are complete end: their progress does as well.
+    private func announceNews() {
+        guard !self.news.isEmpty else { return }
+        for transfer in self.news { transfer.announce() }
+        self.news.removeAll(keepingCapacity: true)
     }
 
     /// Waits for a socket, a time limit or ``wake()``.
@@ -243,6 +254,7 @@ final class TransferEngine: @unchecked Sendable {
     private func begin(_ transfer: Transfer, owner: DownloadActor) {
         transfer.onHead = self.didReceiveHead
         transfer.onShortage = self.didRunShort
+        transfer.onNews = self.didReceiveBytes
         self.counters.started += 1
         self.transfers[transfer.id] = transfer
         self.budget.didStartRequest()

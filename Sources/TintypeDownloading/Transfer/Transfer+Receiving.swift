@@ -66,8 +66,7 @@ extension Transfer {
         case .overLimit: return self.abort(self.bodyTooLarge(declared: nil))
         case .outOfMemory: return self.abort(.outOfMemory(at: self.address))
         }
-        self.report(TransferProgress(receivedBytes: Int64(self.body.count), expectedBytes: self.expectedBytes))
-        self.show(bytes)
+        self.noteNews()
         return .proceed
     }
 
@@ -145,8 +144,9 @@ extension Transfer {
                     expectedBytes: self.expectedBytes
                 )
             )
-        } else if self.body.count > 0 {
-            self.report(TransferProgress(receivedBytes: Int64(self.body.count), expectedBytes: self.expectedBytes))
+        } else {
+            // What an earlier try left belongs to the picture for sure by now.
+            self.announce()
         }
         return .proceed
     }
