@@ -69,6 +69,7 @@ final class ContentDecoder {
     ///   - mayGoOn: Is told of bytes that one coding gave and another takes, which may give nothing; false is a pause.
     ///   - take: Takes a piece of what was coded.
     /// - Returns: What `take` said last. After a pause the same bytes must be given again.
+    /// - Throws: ``Failure``.
     func decode(
         _ chunk: UnsafeRawBufferPointer,
         mayGoOn: (Int) -> Bool = { _ in true },

@@ -206,6 +206,7 @@ final class TransferEngine: @unchecked Sendable {
 
     /// Does all that can be done without waiting.
     func drive() {
+        self.announceNews()
         self.beginTurn()
         repeat {
             self.submitDelayed()

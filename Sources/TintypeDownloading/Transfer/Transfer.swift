@@ -162,8 +162,8 @@ final class Transfer {
     }
 
     func join(_ id: UInt64, _ waiter: TransferWaiter) {
-        // The others would be shown again what it is shown now.
-        self.announce()
+        // The others would be shown again what it is shown now. What an earlier try left is not sure to belong here.
+        if self.hasNews { self.announce() }
         self.waiters[id] = waiter
         if let latestProgress { waiter.observer?(latestProgress) }
         if let show = waiter.bytesObserver, self.hasShownBytes { show(self.body.copy()) }
