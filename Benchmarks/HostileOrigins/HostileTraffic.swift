@@ -12,7 +12,9 @@ final class HostileTraffic: Sendable {
     }
 
     /// Between the starts of two loads of one behaviour.
-    private static let interval = Duration.milliseconds(500)
+    private static let interval = Duration.milliseconds(800)
+    /// Between a load and its honest neighbour: by then what comes behind an answer has come.
+    private static let pause = Duration.milliseconds(400)
 
     private let origin: HostileOrigin
     private let behaviours: [HostileOrigin.Behaviour]
@@ -64,7 +66,10 @@ final class HostileTraffic: Sendable {
                     while !Task.isCancelled {
                         let start = ContinuousClock.now
                         _ = await self.load(behaviour, ledger)
-                        if behaviour.hasHonestNeighbour { await self.loadHonest(behaviour, ledger) }
+                        if behaviour.hasHonestNeighbour {
+                            try? await Task.sleep(for: Self.pause)
+                            await self.loadHonest(behaviour, ledger)
+                        }
                         try? await Task.sleep(until: start + Self.interval, clock: .continuous)
                     }
                 }

@@ -1095,14 +1095,10 @@ def accept(listener, handler):
         threading.Thread(target=run, args=(handler, sock), daemon=True).start()
 
 
-def listen(handler):
-    """Serves the same port of all addresses."""
-    first = socket.create_server((ADDRESSES[0], 0), backlog=511)
-    port = first.getsockname()[1]
-    listeners = [first] + [socket.create_server((address, port), backlog=511) for address in ADDRESSES[1:]]
-    for listener in listeners:
-        threading.Thread(target=accept, args=(listener, handler), daemon=True).start()
-    return port
+def listen(address, handler):
+    listener = socket.create_server((address, 0), backlog=511)
+    threading.Thread(target=accept, args=(listener, handler), daemon=True).start()
+    return listener.getsockname()[1]
 
 
 def context(folder, protocols):
@@ -1132,21 +1128,15 @@ def main():
     make_certificate(folder)
     BOMB = gzip.compress(bytes(256 << 20), 6)
     secure, secure_plain = context(folder, ["h2"]), context(folder, ["http/1.1"])
-    ports = {
-        "plain": listen(serve_plain),
-        "tls": listen(lambda sock: serve_tls(sock, secure_plain)),
-        "http2": listen(lambda sock: serve_tls(sock, secure)),
-        "silent": listen(serve_silent_tls),
-        "dripping": listen(serve_dripping_tls),
-    }
     behaviours = []
 
-    def add(name, scheme, port, expectation, honest_neighbour=True):
+    def add(name, scheme, handler, expectation, honest_neighbour=True):
+        # A port of its own: what one behaviour leaves behind on a connection must meet its own neighbour.
         address = ADDRESSES[len(behaviours) % len(ADDRESSES)]
         behaviours.append(
             {
                 "name": name,
-                "origin": "%s://%s:%d" % (scheme, address, port),
+                "origin": "%s://%s:%d" % (scheme, address, listen(address, handler)),
                 "path": name.removeprefix("tls-") if name.startswith("tls-surplus") else name,
                 "expectation": expectation,
                 "hasHonestNeighbour": honest_neighbour,
@@ -1154,13 +1144,13 @@ def main():
         )
 
     for name, (_, expectation) in PLAIN.items():
-        add(name, "http", ports["plain"], expectation)
+        add(name, "http", serve_plain, expectation)
         if name.startswith("surplus"):
-            add("tls-" + name, "https", ports["tls"], expectation)
+            add("tls-" + name, "https", lambda sock: serve_tls(sock, secure_plain), expectation)
     for name, (_, expectation) in HTTP2.items():
-        add(name, "https", ports["http2"], expectation)
-    add("tls-silence-in-handshake", "https", ports["silent"], "error", False)
-    add("tls-drip-in-handshake", "https", ports["dripping"], "error", False)
+        add(name, "https", lambda sock: serve_tls(sock, secure), expectation)
+    add("tls-silence-in-handshake", "https", serve_silent_tls, "error", False)
+    add("tls-drip-in-handshake", "https", serve_dripping_tls, "error", False)
     description = {"certificate": os.path.join(folder, "certificate.pem"), "behaviours": behaviours}
     partial = os.path.join(folder, "origin.partial")
     with open(partial, "w") as file:

@@ -41,7 +41,7 @@ public final class ThreadExecutor: SerialExecutor {
     private let name: String
     private let startThread: POSIXThread.Starter
     private let state = Locked(State())
-    /// The identity of the thread that runs jobs, or 0; written by that thread only.
+    /// The identity of the thread that runs jobs, or 0; written by whoever runs them.
     private let runner = Atomic<UInt>(0)
     /// Allocated, since a semaphore has a place in memory.
     ///
@@ -156,12 +156,14 @@ public final class ThreadExecutor: SerialExecutor {
     // MARK: Running
 
     private func run() {
-        self.runner.store(POSIXThread.currentID, ordering: .relaxed)
         defer { self.runner.store(0, ordering: .relaxed) }
         var batch: [UnownedJob] = []
         while true {
             switch self.nextStep(&batch) {
-            case .run: self.runJobs(&batch)
+            case .run:
+                // Not before: until then a task may run jobs.
+                self.runner.store(POSIXThread.currentID, ordering: .relaxed)
+                self.runJobs(&batch)
             case .sleep: sem_wait(self.wakeup)
             case .end: return
             }

@@ -40,7 +40,7 @@ extension DownloadActor {
         public var bodyMemory = Self.defaultBodyMemory
         /// The bytes that the heads of a response may have, informational ones and trailers included.
         ///
-        /// The framing of a chunked body has a limit of its own: as much, and eight times what it frames.
+        /// The framing of a chunked body has a limit of its own: as much, and what it frames.
         public var maximumHeaderSize = 256 << 10
         /// The redirects that are followed for one request.
         public var maximumRedirects = 5

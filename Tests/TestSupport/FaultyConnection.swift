@@ -40,6 +40,7 @@ struct FaultyConnection {
             let response = self.server.record.update { state in
                 state.counts[path, default: .init()].requests += 1
                 if isFirst { state.counts[path, default: .init()].connections += 1 }
+                state.paths.append(path)
                 state.heads[path, default: []].append(String(decoding: request, as: UTF8.self))
                 if let first = state.sequences[path]?.first {
                     state.sequences[path]?.removeFirst()

@@ -76,6 +76,9 @@ public final class FaultyOrigin: Sendable {
         self.server.record.heads(for: path)
     }
 
+    /// The paths of all requests, in the order in which they came.
+    public var requestedPaths: [String] { self.server.record.paths }
+
     /// The number of requests for a path.
     public func requestCount(for path: String) -> Int {
         self.server.record.counts(for: path).requests

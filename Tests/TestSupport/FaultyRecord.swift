@@ -15,6 +15,8 @@ final class FaultyRecord: Sendable {
         /// The heads of all requests, by path.
         var heads: [String: [String]] = [:]
         var counts: [String: Counts] = [:]
+        /// Of all requests, in order.
+        var paths: [String] = []
         var connections = 0
         var floodedBytes = 0
         fileprivate var observers: [Observer] = []
@@ -46,6 +48,8 @@ final class FaultyRecord: Sendable {
     func script(_ path: String, sequence: [FaultyResponse]) {
         self.state.withLock { $0.sequences[path] = sequence }
     }
+
+    var paths: [String] { self.state.withLock { $0.paths } }
 
     func heads(for path: String) -> [String] {
         self.state.withLock { $0.heads[path, default: []] }

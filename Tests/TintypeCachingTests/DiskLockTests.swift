@@ -129,6 +129,29 @@ import TintypeConcurrency
         #expect(patience.timeouts.load(ordering: .relaxed) == 0)
     }
 
+    @Test func roomIsWaitedForAgainAfterAWaitInVain() async throws {
+        let giveBack = Locked<(@Sendable () -> Void)?>(nil)
+        let limit = 1 << 20
+        var configuration = DiskCache.Configuration(directory: self.folder.url, sizeLimit: limit)
+        configuration.sleep = { _ in giveBack.withLock { $0.take() }?() }
+        let cache = DiskCache(configuration)
+        try await cache.store(makeData(10), metadata: .init(), for: self.key)
+        await cache.waitForHousekeeping()
+        let folder = try #require(cache.store.openedFolder)
+        let reserve: @Sendable (Int) -> Void = { count in
+            try? folder.withCatalogue { catalogue, _ in catalogue.reserve(count) }
+        }
+        reserve(limit)
+        #expect(await self.errorCode { try await cache.store(makeData(10), metadata: .init(), for: self.key) } != nil)
+        reserve(-limit)
+        try await cache.store(makeData(10), metadata: .init(), for: self.key)
+        reserve(limit)
+        giveBack.withLock { $0 = { reserve(-limit) } }
+        try await cache.store(makeData(20), metadata: .init(), for: self.key)
+        #expect(try await cache.entry(for: self.key)?.data == makeData(20))
+        await cache.shutdown()
+    }
+
     @Test func lockAndNumberThatAForkedChildKeepsAreGivenBack() async {
         await #expect(processExitsWith: .success) {
             let scratch = try ScratchFolder()

@@ -103,6 +103,16 @@ import TintypeImage
         )
     }
 
+    @Test func `a frame keeps to the limits of its own decode`() throws {
+        let data = SlowFiles.flatAPNG(100, 100, frameCount: 11).data
+        let coder = PNGCoder()
+        let header = try coder.header(of: data)
+        var options = DecodeOptions(limits: DecodingLimits(maximumWork: 3_000))
+        options.frame = 10
+        let error = #expect(throws: CodingError.self) { try coder.decode(data, header: header, options: options) }
+        #expect(error?.code == .tooMuchWork)
+    }
+
     /// Their list alone would take more memory than any limit allows.
     @Test(.enabled(if: AllocatedMemory.isMeasured)) func `a flood of frames ends where the limit is`() throws {
         let data = SlowFiles.flatAPNG(1, 1, frameCount: 30_000).data

@@ -42,6 +42,20 @@ import TintypeImage
         #expect(try SampleFiles.decode(data).width == 64)
     }
 
+    /// Each side is the longest that the format has, and no number holds the bytes.
+    @Test func aCanvasThatNoMemoryHoldsIsRefused() {
+        let area = UInt32(Int32.max).bigEndianBytes + UInt32(Int32.max).bigEndianBytes
+        let file = PNGFile(chunks: [
+            .init(type: "IHDR", body: area + [8, 6, 0, 0, 0]),
+            .init(type: "acTL", body: UInt32(1).bigEndianBytes + [0, 0, 0, 0]),
+            .init(type: "fcTL", body: [0, 0, 0, 0] + area + [UInt8](repeating: 0, count: 8) + [0, 1, 0, 10, 0, 0]),
+            .init(type: "IDAT", body: [0]),
+            .init(type: "IEND", body: []),
+        ])
+        let error = #expect(throws: CodingError.self) { try SampleFiles.decode(file.data) }
+        #expect(error?.code == .sideTooLong)
+    }
+
     @Test func manyPartsOfPixelsMakeOnePicture() throws {
         let file = PNGFile(try SampleFiles.encode(try .noise(.rgb8, width: 40, height: 30), as: .png))
         let body = file.chunks.first { $0.type == "IDAT" }?.body ?? []

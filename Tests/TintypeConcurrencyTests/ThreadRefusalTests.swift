@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -43,6 +44,30 @@ import Testing
         #expect(await recorder.threadNames == ["retried"])
         recorder.executor.shutdown()
         try recorder.executor.start()
+    }
+
+    @Test func `a thread that comes while a task runs jobs is told from it, then and later`() async {
+        let refusals = ThreadRefusals(1)
+        let hasBegun = Semaphore()
+        let recorder = Recorder(startThread: { name, main throws(ThreadError) in
+            try refusals.start(name: name) {
+                hasBegun.signal()
+                main()
+            }
+        })
+        let executor = recorder.executor
+        let isIsolated = await recorder.run { _ in
+            try? executor.start()
+            hasBegun.wait()
+            // Lets the thread go as far as it can.
+            return (0..<1_000).allSatisfy { _ in
+                sched_yield()
+                return executor.isIsolatingCurrentContext() == true
+            }
+        }
+        #expect(isIsolated)
+        #expect(await recorder.run { _ in executor.isIsolatingCurrentContext() } == true)
+        executor.shutdown()
     }
 
     @Test func `no job is lost while threads come and are refused`() async {

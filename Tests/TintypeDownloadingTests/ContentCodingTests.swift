@@ -167,6 +167,32 @@ struct ContentCodingTests {
         #expect(try await self.downloader.error(for: request).code == .bodyTooLarge)
     }
 
+    @Test func `bytes between two codings take turns, though they give nothing`() throws {
+        let blocks = Array(repeating: [0, 0, 0, 0xFF, 0xFF] as [UInt8], count: 13_000).flatMap(\.self)
+        // All of them in one block that is stored.
+        let (low, high) = (UInt8(blocks.count & 0xFF), UInt8(blocks.count >> 8))
+        let coded = [0, low, high, ~low, ~high] + blocks
+        let decoder = try ContentDecoder([.deflate, .deflate], limit: 1 << 20)
+        var (told, isResting) = (0, false)
+        var verdicts: [Transfer.Verdict] = []
+        while verdicts.last != .proceed {
+            let verdict = try coded.withUnsafeBytes { chunk in
+                try decoder.decode(
+                    chunk,
+                    mayGoOn: { count in
+                        told += count
+                        isResting.toggle()
+                        return !isResting
+                    },
+                    { _ in .abort }
+                )
+            }
+            verdicts.append(verdict)
+        }
+        #expect(told == blocks.count)
+        #expect(verdicts == [.pause, .proceed])
+    }
+
     @Test func `more codings than libcurl undoes are refused`() async throws {
         let coding = Array(repeating: "gzip", count: 6).joined(separator: ", ")
         let origin = try FaultyOrigin(["/a": .body([1], headers: [("Content-Encoding", coding)])])

@@ -395,6 +395,30 @@ struct ResumptionTests {
         #expect(self.origin.requestHeads(for: "/a").allSatisfy { !$0.contains("Range:") })
     }
 
+    @Test func `a caller that joins is shown nothing of what may be another version`() async throws {
+        let door = Latch()
+        let other = FaultyResponse([.wait(door), FaultyResponse.head(200, [("Content-Length", "1")]), .send([1])])
+        self.origin.script("/a", sequence: [Self.firstHalf(), other])
+        try await self.breakOff()
+        let (downloader, request, origin) = (self.downloader(), self.request, self.origin)
+        let first = Task { try await downloader.response(for: request) }
+        await until { origin.requestHeads(for: "/a").count == 2 }
+        let progress = Recorder<TransferProgress>()
+        let shown = Recorder<Data>()
+        let second = Task {
+            try await downloader.response(
+                for: request,
+                observer: { progress.record($0) },
+                bytesObserver: { shown.record($0) }
+            )
+        }
+        while await downloader.counters.shared == 0 { await Task.yield() }
+        door.open()
+        _ = try await (first.value, second.value)
+        #expect(progress.elements == [TransferProgress(receivedBytes: 1, expectedBytes: 1)])
+        #expect(shown.elements == [Data([1])])
+    }
+
     @Test func `what is kept is forgotten where the rest is refused`() async throws {
         self.origin.script("/a", sequence: [Self.firstHalf(), .body([1], status: 400), .body([1])])
         try await self.breakOff()

@@ -34,7 +34,8 @@ public struct PNGCoder: ImageCoder {
         }
         if let animation = png.animation, animation.frames.count > 1 || !animation.includesDefaultImage {
             let reader = PNGFrameReader(data, png, animation, options: options)
-            let pixels = try FrameCompositor(reader).frame(at: options.frame)
+            let compositor = try FrameCompositor(reader, limits: options.limits, format: .png)
+            let pixels = try compositor.frame(at: options.frame, isLast: true)
             return DecodedImage(Image(pixels: pixels, orientation: header.orientation, sourceFormat: .png))
         }
         let pixels = try data.withUnsafeBytes { bytes in
@@ -122,6 +123,8 @@ extension ImageHeader {
         self.pixelFormat = png.pixelFormat
         self.codecByteCount = PNGDecompressor.extraByteCount(for: png)
         self.codecByteCountForRows = PNGDecompressor.rowsByteCount(for: png)
-        self.codecByteCountForFrames = png.animation.map { $0.drawingByteCount + self.codecByteCount }
+        self.codecByteCountForFrames = png.animation.map {
+            $0.drawingByteCount.saturatingAdded(to: self.codecByteCount)
+        }
     }
 }

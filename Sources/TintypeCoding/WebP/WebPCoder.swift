@@ -136,7 +136,9 @@ extension WebPCoder {
         let container = try WebPContainer(data, limits: options.limits)
         if !options.allowsTruncated, let error = container.error(byteCount: data.count) { throw error }
         // The limits were checked for the header's size, so the file's must be the same.
-        guard let size = container.size, (size.width, size.height) == (header.pixelWidth, header.pixelHeight) else {
+        guard let size = container.size, (size.width, size.height) == (header.pixelWidth, header.pixelHeight),
+            !container.pictures.isEmpty
+        else {
             throw container.error(byteCount: data.count) ?? .corrupt(.webp, "its header is that of another file")
         }
         return container

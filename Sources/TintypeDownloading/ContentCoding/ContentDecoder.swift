@@ -64,9 +64,15 @@ final class ContentDecoder {
 
     /// Decodes a chunk and hands over what it gives, piece by piece.
     ///
+    /// - Parameters:
+    ///   - chunk: The bytes as they came.
+    ///   - mayGoOn: Is told of bytes that one coding gave and another takes, which may give nothing; false is a pause.
+    ///   - take: Takes a piece of what was coded.
     /// - Returns: What `take` said last. After a pause the same bytes must be given again.
+    /// - Throws: ``Failure``.
     func decode(
         _ chunk: UnsafeRawBufferPointer,
+        mayGoOn: (Int) -> Bool = { _ in true },
         _ take: (UnsafeRawBufferPointer) -> Transfer.Verdict
     ) throws(Failure) -> Transfer.Verdict {
         if !chunk.isEmpty { self.hasStarted = true }
@@ -74,17 +80,30 @@ final class ContentDecoder {
         self.decodedCount -= skipped
         var rest = UnsafeRawBufferPointer(rebasing: chunk.dropFirst(skipped))
         guard let last = self.stages.last else { return take(rest) }
-        while try self.fill(self.stages.count - 1, from: &rest) {
-            let verdict = take(UnsafeRawBufferPointer(rebasing: last.space[last.ready]))
+        while true {
+            let filling = try self.fill(self.stages.count - 1, from: &rest, mayGoOn)
+            if filling == .needsBytes { return .proceed }
+            let verdict = filling == .paused ? .pause : take(UnsafeRawBufferPointer(rebasing: last.space[last.ready]))
             if verdict == .pause { self.decodedCount += chunk.count - rest.count }
             guard verdict == .proceed else { return verdict }
             last.ready = 0..<0
         }
-        return .proceed
     }
 
-    /// Lets a stage have bytes ready; returns false where that takes more of the body.
-    private func fill(_ index: Int, from rest: inout UnsafeRawBufferPointer) throws(Failure) -> Bool {
+    /// What came of an attempt to have bytes ready.
+    private enum Filling {
+        case ready
+        /// It takes more of the body.
+        case needsBytes
+        case paused
+    }
+
+    /// Lets a stage have bytes ready.
+    private func fill(
+        _ index: Int,
+        from rest: inout UnsafeRawBufferPointer,
+        _ mayGoOn: (Int) -> Bool
+    ) throws(Failure) -> Filling {
         let stage = self.stages[index]
         while stage.ready.isEmpty {
             let source = index == 0 ? nil : self.stages[index - 1]
@@ -99,11 +118,16 @@ final class ContentDecoder {
             stage.takenCount += progress.taken
             // Blocks of nothing have no end otherwise.
             guard stage.takenCount <= self.limit else { throw .tooLarge }
-            guard progress.taken == 0, progress.written == 0 else { continue }
+            guard progress.taken == 0, progress.written == 0 else {
+                guard index == 0 || mayGoOn(progress.taken) else { return .paused }
+                continue
+            }
             guard input.isEmpty else { throw .corrupt }
             // It wants more: from the coding around it, or from the body.
-            guard index > 0, try self.fill(index - 1, from: &rest) else { return false }
+            guard index > 0 else { return .needsBytes }
+            let filling = try self.fill(index - 1, from: &rest, mayGoOn)
+            guard filling == .ready else { return filling }
         }
-        return true
+        return .ready
     }
 }

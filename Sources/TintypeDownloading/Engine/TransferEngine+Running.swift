@@ -107,14 +107,14 @@ extension TransferEngine {
 
     /// Lets those go on that had enough of the last turn, and ends those that are not worth it.
     func beginTurn() {
+        // First, or one that has ended for another reason would seem to be refused.
+        _ = self.completeFinished()
         for handle in self.multi?.beginTurn() ?? [] where handle.isResting {
             handle.isResting = false
             guard let transfer = handle.transfer else { continue }
             if transfer.failure == nil, transfer.isPaused || handle.unpause() { continue }
-            guard let failure = transfer.failure else { continue }
-            transfer.metrics.add(ccurl_get_metrics(handle.easy))
-            self.detach(transfer)
-            self.settle(transfer, failure)
+            // libcurl does nothing more with it, and does not say that it is over.
+            self.complete(transfer, code: CURLE_WRITE_ERROR, handle: handle)
         }
     }
 

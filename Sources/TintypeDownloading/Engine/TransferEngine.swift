@@ -49,6 +49,9 @@ final class TransferEngine: @unchecked Sendable {
         self.counters.receivedHeads += 1
         self.tell($0, .receivedHead(status: $0.status ?? 0))
     }
+    private lazy var didReceiveBytes: (Transfer) -> Void = { [unowned self] in self.news.append($0) }
+    /// Those that have bytes which their observers do not know of.
+    private var news: [Transfer] = []
     private lazy var didRunShort: (Transfer) -> Void = { [unowned self] in
         self.counters.memoryWaits += 1
         self.shortage.insert($0.id)
@@ -203,13 +206,22 @@ final class TransferEngine: @unchecked Sendable {
 
     /// Does all that can be done without waiting.
     func drive() {
+        self.announceNews()
         self.beginTurn()
         repeat {
             self.submitDelayed()
             self.relieveShortage()
             self.startReady()
             self.multi?.runTimer()
+            self.announceNews()
         } while self.completeFinished() || self.endOverdue()
+    }
+
+    /// Before those that are complete end: their progress does as well.
+    private func announceNews() {
+        guard !self.news.isEmpty else { return }
+        for transfer in self.news { transfer.announce() }
+        self.news.removeAll(keepingCapacity: true)
     }
 
     /// Waits for a socket, a time limit or ``wake()``.
@@ -220,6 +232,11 @@ final class TransferEngine: @unchecked Sendable {
         ]
         let deadline = deadlines.compactMap(\.self).min()
         self.multi?.wait(until: deadline)
+    }
+
+    /// Waits for ``wake()`` alone, and touches nothing else.
+    func park() {
+        self.multi?.park()
     }
 
     /// Lets sockets have a turn, without a wait.
@@ -238,6 +255,7 @@ final class TransferEngine: @unchecked Sendable {
     private func begin(_ transfer: Transfer, owner: DownloadActor) {
         transfer.onHead = self.didReceiveHead
         transfer.onShortage = self.didRunShort
+        transfer.onNews = self.didReceiveBytes
         self.counters.started += 1
         self.transfers[transfer.id] = transfer
         self.budget.didStartRequest()

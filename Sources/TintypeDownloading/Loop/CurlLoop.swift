@@ -31,6 +31,8 @@ final class CurlLoop: SerialExecutor {
     private enum Step {
         case run
         case sleep
+        /// As long as a task runs jobs: the engine is theirs.
+        case park
         case end
     }
 
@@ -42,7 +44,7 @@ final class CurlLoop: SerialExecutor {
     private let startThread: POSIXThread.Starter
     /// Whether the thread runs, to be seen without the lock.
     private let isStarted = Atomic<Bool>(false)
-    /// The identity of the thread that runs jobs, or 0; written by that thread only.
+    /// The identity of the thread that runs jobs, or 0; written by whoever runs them.
     private let runner = Atomic<UInt>(0)
     private let didEnd: (@Sendable () -> Void)?
 
@@ -142,7 +144,6 @@ final class CurlLoop: SerialExecutor {
     }
 
     private func run() {
-        self.runner.store(POSIXThread.currentID, ordering: .relaxed)
         defer {
             self.runner.store(0, ordering: .relaxed)
             self.didEnd?()
@@ -150,7 +151,13 @@ final class CurlLoop: SerialExecutor {
         var batch: [UnownedJob] = []
         var batchesInRow = 0
         while true {
-            switch self.nextStep(&batch) {
+            let step = self.nextStep(&batch)
+            if step == .park {
+                self.engine.park()
+                continue
+            }
+            self.runner.store(POSIXThread.currentID, ordering: .relaxed)
+            switch step {
             case .run:
                 self.runJobs(&batch)
                 batchesInRow += 1
@@ -159,7 +166,7 @@ final class CurlLoop: SerialExecutor {
             case .sleep:
                 batchesInRow = 0
                 self.engine.wait()
-            case .end: return
+            case .park, .end: return
             }
             // Moving transfers resumes tasks, whose jobs come back here: look before sleeping.
             self.engine.drive()
@@ -169,15 +176,17 @@ final class CurlLoop: SerialExecutor {
     private func nextStep(_ batch: inout [UnownedJob]) -> Step {
         self.state.withLock { state in
             state.isSleeping = false
-            if !state.isLent {
-                guard state.jobs.isEmpty else {
-                    swap(&batch, &state.jobs)
-                    return .run
-                }
-                guard !state.isStopping else {
-                    state.hasEnded = true
-                    return .end
-                }
+            if state.isLent {
+                state.isSleeping = true
+                return .park
+            }
+            guard state.jobs.isEmpty else {
+                swap(&batch, &state.jobs)
+                return .run
+            }
+            guard !state.isStopping else {
+                state.hasEnded = true
+                return .end
             }
             state.isSleeping = true
             return .sleep

@@ -105,6 +105,11 @@ final class CurlMulti {
         }
     }
 
+    /// Waits for ``wake()`` alone, and touches nothing else.
+    func park() {
+        self.poll.park()
+    }
+
     /// Ends the wait that goes on, or the next one; safe from any thread.
     func wake() {
         self.poll.wake()

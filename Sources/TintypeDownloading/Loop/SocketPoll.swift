@@ -162,6 +162,12 @@ final class SocketPoll {
         self.apply(Int(event.descriptor))
     }
 
+    /// Waits for ``wake()`` alone, and touches nothing else.
+    func park() {
+        var value: UInt64 = 0
+        while read(self.wakeup, &value, 8) < 0, errno == EINTR {}
+    }
+
     /// Ends the wait that goes on, or the next one; safe from any thread.
     func wake() {
         var one: UInt64 = 1

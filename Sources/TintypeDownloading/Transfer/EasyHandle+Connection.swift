@@ -48,11 +48,12 @@ extension EasyHandle {
         ccurl_getinfo_long(self.easy, CURLINFO_NUM_CONNECTS, &newConnections)
         // libcurl may try a request twice, over two connections.
         self.releaseConnection()
-        guard !hasPending,
+        let isNew = newConnections > 0
+        guard isNew || !hasPending,
             let descriptor = self.multi.poll.claim(
                 localPort: Int(localPort),
                 remotePort: Int(remotePort),
-                isNew: newConnections > 0,
+                isNew: isNew,
                 by: transfer.id
             )
         else {

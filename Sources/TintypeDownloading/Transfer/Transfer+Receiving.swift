@@ -40,7 +40,7 @@ extension Transfer {
     ///
     /// - Parameters:
     ///   - bytes: The bytes as they came.
-    ///   - mayDecode: Is told how many bytes were decoded; returns false where others must have a turn first.
+    ///   - mayDecode: Is told how many bytes were decoded, those between two codings included; returns false where others must have a turn first.
     /// - Returns: What libcurl is to do next.
     func receive(body bytes: UnsafeRawBufferPointer, mayDecode: (Int) -> Bool) -> Verdict {
         self.lastProgress = .now
@@ -50,7 +50,7 @@ extension Transfer {
         }
         guard let decoder else { return self.take(bytes) }
         do throws(ContentDecoder.Failure) {
-            return try decoder.decode(bytes) { mayDecode($0.count) ? self.take($0) : .pause }
+            return try decoder.decode(bytes, mayGoOn: mayDecode) { mayDecode($0.count) ? self.take($0) : .pause }
         } catch {
             return self.abort(self.undecodable(error))
         }
@@ -66,8 +66,7 @@ extension Transfer {
         case .overLimit: return self.abort(self.bodyTooLarge(declared: nil))
         case .outOfMemory: return self.abort(.outOfMemory(at: self.address))
         }
-        self.report(TransferProgress(receivedBytes: Int64(self.body.count), expectedBytes: self.expectedBytes))
-        self.show(bytes)
+        self.noteNews()
         return .proceed
     }
 
@@ -145,8 +144,9 @@ extension Transfer {
                     expectedBytes: self.expectedBytes
                 )
             )
-        } else if self.body.count > 0 {
-            self.report(TransferProgress(receivedBytes: Int64(self.body.count), expectedBytes: self.expectedBytes))
+        } else {
+            // What an earlier try left belongs to the picture for sure by now.
+            self.announce()
         }
         return .proceed
     }

@@ -90,8 +90,6 @@ extension Transfer {
         }
         self.responseHeaders = resumption.completed(by: self.responseHeaders)
         self.metrics.resumedBytes = Int64(resumption.offset)
-        // Now it is sure that they belong to the picture.
-        if !self.hasShownBytes { self.body.withBytes { self.show($0) } }
         return true
     }
 

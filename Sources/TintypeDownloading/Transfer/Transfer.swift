@@ -102,6 +102,9 @@ final class Transfer {
     /// Whether the first bytes came from the store, and must be forgotten there.
     var usedStoredPart = false
     var onHead: ((Transfer) -> Void)?
+    /// Is told of the first bytes that no observer knows of; ``announce()`` must follow.
+    var onNews: ((Transfer) -> Void)?
+    private var hasNews = false
 
     init(
         id: UInt64,
@@ -159,6 +162,8 @@ final class Transfer {
     }
 
     func join(_ id: UInt64, _ waiter: TransferWaiter) {
+        // The others would be shown again what it is shown now. What an earlier try left is not sure to belong here.
+        if self.hasNews { self.announce() }
         self.waiters[id] = waiter
         if let latestProgress { waiter.observer?(latestProgress) }
         if let show = waiter.bytesObserver, self.hasShownBytes { show(self.body.copy()) }
@@ -183,16 +188,31 @@ final class Transfer {
         self.channel = nil
     }
 
-    func report(_ progress: TransferProgress) {
+    /// Remembers that bytes came.
+    ///
+    /// Observers are told once in a turn of the loop: a body may come in as many pieces as it has bytes.
+    func noteNews() {
+        guard !self.hasNews else { return }
+        self.hasNews = true
+        self.onNews?(self)
+    }
+
+    /// Tells observers of what has come since they were last told.
+    func announce() {
+        self.hasNews = false
+        let knownCount = Int(self.latestProgress?.receivedBytes ?? 0)
+        guard self.body.count > knownCount else { return }
+        let progress = TransferProgress(receivedBytes: Int64(self.body.count), expectedBytes: self.expectedBytes)
         self.latestProgress = progress
         for waiter in self.waiters.values { waiter.observer?(progress) }
+        self.body.withBytes { self.show(UnsafeRawBufferPointer(rebasing: $0[knownCount...])) }
     }
 
     /// Whether someone decodes the body while it comes.
     var isShown: Bool { self.waiters.values.contains { $0.bytesObserver != nil } }
 
     /// Copies what arrived, once, for those who decode while it comes.
-    func show(_ bytes: UnsafeRawBufferPointer) {
+    private func show(_ bytes: UnsafeRawBufferPointer) {
         let observers = self.waiters.values.compactMap(\.bytesObserver)
         guard !observers.isEmpty else { return }
         let copy = Data(bytes)

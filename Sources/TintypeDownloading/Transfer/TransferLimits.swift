@@ -30,11 +30,11 @@ struct TransferLimits {
 
     /// The bytes that sizes, extensions and ends of chunks may have around so many bytes of a body.
     ///
-    /// A chunk of one byte has five around it.
+    /// A chunk has five bytes around it, and costs as much time as some thousand bytes: those of one byte are no way to
+    /// send megabytes.
     func framingLimit(bodyBytes: Int) -> Int {
-        let (product, overflow) = bodyBytes.multipliedReportingOverflow(by: 8)
-        let (sum, sumOverflow) = self.maximumHeaderSize.addingReportingOverflow(product)
-        return overflow || sumOverflow ? .max : sum
+        let (sum, overflow) = self.maximumHeaderSize.addingReportingOverflow(bodyBytes)
+        return overflow ? .max : sum
     }
 
     /// A time limit, or `nil` where it is no time at all, which stands for the default.

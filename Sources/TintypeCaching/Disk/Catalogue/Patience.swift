@@ -33,7 +33,7 @@ final class Patience: Sendable {
 
         /// What was waited for is there.
         func succeed() {
-            self.patience.isStalled.store(false, ordering: .relaxed)
+            self.patience.noteSuccess()
         }
     }
 
@@ -75,7 +75,7 @@ final class Patience: Sendable {
     func wait<Result>(for attempt: () throws(SystemCallError) -> Result?) throws(SystemCallError) -> Result {
         // The usual case, without a wait.
         if let result = try attempt() {
-            if self.isStalled.load(ordering: .relaxed) { self.isStalled.store(false, ordering: .relaxed) }
+            self.noteSuccess()
             return result
         }
         var wait = self.begin()
@@ -85,6 +85,10 @@ final class Patience: Sendable {
             return result
         }
         throw .lockTimedOut
+    }
+
+    private func noteSuccess() {
+        if self.isStalled.load(ordering: .relaxed) { self.isStalled.store(false, ordering: .relaxed) }
     }
 
     /// Whether one who has waited so long may go on.
