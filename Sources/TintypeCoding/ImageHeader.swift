@@ -44,6 +44,8 @@ public struct ImageHeader: Sendable {
     var isConvertedByCodec = false
     /// What a decode that allows missing ends gives out, where it is another format.
     var pixelFormatWithHoles: PixelFormat?
+    /// What previews have, where it is another format.
+    var pixelFormatOfPreviews: PixelFormat?
     /// The bytes of the largest part of an animation's canvas that is kept while a frame is shown over it.
     var restoredByteCount = 0
 

@@ -73,6 +73,15 @@ import TintypeImage
             kinds: [.picture, .incremental]
         ),
         Case(
+            testDescription: "PNG, gray, that says it is an animation",
+            make: {
+                var file = SlowFiles.flatPNG(2_000, 1_500)
+                file.chunks.insert(.init(type: "acTL", body: [0, 0, 0, 2, 0, 0, 0, 0]), at: 1)
+                return file.data
+            },
+            kinds: [.incremental]
+        ),
+        Case(
             testDescription: "APNG",
             make: { SlowFiles.flatAPNG(2_000, 1_500, frameCount: 3).data },
             kinds: [.picture, .frame, .incremental]

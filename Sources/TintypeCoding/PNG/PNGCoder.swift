@@ -70,7 +70,9 @@ public struct PNGCoder: ImageCoder {
         case .incremental:
             // What has arrived and its copy; strips and lines are inflated one by one.
             let lines = 3 * 8 * header.pixelWidth + PNGScanlines.stripByteCount + PNGInflater.byteCount
-            return picture.saturatingMultiplied(by: 2).saturatingAdded(to: lines)
+            let size = PixelSize(width: header.pixelWidth, height: header.pixelHeight)
+            let preview = header.pixelFormatOfPreviews.map { header.byteCount(of: size, as: $0) } ?? picture
+            return preview.saturatingMultiplied(by: 2).saturatingAdded(to: lines)
         }
     }
 
@@ -121,6 +123,7 @@ extension ImageHeader {
         self.givesRows = !png.layout.isInterlaced && png.animation == nil
         self.colorProfile = png.compressedProfile.flatMap { PNGColorProfile.inflated($0) }
         self.pixelFormat = png.pixelFormat
+        if png.saysAnimation { self.pixelFormatOfPreviews = .rgba8 }
         self.codecByteCount = PNGDecompressor.extraByteCount(for: png)
         self.codecByteCountForRows = PNGDecompressor.rowsByteCount(for: png)
         self.codecByteCountForFrames = png.animation.map {

@@ -80,6 +80,9 @@ struct PNGHeader {
         self = try data.withUnsafeBytes { try PNGHeader($0, extent, work: work) }
     }
 
+    /// Whether a chunk before the pixels says that they are an animation; its frames may be missing, or not come yet.
+    private(set) var saysAnimation = false
+
     var hasAlpha: Bool {
         !self.transparency.isEmpty || self.layout.colorType == .grayAlpha || self.layout.colorType == .rgba
     }
@@ -115,6 +118,7 @@ struct PNGHeader {
             self.palette = Array(content)
         case .transparency where self.transparency.isEmpty:
             if self.allowsTransparency(chunk.length), chunk.isSound(in: bytes) { self.transparency = Array(content) }
+        case .animationControl: self.saysAnimation = true
         default: self.readMetadata(chunk, of: bytes)
         }
     }
