@@ -11,8 +11,8 @@ final class HostileTraffic: Sendable {
         let duration: Duration
     }
 
-    /// Between the starts of two loads of one behaviour.
-    private static let interval = Duration.milliseconds(800)
+    /// Between the starts of two loads of one behaviour, in the mean; chance keeps them from coming all at once.
+    private static let interval = Duration.seconds(4)
     /// Between a load and its honest neighbour: by then what comes behind an answer has come.
     private static let pause = Duration.milliseconds(400)
 
@@ -63,6 +63,7 @@ final class HostileTraffic: Sendable {
         await withDiscardingTaskGroup { group in
             for behaviour in self.behaviours {
                 group.addTask {
+                    try? await Task.sleep(for: Self.interval * Double.random(in: 0...1))
                     while !Task.isCancelled {
                         let start = ContinuousClock.now
                         _ = await self.load(behaviour, ledger)
@@ -70,7 +71,10 @@ final class HostileTraffic: Sendable {
                             try? await Task.sleep(for: Self.pause)
                             await self.loadHonest(behaviour, ledger)
                         }
-                        try? await Task.sleep(until: start + Self.interval, clock: .continuous)
+                        try? await Task.sleep(
+                            until: start + Self.interval * Double.random(in: 0.5...1.5),
+                            clock: .continuous
+                        )
                     }
                 }
             }

@@ -1,14 +1,28 @@
 #include "CShims.h"
 
+#include <linux/tcp.h>
 #include <malloc.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <stddef.h>
+
+long long cshims_bytes_read(int socket) {
+    struct tcp_info info;
+    socklen_t size = sizeof(info);
+    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return -1;
+    if (size < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received)) return -1;
+    int unread = 0;
+    if (ioctl(socket, FIONREAD, &unread) != 0) return -1;
+    return (long long)info.tcpi_bytes_received - unread;
+}
 
 int cshims_eventfd(void) {
     return eventfd(0, EFD_CLOEXEC);

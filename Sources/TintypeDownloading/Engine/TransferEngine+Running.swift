@@ -75,6 +75,7 @@ extension TransferEngine {
         transfer.metrics.add(ccurl_get_metrics(handle.easy))
         if transfer.metrics.httpVersion == .http2 { self.queue.setMultiplexes(origin: transfer.address.origin) }
         let details = code == CURLE_OK ? "" : handle.errorDetails
+        if code == CURLE_OK { handle.leaveConnection(isWhole: true) }
         self.detach(transfer)
         // The order counts: what ended for want of memory looks like a failure.
         if case .yielded = transfer.memoryWait {
@@ -109,12 +110,31 @@ extension TransferEngine {
     func beginTurn() {
         // First, or one that has ended for another reason would seem to be refused.
         _ = self.completeFinished()
-        for handle in self.multi?.beginTurn() ?? [] where handle.isResting {
+        self.multi?.beginTurn()
+        var count = self.multi?.restingCount ?? 0
+        guard count > 0 else { return }
+        let end = ContinuousClock.now + CurlMulti.turn
+        repeat {
+            count -= 1
+            guard let handle = self.multi?.popResting(), handle.isResting else { continue }
             handle.isResting = false
             guard let transfer = handle.transfer else { continue }
             if transfer.failure == nil, transfer.isPaused || handle.unpause() { continue }
             // libcurl does nothing more with it, and does not say that it is over.
             self.complete(transfer, code: CURLE_WRITE_ERROR, handle: handle)
+            // Many that flood take turns as well.
+        } while count > 0 && .now < end
+    }
+
+    /// Ends those whose connection brought nothing but frames, and so was ended.
+    func endFlooded(_ descriptor: CInt) {
+        let flooded = self.active.filter { $0.value.handle.sharedDescriptor == descriptor }
+        for (id, active) in flooded {
+            guard let transfer = self.transfers[id] else { continue }
+            transfer.failure =
+                transfer.failure
+                ?? .invalidResponse("its connection has more framing than content", at: transfer.address)
+            self.complete(transfer, code: CURLE_RECV_ERROR, handle: active.handle)
         }
     }
 

@@ -97,6 +97,7 @@ final class TransferEngine: @unchecked Sendable {
             // would close connections that the next burst needs.
             maximumConnections: self.configuration.maximumTransfers * 3
         )
+        self.multi?.onFlood = { [unowned self] in self.endFlooded($0) }
         self.isOpen.store(true, ordering: .releasing)
     }
 
@@ -106,7 +107,7 @@ final class TransferEngine: @unchecked Sendable {
         // Easy handles must be gone before their multi handle.
         self.active = [:]
         self.idleHandles = []
-        _ = self.multi?.beginTurn()
+        self.multi?.dropResting()
     }
 
     // MARK: Orders

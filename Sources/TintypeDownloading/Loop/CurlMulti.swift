@@ -13,7 +13,7 @@ final class CurlMulti {
     /// How long sockets, or timers, have their way before the others and the jobs have theirs.
     ///
     /// One transfer has at most ``EasyHandle/turnBytes`` of it.
-    private static let turn = Duration.milliseconds(1)
+    static let turn = Duration.milliseconds(1)
     private static let hasGlobalState = Locked(false)
 
     let share: UnsafeMutableRawPointer
@@ -26,6 +26,8 @@ final class CurlMulti {
     /// Counts the turns of the loop.
     private(set) var turnNumber: UInt64 = 0
     private var resting: [EasyHandle] = []
+    /// Is told of a connection that was ended because it brought nothing but frames.
+    var onFlood: ((CInt) -> Void)?
 
     /// - Throws: ``LoopStartError``; another try may succeed.
     init(maximumConnectionsPerHost: Int, maximumConnections: Int) throws(LoopStartError) {
@@ -78,12 +80,22 @@ final class CurlMulti {
         }
     }
 
-    /// Begins a turn of the loop; returns those that had enough of the last one and now go on.
-    func beginTurn() -> [EasyHandle] {
+    /// Begins a turn of the loop.
+    func beginTurn() {
         self.turnNumber &+= 1
-        guard !self.resting.isEmpty else { return [] }
-        defer { self.resting.removeAll(keepingCapacity: true) }
-        return self.resting
+    }
+
+    /// The number of those that had enough of an earlier turn.
+    var restingCount: Int { self.resting.count }
+
+    /// Takes out the one that rests for longest.
+    func popResting() -> EasyHandle? {
+        self.resting.isEmpty ? nil : self.resting.removeFirst()
+    }
+
+    /// Forgets those that rest.
+    func dropResting() {
+        self.resting = []
     }
 
     /// Lets a transfer wait for the next turn.
@@ -102,6 +114,9 @@ final class CurlMulti {
                 | (events & CInt(CSHIMS_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0)
                 | (events & CInt(CSHIMS_BROKEN) != 0 ? CURL_CSELECT_ERR : 0)
             self.act(on: descriptor, mask)
+            guard self.poll.isFlooded(descriptor) else { return }
+            self.poll.end(descriptor)
+            self.onFlood?(descriptor)
         }
     }
 

@@ -22,7 +22,16 @@ final class SocketPoll {
         var mustStaySilent = false
         /// The transfer that has the connection for itself, or 0.
         var user: UInt64 = 0
+        /// The transfers that share the connection, which carries many at once.
+        var sharerCount = 0
+        /// The bytes that may have been read: what its transfers were given, and as much again, and some.
+        var allowedBytes = 0
     }
+
+    /// The bytes of frames that are no content, and of TLS, that a shared connection may bring while it is used.
+    private static let frameAllowance = 512 << 10
+    /// What may be on its way of a body that is not wanted any more.
+    private static let brokenAllowance = 16 << 20
 
     private let epoll: CInt
     private let wakeup: CInt
@@ -100,6 +109,51 @@ final class SocketPoll {
         self.sockets[Int(descriptor)].user = user
         return descriptor
     }
+
+    // MARK: Connections of many transfers
+
+    /// Lets a transfer share a connection; returns its socket, or -1 where that is not known.
+    func share(localPort: Int, remotePort: Int, isNew: Bool) -> CInt {
+        let candidates = self.names.descriptors(localPort: localPort, remotePort: remotePort, isNew: isNew)
+        guard candidates.count == 1, let descriptor = candidates.first else { return -1 }
+        let index = Int(descriptor)
+        if self.sockets[index].sharerCount == 0 {
+            // What came between two uses was read by nobody, or is of a transfer that is over.
+            self.sockets[index].allowedBytes = Int(max(0, cshims_bytes_read(descriptor))) + Self.frameAllowance
+        }
+        self.sockets[index].sharerCount += 1
+        return descriptor
+    }
+
+    /// Ends what ``share(localPort:remotePort:isNew:)`` began.
+    func endSharing(_ descriptor: CInt, isWhole: Bool) {
+        guard self.sockets.indices.contains(Int(descriptor)) else { return }
+        let index = Int(descriptor)
+        // The connection may have been closed, and its number be another's.
+        self.sockets[index].sharerCount = max(0, self.sockets[index].sharerCount - 1)
+        if !isWhole { self.sockets[index].allowedBytes += Self.brokenAllowance }
+    }
+
+    /// Counts what a transfer was given, of its head or its body.
+    func allow(_ count: Int, on descriptor: CInt) {
+        self.sockets[Int(descriptor)].allowedBytes += 2 * count
+    }
+
+    /// Whether a shared connection brought more that is no content than anything needs.
+    ///
+    /// libcurl neither limits nor shows the frames that are about nothing: pings, settings, priorities, empty ones.
+    func isFlooded(_ descriptor: CInt) -> Bool {
+        let socket = self.sockets[Int(descriptor)]
+        guard socket.sharerCount > 0 else { return false }
+        return cshims_bytes_read(descriptor) > socket.allowedBytes
+    }
+
+    /// Ends a connection; libcurl sees it at its next look.
+    func end(_ descriptor: CInt) {
+        shutdown(descriptor, CInt(SHUT_RDWR))
+    }
+
+    // MARK: One transfer at a time
 
     /// Ends what ``claim(localPort:remotePort:isNew:by:)`` began; from now on whatever comes is surplus.
     func release(_ descriptor: CInt, by user: UInt64) {

@@ -40,7 +40,11 @@ extension EasyHandle {
         var hasPending = false
         if transfer.address.scheme == .https {
             // Frames come at any time, and belong to streams. Of another TLS library nothing is known.
-            guard let tls = ccurl_get_openssl(self.easy), ccrypto_speaks_http2(tls) == 0 else { return true }
+            guard let tls = ccurl_get_openssl(self.easy) else { return true }
+            guard ccrypto_speaks_http2(tls) == 0 else {
+                self.shareConnection(localPort: Int(localPort), remotePort: Int(remotePort))
+                return true
+            }
             // Tickets come before the first answer; a late one costs the connection.
             hasPending = ccrypto_has_pending(tls) != 0
         }
@@ -64,8 +68,27 @@ extension EasyHandle {
         return true
     }
 
+    private func shareConnection(localPort: Int, remotePort: Int) {
+        self.leaveConnection(isWhole: false)
+        var newConnections = 0
+        ccurl_getinfo_long(self.easy, CURLINFO_NUM_CONNECTS, &newConnections)
+        self.sharedDescriptor = self.multi.poll.share(
+            localPort: localPort,
+            remotePort: remotePort,
+            isNew: newConnections > 0
+        )
+    }
+
+    /// Ends the transfer's share of a connection.
+    func leaveConnection(isWhole: Bool) {
+        guard self.sharedDescriptor >= 0 else { return }
+        self.multi.poll.endSharing(self.sharedDescriptor, isWhole: isWhole)
+        self.sharedDescriptor = -1
+    }
+
     /// Gives the connection back, which may be closed by now.
     func releaseConnection() {
+        self.leaveConnection(isWhole: false)
         guard let transfer, self.claimedDescriptor >= 0 else { return }
         self.multi.poll.release(self.claimedDescriptor, by: transfer.id)
         self.claimedDescriptor = -1

@@ -27,6 +27,8 @@ final class EasyHandle {
 
     // The connection that the transfer has for itself, and what is known of it; see the extension.
     var claimedDescriptor: CInt = -1
+    /// The socket of the connection that it shares with others, or -1.
+    var sharedDescriptor: CInt = -1
     /// Whether the transfer must be tried over another connection.
     var foundSurplus = false
     private(set) var takesFreshConnection = false
@@ -181,7 +183,9 @@ final class EasyHandle {
                 guard let context, let transfer = EasyHandle.of(context).transfer else { return 0 }
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 let verdict = transfer.receive(headerLine: line)
-                if transfer.hasWatchedFraming { EasyHandle.of(context).watchFraming() }
+                let handle = EasyHandle.of(context)
+                if transfer.hasWatchedFraming { handle.watchFraming() }
+                if handle.sharedDescriptor >= 0 { handle.multi.poll.allow(line.count, on: handle.sharedDescriptor) }
                 return verdict == .proceed ? line.count : 0
             },
             context
@@ -195,6 +199,8 @@ final class EasyHandle {
                 let chunk = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 switch transfer.receive(body: chunk, mayDecode: handle.spend) {
                 case .proceed:
+                    let shared = handle.sharedDescriptor
+                    if shared >= 0 { handle.multi.poll.allow(chunk.count, on: shared) }
                     if !handle.watchesFraming { handle.spend(chunk.count) }
                     return chunk.count
                 case .pause: return Int(CURL_WRITEFUNC_PAUSE)

@@ -5,6 +5,9 @@
 
 // Linux calls that the Glibc overlay does not import.
 
+/// The bytes that were read from a TCP connection since it was made, or -1 where that is not known.
+long long cshims_bytes_read(int socket);
+
 /// Returns a blocking, close-on-exec eventfd, or -1 with errno set.
 int cshims_eventfd(void);
 
