@@ -1,8 +1,11 @@
 #ifndef CCRYPTO_SHIM_H
 #define CCRYPTO_SHIM_H
 
+#include <openssl/bio.h>
 #include <openssl/sha.h>
 #include <openssl/ssl.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Whether both ends have agreed on HTTP/2.
@@ -18,4 +21,53 @@ static inline int ccrypto_has_pending(const void *ssl) {
     return SSL_has_pending((const SSL *)ssl);
 }
 
+/// What bounds the bytes that a TLS connection reads in one turn of the loop that drives it.
+struct ccrypto_read_share {
+    /// The number of the turn; outlives the connection.
+    const uint64_t *turn;
+    uint64_t seen;
+    size_t count;
+    size_t limit;
+};
+
+static inline long ccrypto_share_callback(
+    BIO *bio, int operation, const char *data, size_t size, int argument, long more, int result, size_t *processed
+) {
+    (void)data, (void)size, (void)argument, (void)more;
+    struct ccrypto_read_share *share = (struct ccrypto_read_share *)(void *)BIO_get_callback_arg(bio);
+    switch (operation) {
+    case BIO_CB_READ:
+        if (share->seen != *share->turn) {
+            share->seen = *share->turn;
+            share->count = 0;
+        }
+        if (share->count < share->limit) return result;
+        // As if nothing had come: the socket stays readable, and the next turn goes on.
+        BIO_clear_retry_flags(bio);
+        BIO_set_retry_read(bio);
+        return -1;
+    case BIO_CB_READ | BIO_CB_RETURN:
+        if (result > 0 && processed) share->count += *processed;
+        return result;
+    case BIO_CB_FREE:
+        free(share);
+        return result;
+    default:
+        return result;
+    }
+}
+
+/// Lets a connection read at most about `limit` bytes while `turn` has one value; does nothing the second time.
+///
+/// Its library may read frame after frame in one call for as long as the peer sends.
+static inline void ccrypto_limit_reads(const void *ssl, const uint64_t *turn, size_t limit) {
+    BIO *bio = SSL_get_rbio((const SSL *)ssl);
+    if (!bio || BIO_get_callback_ex(bio)) return;
+    struct ccrypto_read_share *share = (struct ccrypto_read_share *)calloc(1, sizeof(*share));
+    if (!share) return;
+    share->turn = turn;
+    share->limit = limit;
+    BIO_set_callback_arg(bio, (char *)share);
+    BIO_set_callback_ex(bio, ccrypto_share_callback);
+}
 #endif

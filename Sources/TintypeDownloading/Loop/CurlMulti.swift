@@ -1,3 +1,4 @@
+import CCrypto
 import CCurl
 import CShims
 import Glibc
@@ -24,7 +25,9 @@ final class CurlMulti {
     /// Whether libcurl may have finished something since it was last asked.
     private var mayHaveFinished = false
     /// Counts the turns of the loop.
-    private(set) var turnNumber: UInt64 = 0
+    var turnNumber: UInt64 { self.turnCount.pointee }
+    /// Where TLS connections look; lives until the last of them is closed.
+    private let turnCount = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)
     private var resting: [EasyHandle] = []
     /// Is told of a connection that was ended because it brought nothing but frames.
     var onFlood: ((CInt) -> Void)?
@@ -43,6 +46,7 @@ final class CurlMulti {
             curl_share_cleanup(share)
             throw .outOfMemory
         }
+        self.turnCount.initialize(to: 0)
         self.multi = multi
         self.share = share
         ccurl_share_data(share, CURL_LOCK_DATA_SSL_SESSION)
@@ -55,6 +59,7 @@ final class CurlMulti {
         // Closes the connections, which still call back.
         curl_multi_cleanup(self.multi)
         curl_share_cleanup(self.share)
+        self.turnCount.deallocate()
     }
 
     func add(_ easy: UnsafeMutableRawPointer) -> Bool {
@@ -80,9 +85,18 @@ final class CurlMulti {
         }
     }
 
+    /// The bytes that one TLS connection may read in a turn.
+    private static let readShare = 128 << 10
+
+    /// Bounds what a TLS connection reads in a turn: frames that are about nothing come in without an end, and libcurl
+    /// goes on for as long as there are any.
+    func limitReads(of tls: UnsafeMutableRawPointer) {
+        ccrypto_limit_reads(tls, self.turnCount, Self.readShare)
+    }
+
     /// Begins a turn of the loop.
     func beginTurn() {
-        self.turnNumber &+= 1
+        self.turnCount.pointee &+= 1
     }
 
     /// The number of those that had enough of an earlier turn.

@@ -41,6 +41,7 @@ extension EasyHandle {
         if transfer.address.scheme == .https {
             // Frames come at any time, and belong to streams. Of another TLS library nothing is known.
             guard let tls = ccurl_get_openssl(self.easy) else { return true }
+            self.multi.limitReads(of: tls)
             guard ccrypto_speaks_http2(tls) == 0 else {
                 self.shareConnection(localPort: Int(localPort), remotePort: Int(remotePort))
                 return true
