@@ -30,8 +30,8 @@ final class SocketPoll {
 
     /// The bytes of frames that are no content, and of TLS, that a shared connection may bring while it is used.
     private static let frameAllowance = 512 << 10
-    /// What may be on its way of a body that is not wanted any more.
-    private static let brokenAllowance = 16 << 20
+    /// What may be on its way of a body that is not wanted any more: a stream's window in libcurl.
+    private static let brokenAllowance = 32 << 20
 
     private let epoll: CInt
     private let wakeup: CInt
@@ -118,8 +118,9 @@ final class SocketPoll {
         guard candidates.count == 1, let descriptor = candidates.first else { return -1 }
         let index = Int(descriptor)
         if self.sockets[index].sharerCount == 0 {
-            // What came between two uses was read by nobody, or is of a transfer that is over.
-            self.sockets[index].allowedBytes = Int(max(0, cshims_bytes_read(descriptor))) + Self.frameAllowance
+            // Frames that came between two uses are not counted.
+            let least = Int(max(0, cshims_bytes_read(descriptor))) + Self.frameAllowance
+            self.sockets[index].allowedBytes = max(self.sockets[index].allowedBytes, least)
         }
         self.sockets[index].sharerCount += 1
         return descriptor
