@@ -106,7 +106,7 @@ final class HostileTraffic: Sendable {
         }
     }
 
-    /// Whoever shares an origin with an attacker gets their own picture or an error.
+    /// A load that shares an origin with an attack ends with its own picture or an error.
     private func loadHonest(_ behaviour: HostileOrigin.Behaviour, _ ledger: Ledger) async {
         let number = self.next.add(1, ordering: .relaxed).oldValue
         do {

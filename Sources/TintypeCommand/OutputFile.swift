@@ -116,7 +116,7 @@ enum OutputFile {
     ) throws(SystemError) {
         let number = UInt64.random(in: 0...UInt64.max)
         let temporary = Argument(bytes: self.folder(of: path) + ".tintype-\(String(number, radix: 36)).part".utf8)
-        // Nobody else may read it before it has the permissions of the old one.
+        // No other user may read it before it has the permissions of the old one.
         let mode: mode_t = old == nil ? 0o666 : 0o600
         let descriptor = temporary.withPath { open($0, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode) }
         guard descriptor >= 0 else { throw SystemError(code: errno) }

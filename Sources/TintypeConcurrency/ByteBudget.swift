@@ -1,7 +1,7 @@
 /// Counts the bytes that many parts of a program hold at once, against one limit.
 ///
 /// What holds bytes has a ``ByteClaim``, which gives them back when it goes away. The budget itself refuses and
-/// delays nothing that was not asked to fit: whoever can wait asks first, and goes on when bytes came back.
+/// delays nothing that was not asked to fit: a caller that can wait asks first, and goes on when bytes came back.
 public final class ByteBudget: Sendable {
     /// The figures of a budget at one moment.
     public struct Status: Sendable {
@@ -73,7 +73,7 @@ public final class ByteBudget: Sendable {
 
     /// Returns once there is room to read bytes whose number is not known yet, the first caller first.
     ///
-    /// Whoever holds a claim must not wait here: all could wait for each other.
+    /// A holder of a claim must not wait here: all could wait for each other.
     ///
     /// - Throws: `CancellationError` when the caller is cancelled while it waits; otherwise ``endRead()`` must follow.
     public func beginRead() async throws {

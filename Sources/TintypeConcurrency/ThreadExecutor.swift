@@ -41,7 +41,7 @@ public final class ThreadExecutor: SerialExecutor {
     private let name: String
     private let startThread: POSIXThread.Starter
     private let state = Locked(State())
-    /// The identity of the thread that runs jobs, or 0; written by whoever runs them.
+    /// The identity of the thread that runs jobs, or 0; written by that thread.
     private let runner = Atomic<UInt>(0)
     /// Allocated, since a semaphore has a place in memory.
     ///

@@ -65,7 +65,7 @@ public final class WeightedGate: Sendable {
         }
     }
 
-    /// Takes `weight` in if there is room for it now, and nobody waits; never more than the whole capacity.
+    /// Takes `weight` in if there is room for it now, and no caller waits; never more than the whole capacity.
     ///
     /// For what can be left out: it neither waits nor lets others wait for long.
     public func placeIfFree(for weight: Int) -> Place? {

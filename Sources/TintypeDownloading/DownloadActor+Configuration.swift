@@ -9,7 +9,7 @@ extension DownloadActor {
         public var maximumConnectionsPerHost = 6
         /// The transfers in progress at once; more of them wait for their turn.
         ///
-        /// Nobody can hold all of eight or more: one that brings less than 16 KiB in two seconds goes on beside them, up
+        /// No peer can hold all of eight or more: a transfer that brings less than 16 KiB in two seconds goes on beside them, up
         /// to as many again, and of each eight places one is kept for origins, or sites, that have none.
         public var maximumTransfers = 64
         /// Which of several equally urgent transfers starts first.

@@ -19,7 +19,7 @@ public final class FaultyOrigin: Sendable {
     /// - Parameters:
     ///   - responses: What it does, by path; queries are not looked at.
     ///   - address: The address, one of 127.0.0.0/8.
-    ///   - usesTLS: Whether it speaks HTTPS; ``authorityPath`` is who vouches for it.
+    ///   - usesTLS: Whether it speaks HTTPS; ``authorityPath`` vouches for it.
     ///   - speaksHTTP2: Whether it agrees on HTTP/2 over TLS. It reads no frames: each connection gets once what the
     ///     path `*` has, which is the target in the client's preface.
     ///   - acceptsConnections: If false, it listens but never accepts, as an overloaded host does.

@@ -13,7 +13,7 @@ final class FaultyServer: Sendable {
     let record: FaultyRecord
     /// Opens when the origin stops; every wait of a thread looks at it.
     let stopping = Latch()
-    /// Who vouches for it, where it speaks TLS.
+    /// The file with the authority that vouches for it, where it speaks TLS.
     let authority: TLSCertificates?
     let speaksHTTP2: Bool
     private let listener: CInt

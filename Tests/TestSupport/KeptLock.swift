@@ -1,6 +1,6 @@
 import Glibc
 
-/// The lock of a cache folder, taken by a file of this process's own and kept: to all who use the folder it is that of
+/// The lock of a cache folder, taken by a file of this process's own and kept: to all users of the folder it is that of
 /// a process which does not go on.
 public final class KeptLock: Sendable {
     private let descriptor: CInt

@@ -40,7 +40,7 @@ import Testing
                 #expect(await cache.statistics().entryCount == keys.count)
             }
             try cut.perform(at: scratch.path + "/catalogue")
-            // Nothing wrong is served, by any who has it mapped; what was cut out may be a miss at first.
+            // Nothing wrong is served, by any cache that has it mapped; what was cut out may be a miss at first.
             for (number, cache) in caches.enumerated() {
                 for key in keys {
                     let data = try await cache.entry(for: key)?.data

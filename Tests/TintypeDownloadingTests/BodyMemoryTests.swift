@@ -161,7 +161,7 @@ struct BodyMemoryTests {
         #expect(await downloader.counters.bodyBytes == 0)
     }
 
-    @Test func `bytes that nobody gives back stop no transfer for good`() async throws {
+    @Test func `bytes that are never given back stop no transfer for good`() async throws {
         let content = pattern(Self.size)
         let origin = try FaultyOrigin(["/a": .body(Array(content)), "/b": .body(Array(content))])
         let downloader = self.makeDownloader(memory: Self.size, patience: .milliseconds(1))

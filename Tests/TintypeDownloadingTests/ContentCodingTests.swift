@@ -286,7 +286,7 @@ struct ContentCodingTests {
         #expect(try await self.downloader.response(for: only).body.isEmpty)
     }
 
-    @Test func `a transfer coding that nobody asked for is refused`() async throws {
+    @Test func `a transfer coding that was not asked for is refused`() async throws {
         let bytes = Array(try #require(Data(base64Encoded: Self.gzip)))
         let chunked = FaultyResponse([
             FaultyResponse.head(200, [("Transfer-Encoding", "gzip, chunked")]),

@@ -5,7 +5,7 @@ import TintypeConcurrency
 
 @testable import TintypeDownloading
 
-/// Those that drip end, with the defaults too, and hold up nobody else meanwhile.
+/// Transfers that drip end, with the defaults too, and hold up no other meanwhile.
 @Suite(.timeLimit(.minutes(1)))
 struct SlownessTests {
     // MARK: The defaults, by the clock of the test

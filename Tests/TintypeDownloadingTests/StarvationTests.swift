@@ -40,7 +40,7 @@ struct StarvationTests {
         Flood("informational responses without end", "", lines("HTTP/1.1 103 Early Hints\r\n\r\n")),
         Flood("trailers without end", chunkedHead + "1\r\na\r\n0\r\n", lines("X-A: b\r\n")),
         Flood("a body without end", "HTTP/1.1 200 OK\r\n\r\n", block, code: .bodyTooLarge),
-        Flood("a body without end that nobody wants", "HTTP/1.1 500 No\r\n\r\n", block, code: .badStatus),
+        Flood("an unwanted body without end", "HTTP/1.1 500 No\r\n\r\n", block, code: .badStatus),
         Flood(
             "a body of small chunks without end",
             chunkedHead,

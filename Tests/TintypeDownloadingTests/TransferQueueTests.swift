@@ -185,7 +185,7 @@ import Testing
         #expect(Self.drain(&queue) == [15, 16, 41])
     }
 
-    @Test func `a place that is kept is given to who has none any more`() {
+    @Test func `a kept place is given to an origin that has none any more`() {
         var queue = TransferQueue(maximumActive: 16, maximumPerOrigin: 16)
         for id in UInt64(1)...20 { queue.submit(id, origin: "http://a.example:80") }
         #expect(Self.drain(&queue).count == 14)
@@ -246,7 +246,7 @@ import Testing
         #expect(Self.drain(&queue).count == 1)
     }
 
-    @Test func `who allows a few at once has just so many`() {
+    @Test func `a limit of a few at once is kept exactly`() {
         var queue = self.queue
         for id in UInt64(1)...8 { queue.submit(id, origin: "\(id)") }
         #expect(Self.drain(&queue) == [1, 2, 3, 4])

@@ -11,7 +11,7 @@ import TintypeConcurrency
 /// A catalogue in memory that is mapped from a file, and shared by all processes that use the
 /// folder, knows each entry's size and last use: a folder of a million entries is open at once,
 /// a miss asks nobody, and the size limit holds over all who write. It is never trusted over the files,
-/// and is made anew from them where it is lost, damaged or of another version. So that one who cuts it short does not
+/// and is made anew from them where it is lost, damaged or of another version. So that a process that cuts it short does not
 /// end the process, a handler of `SIGBUS` is installed with the first catalogue that is mapped; it hands on every signal
 /// that is not about one.
 ///

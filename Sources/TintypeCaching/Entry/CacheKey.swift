@@ -79,7 +79,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     /// The hash of the text, computed when the key was made; differs from process to process.
     var hash: UInt64 { self.storage.hash }
 
-    /// The bytes of the text beyond those of an ordinary URL, which whoever holds many keys counts: up to 512, the
+    /// The bytes of the text beyond those of an ordinary URL, which a table of many keys counts: up to 512, the
     /// number of entries is what bounds them.
     var excessByteCount: Int { max(0, self.text.utf8.count - 512) }
 

@@ -59,7 +59,7 @@ struct Input: Sendable {
 
     /// The last part of the path without its extension, for file names; never empty, never too long.
     ///
-    /// Whoever wrote the URL chose it: it gets no character that would make a listing of files say something else.
+    /// The author of the URL chose it: it gets no character that would make a listing of files say something else.
     var stem: String {
         let isData = self.url.scheme?.lowercased() == "data"
         var safe = String.UnicodeScalarView()

@@ -44,7 +44,7 @@ final class CurlLoop: SerialExecutor {
     private let startThread: POSIXThread.Starter
     /// Whether the thread runs, to be seen without the lock.
     private let isStarted = Atomic<Bool>(false)
-    /// The identity of the thread that runs jobs, or 0; written by whoever runs them.
+    /// The identity of the thread that runs jobs, or 0; written by that thread.
     private let runner = Atomic<UInt>(0)
     private let didEnd: (@Sendable () -> Void)?
 

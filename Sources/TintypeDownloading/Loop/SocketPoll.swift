@@ -93,7 +93,7 @@ final class SocketPoll {
 
     // MARK: Connections of one transfer at a time
 
-    /// Lets a transfer have a connection for itself, unless something came over it that nobody asked for.
+    /// Lets a transfer have a connection for itself, unless something came over it that was not asked for.
     ///
     /// What came would pass for the answer; libcurl 7.88 looks at most for the end of the connection. Over a new one
     /// nothing can have come for another request.
@@ -101,7 +101,7 @@ final class SocketPoll {
     /// - Returns: The socket; -1 where several may be meant, none of which has anything; `nil` to use another.
     func claim(localPort: Int, remotePort: Int, isNew: Bool, by user: UInt64) -> CInt? {
         let candidates = self.names.descriptors(localPort: localPort, remotePort: remotePort, isNew: isNew)
-        // Unix-domain sockets have no ports to tell them apart: one that nobody uses is meant.
+        // Unix-domain sockets have no ports to tell them apart: one without a user is meant.
         let meant = candidates.count == 1 ? candidates : candidates.filter { self.sockets[Int($0)].user == 0 }
         guard isNew || !meant.isEmpty && meant.allSatisfy(Self.isSilent) else { return nil }
         guard meant.count == 1, let descriptor = meant.first else { return -1 }
@@ -212,7 +212,7 @@ final class SocketPoll {
             body(event.descriptor, event.events)
             return
         }
-        // An idle connection that its server closed, or that brings what nobody asked for.
+        // An idle connection that its server closed, or that brings what was not asked for.
         if socket.isConnection, socket.mustStaySilent, socket.user == 0 { self.retire(event.descriptor) }
         self.apply(Int(event.descriptor))
     }

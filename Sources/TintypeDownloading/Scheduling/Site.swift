@@ -1,4 +1,4 @@
-/// Whom an origin belongs to, as far as its name tells.
+/// The owner of an origin, as far as its name tells.
 ///
 /// Names below one domain, and the addresses of one IPv6 network, cost their owner nothing: all of them together
 /// count as one. Where a domain begins is guessed, without the list of public suffixes: owners who are taken for one

@@ -4,7 +4,7 @@
 /// than `maximumActive` run and the origin has room and a token. One whose origin has none waits aside and
 /// holds up nobody else. A transfer that comes back, after a redirect or for another try, keeps its place.
 ///
-/// Nobody can hold all places. The last ones are kept for origins that have none, the very last for sites that have
+/// No site can hold all places. The last ones are kept for origins that have none, the very last for sites that have
 /// none, and transfers that bring next to nothing go on beside the places, up to as many again.
 ///
 /// libcurl can count connections per host itself, but keeps all that wait in one list, where one host that
@@ -202,7 +202,7 @@ struct TransferQueue {
 
     private var freePlaces: Int { self.maximumActive - (self.activeCount - self.laggingCount) }
 
-    /// Who allows fewer at once than this counts on exactly so many, in exactly that order.
+    /// A caller that allows fewer at once than this counts on exactly so many, in exactly that order.
     private static let fewestShared = 8
 
     /// The places that are kept for origins that have none; half of them for sites that have none.

@@ -25,7 +25,7 @@ enum MemoryWait {
 extension Transfer {
     /// Claims the memory for so many bytes more, or says what libcurl must do without it.
     func claimRoom(for count: Int) -> Verdict {
-        // What is shown is copied, and kept by whoever decodes it.
+        // What is shown is copied, and kept by its decoder.
         let wanted = self.body.heldByteCount(adding: count) * (self.isShown ? 2 : 1)
         guard wanted > self.claim.byteCount, !self.claim.grow(to: wanted) else { return .proceed }
         guard !self.mayExceedBudget else {

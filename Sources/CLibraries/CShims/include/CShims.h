@@ -33,7 +33,7 @@ enum {
 /// The lock ends with the last descriptor of the open file, copies in forked processes included. Never waits.
 int cshims_lock_byte(int descriptor, long offset, int kind);
 
-/// Gives back all locks of an open file, for all who have a descriptor of it.
+/// Gives back all locks of an open file, for all processes with a descriptor of it.
 int cshims_unlock_all(int descriptor);
 
 /// The magic number of the file system of an open file, or -1.

@@ -77,7 +77,7 @@ extension CacheFolder {
 
     /// Opens a folder whose lock another process keeps; `nil` where it has no catalogue that can be used at once.
     ///
-    /// Look-ups need no lock. What is out of order is put right by the first who has it again.
+    /// Look-ups need no lock. What is out of order is put right by its next holder.
     private static func join(
         _ path: String,
         _ descriptor: CInt,
@@ -162,7 +162,7 @@ extension CacheFolder {
         }
     }
 
-    /// Removes what one has left who was ended while making a catalogue: the lock is ours.
+    /// Removes what a process has left that was ended while making a catalogue: the lock is ours.
     private static func removeNewCatalogue(_ folder: CInt) {
         guard case .regular = OwnFiles.kind(of: self.newCatalogueName, in: folder),
             OwnFiles.mayReplaceCatalogue(self.newCatalogueName, in: folder)

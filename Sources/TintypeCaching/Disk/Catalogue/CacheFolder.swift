@@ -90,7 +90,7 @@ final class CacheFolder: Sendable {
     func withCatalogue<Result>(
         _ body: (inout Catalogue, inout VictimQueue) throws(SystemCallError) -> Result
     ) throws(SystemCallError) -> Result {
-        // Pauses lie outside of the monitor, so that each who waits may give up by itself.
+        // Pauses lie outside of the monitor, so that each thread may give up its own wait.
         try self.patience.wait { () throws(SystemCallError) -> Result? in
             try self.monitor.withLock { queue throws(SystemCallError) -> Result? in
                 if let lockFile, !lockFile.tryLock() { return nil }
@@ -138,7 +138,7 @@ final class CacheFolder: Sendable {
         return region
     }
 
-    /// Takes the file of a catalogue that was lost out of its place, where it still is, and tells those who have it.
+    /// Takes the file of a catalogue that was lost out of its place, where it still is, and tells the caches that map it.
     ///
     /// Cut short it is of no use, and one whose blocks the disk can't give would be lost again at the next write.
     private func putAside(_ region: CatalogueRegion) {
@@ -154,7 +154,7 @@ final class CacheFolder: Sendable {
         unlinkat(self.descriptor, Self.catalogueName, 0)
     }
 
-    /// Has the folder opened anew by whoever asks next.
+    /// Has the folder opened anew by the next operation.
     private func abandon() -> SystemCallError {
         self.abandoned.store(true, ordering: .relaxed)
         return SystemCallError(call: "open", number: ENOENT)

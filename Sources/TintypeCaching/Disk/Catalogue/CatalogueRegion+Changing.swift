@@ -98,7 +98,7 @@ extension CatalogueRegion {
         return damaged
     }
 
-    /// Works the totals out anew, after somebody was ended while changing them.
+    /// Works the totals out anew, after a process was ended while changing them.
     func recountTotals() {
         _ = self.countEntries()
         // Nobody could give back what those without a number of their own had reserved.

@@ -5,7 +5,7 @@ import Synchronization
 /// The words of a catalogue in memory: mapped from its file and shared with every process that uses
 /// the folder, or this cache's own where that is not possible.
 ///
-/// A file that is mapped may be made shorter by anybody who may write it, and a write to it may find no room on the
+/// A file that is mapped may be made shorter by any process that may write it, and a write to it may find no room on the
 /// disk. The mapping is guarded, so that this does not end the process: empty memory takes its place, which says of
 /// itself that it knows nothing (``isWhole``).
 ///

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// A lock ends with its process, however that ends. Byte 0 guards the catalogue; byte `n` is held
 /// as long as the owner of the number `n` lives. A child that was forked and runs no other program shares the open
-/// file, and with it the locks: they are given back in so many words, which ends them for all who share them.
+/// file, and with it the locks: they are given back in so many words, which ends them for all processes that share them.
 final class FolderLock: Sendable {
     static let fileName = "lock"
 

@@ -41,7 +41,7 @@ final class Patience: Sendable {
     private static let longestPause = 1_000
 
     private let limit: Int
-    /// What one waits at least who has left meanwhile: a holder that works is done by then.
+    /// What a wait lasts at least that has been cancelled meanwhile: a holder that works is done by then.
     private let leaverLimit: Int
     private let sleep: @Sendable (Duration) -> Void
     private let isClosing: @Sendable () -> Bool
@@ -91,7 +91,7 @@ final class Patience: Sendable {
         if self.isStalled.load(ordering: .relaxed) { self.isStalled.store(false, ordering: .relaxed) }
     }
 
-    /// Whether one who has waited so long may go on.
+    /// Whether a wait may go on after so long.
     private func permits(_ waited: Int) -> Bool {
         let isOver = waited >= self.limit
         if isOver { self.isStalled.store(true, ordering: .relaxed) }
