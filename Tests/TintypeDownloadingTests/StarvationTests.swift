@@ -115,6 +115,44 @@ struct StarvationTests {
         #expect(try await downloader.body(at: origin.url("/a")) == Data([1, 2, 3]))
     }
 
+    struct Frames: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let start: [UInt8]
+        let frame: [UInt8]
+
+        init(_ name: String, after start: [UInt8] = StarvationTests.settings, _ frame: [UInt8]) {
+            self.testDescription = name
+            self.start = start
+            self.frame = frame
+        }
+    }
+
+    private static let frameFloods = [
+        Frames("PING", FaultyResponse.frame(type: 6, [UInt8](repeating: 7, count: 8))),
+        Frames("SETTINGS", settings),
+        Frames("WINDOW_UPDATE", FaultyResponse.frame(type: 8, [0, 0, 0, 1])),
+        Frames("an unknown type", FaultyResponse.frame(type: 200, [UInt8](repeating: 7, count: 100))),
+        Frames("empty DATA", after: settings + okHead, FaultyResponse.frame(type: 0, stream: 1)),
+        Frames("PRIORITY", FaultyResponse.frame(type: 2, stream: 1, [0, 0, 0, 0, 1])),
+    ]
+
+    @Test(arguments: frameFloods) func `a flood of frames without content ends by its bytes`(
+        frames: Frames
+    ) async throws {
+        let block = (0..<2_000).flatMap { _ in frames.frame }
+        let origin = try FaultyOrigin(["*": FaultyResponse([.send(frames.start), .flood(block)])], speaksHTTP2: true)
+        var configuration = DownloadActor.Configuration()
+        // Nothing but bytes may end it.
+        configuration.timeout = .seconds(600)
+        configuration.firstByteTimeout = nil
+        configuration.minimumSpeed = nil
+        configuration.tls.authorities = .file(path: try #require(origin.authorityPath))
+        let error = try await DownloadActor(configuration: configuration).error(at: origin.url("/a"))
+        #expect([.invalidResponse, .connectionLost].contains(error.code), "\(error)")
+        // What was read, and what lay in the sockets.
+        #expect(origin.floodedBytes < 40 << 20)
+    }
+
     // MARK: Turns
 
     @Test func `a transfer rests after its share of a turn and loses no byte`() async throws {
