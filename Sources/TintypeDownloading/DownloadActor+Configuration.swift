@@ -40,6 +40,8 @@ extension DownloadActor {
         public var bodyMemory = Self.defaultBodyMemory
         /// The bytes that the heads of a response may have, informational ones and trailers included.
         ///
+        /// Each line counts for 32 bytes more than it has, as in HTTP/2 (RFC 9113, section 6.5.2).
+        ///
         /// The framing of a chunked body has a limit of its own: as much, and what it frames.
         public var maximumHeaderSize = 256 << 10
         /// The redirects that are followed for one request.

@@ -110,8 +110,7 @@ extension TransferEngine {
     func beginTurn() {
         // First, or one that has ended for another reason would seem to be refused.
         _ = self.completeFinished()
-        self.multi?.beginTurn()
-        var count = self.multi?.restingCount ?? 0
+        var count = self.multi?.beginTurn() ?? 0
         guard count > 0 else { return }
         let end = ContinuousClock.now + CurlMulti.turn
         repeat {

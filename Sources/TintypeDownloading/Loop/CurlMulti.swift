@@ -13,8 +13,11 @@ import TintypeConcurrency
 final class CurlMulti {
     /// How long sockets, or timers, have their way before the others and the jobs have theirs.
     ///
-    /// One transfer has at most ``EasyHandle/turnBytes`` of it.
+    /// One transfer has at most ``turnShare`` of it.
     static let turn = Duration.milliseconds(1)
+    /// The bytes that those which have more than a share may take together in one turn of the loop.
+    static let turnBytes = 512 << 10
+    private static let leastShare = 64 << 10
     private static let hasGlobalState = Locked(false)
 
     let share: UnsafeMutableRawPointer
@@ -94,13 +97,18 @@ final class CurlMulti {
         ccrypto_limit_reads(tls, self.turnCount, Self.readShare)
     }
 
-    /// Begins a turn of the loop.
-    func beginTurn() {
-        self.turnCount.pointee &+= 1
-    }
+    /// The bytes that one transfer may take in this turn of the loop.
+    private(set) var turnShare = CurlMulti.turnBytes
 
-    /// The number of those that had enough of an earlier turn.
-    var restingCount: Int { self.resting.count }
+    /// Begins a turn of the loop.
+    ///
+    /// - Returns: How many of those that rest may go on in it.
+    func beginTurn() -> Int {
+        self.turnCount.pointee &+= 1
+        // One alone has a large share, which is cheaper.
+        self.turnShare = max(Self.leastShare, Self.turnBytes / (self.resting.count + 1))
+        return min(self.resting.count, Self.turnBytes / self.turnShare)
+    }
 
     /// Takes out the one that rests for longest.
     func popResting() -> EasyHandle? {

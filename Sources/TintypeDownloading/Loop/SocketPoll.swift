@@ -26,6 +26,8 @@ final class SocketPoll {
         var sharerCount = 0
         /// The bytes that may have been read: what its transfers were given, and as much again, and some.
         var allowedBytes = 0
+        /// What a turn of it costs, in nanoseconds: a mean in which the latest counts half.
+        var cost = 0
     }
 
     /// The bytes of frames that are no content, and of TLS, that a shared connection may bring while it is used.
@@ -39,8 +41,6 @@ final class SocketPoll {
     private var sockets: [Socket] = []
     private var changed: [CInt] = []
     private var ready = [cshims_event](repeating: cshims_event(), count: 256)
-    /// Those of `ready` that had no turn yet.
-    private var unserved = 0..<0
     private var names = SocketNames()
     /// Whether the kernel refused to watch a socket, for want of memory; it is asked again.
     private var hasRefused = false
@@ -184,21 +184,35 @@ final class SocketPoll {
 
     /// Waits at most so long and hands over sockets that are ready, for as long as a turn is.
     ///
-    /// Those that are left come first the next time, and there is no wait then.
+    /// The cheapest come first, by what their last turns cost (shortest job first, with exponential averaging): a peer
+    /// that floods keeps others waiting for one turn of its own at most. One that is passed over counts for half of
+    /// its cost the next time, and so has its turn after a few.
     func wait(milliseconds: Int, turn: Duration, _ body: (_ descriptor: CInt, _ events: CInt) -> Void) {
         self.applyChanges()
-        if self.unserved.isEmpty {
-            let milliseconds = self.hasRefused && !(0...100).contains(milliseconds) ? 100 : milliseconds
-            let count = cshims_epoll_wait(self.epoll, &self.ready, CInt(self.ready.count), CInt(milliseconds))
-            precondition(count >= 0, "the download loop can't wait: \(String(cString: strerror(errno)))")
-            self.unserved = 0..<Int(count)
-        }
-        guard !self.unserved.isEmpty else { return }
-        let end = ContinuousClock.now + turn
-        repeat {
-            let event = self.ready[self.unserved.removeFirst()]
+        let milliseconds = self.hasRefused && !(0...100).contains(milliseconds) ? 100 : milliseconds
+        let count = Int(cshims_epoll_wait(self.epoll, &self.ready, CInt(self.ready.count), CInt(milliseconds)))
+        precondition(count >= 0, "the download loop can't wait: \(String(cString: strerror(errno)))")
+        guard count > 0 else { return }
+        if count > 1 { self.ready[..<count].sort { self.cost(of: $0) < self.cost(of: $1) } }
+        var now = ContinuousClock.now
+        let end = now + turn
+        for index in 0..<count {
+            let event = self.ready[index]
+            guard index == 0 || now < end else {
+                if event.descriptor != self.wakeup { self.sockets[Int(event.descriptor)].cost /= 2 }
+                continue
+            }
             self.serve(event, body)
-        } while !self.unserved.isEmpty && .now < end
+            let start = now
+            now = .now
+            guard event.descriptor != self.wakeup else { continue }
+            let cost = Int((now - start).components.attoseconds / 1_000_000_000)
+            self.sockets[Int(event.descriptor)].cost = (self.sockets[Int(event.descriptor)].cost + cost) / 2
+        }
+    }
+
+    private func cost(of event: cshims_event) -> Int {
+        event.descriptor == self.wakeup ? 0 : self.sockets[Int(event.descriptor)].cost
     }
 
     private func serve(_ event: cshims_event, _ body: (_ descriptor: CInt, _ events: CInt) -> Void) {

@@ -4,9 +4,10 @@ import Glibc
 
 /// A block of memory for a body: from `malloc` where it is small, from the pool, or mapped where it is large.
 ///
-/// Mapped memory costs nothing before it is touched, and grows without a copy. All but its first part lies on
-/// huge pages where the system grants them: filling 200 MiB takes a hundred page faults instead of fifty
-/// thousand. The first part does not, or one byte of a large body would cost a huge page.
+/// Mapped memory costs nothing before it is touched, and grows without a copy. Of very large bodies all but the first
+/// part lies on huge pages where the system grants them: filling 200 MiB takes a hundred page faults instead of fifty
+/// thousand. The first part does not, or one byte of a body would cost a huge page. Neither do bodies that are not so
+/// large: one fault on a huge page may take milliseconds on a virtual machine, in which all transfers stand still.
 struct BodyBlock {
     private enum Origin {
         case heap
@@ -15,6 +16,8 @@ struct BodyBlock {
     }
 
     private static let hugePage = 2 << 20
+    /// Bodies up to here lie on small pages.
+    private static let largestOnSmallPages = 64 << 20
     /// Up to here a block is allocated without a look at the limits of the process.
     private static let smallSize = 256 << 10
 
@@ -42,7 +45,8 @@ struct BodyBlock {
             return BlockPool.sizes.contains(capacity) ? BlockPool.size(for: capacity) : capacity
         }
         // The first part lies on small pages, of which some are counted at once.
-        let step = count > self.hugePage ? self.hugePage : self.hugePage / 8
+        let isOnHugePages = capacity > self.largestOnSmallPages && count > self.hugePage
+        let step = isOnHugePages ? self.hugePage : self.hugePage / 8
         return min(capacity, (count + step - 1) / step * step)
     }
 
@@ -84,7 +88,9 @@ struct BodyBlock {
         let (rounded, overflow) = capacity.addingReportingOverflow(self.hugePage - 1)
         let size = rounded / self.hugePage * self.hugePage
         guard !overflow, let base = cshims_map(size, self.hugePage) else { return nil }
-        if size > self.hugePage { madvise(base + self.hugePage, size - self.hugePage, CInt(MADV_HUGEPAGE)) }
+        if size > self.largestOnSmallPages {
+            madvise(base + self.hugePage, size - self.hugePage, CInt(MADV_HUGEPAGE))
+        }
         let block = BodyBlock(base: base, capacity: size, origin: .mapped)
         if let old, old.origin == .mapped, cshims_move_mapped(old.base, base, old.capacity) == 0 { return block }
         return block.replacing(old, count: count)

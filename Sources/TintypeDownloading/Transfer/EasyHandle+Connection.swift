@@ -138,8 +138,8 @@ extension EasyHandle {
 
     // MARK: Turns
 
-    /// The bytes that one transfer may take in one turn of the loop.
-    static let turnBytes = 512 << 10
+    /// What handing over a chunk costs beside its bytes, in bytes: those of one byte are dear.
+    static let callCost = 128
 
     /// Counts bytes that libcurl has read for the transfer, or that were decoded of them; at the end of its share it
     /// rests until the next turn.
@@ -152,7 +152,7 @@ extension EasyHandle {
             self.spentBytes = 0
         }
         self.spentBytes += count
-        guard self.spentBytes > Self.turnBytes else { return true }
+        guard self.spentBytes > self.multi.turnShare else { return true }
         self.rest()
         return false
     }

@@ -201,7 +201,7 @@ final class EasyHandle {
                 case .proceed:
                     let shared = handle.sharedDescriptor
                     if shared >= 0 { handle.multi.poll.allow(chunk.count, on: shared) }
-                    if !handle.watchesFraming { handle.spend(chunk.count) }
+                    handle.spend((handle.watchesFraming ? 0 : chunk.count) + EasyHandle.callCost)
                     return chunk.count
                 case .pause: return Int(CURL_WRITEFUNC_PAUSE)
                 // Any other count than the one given makes libcurl end the transfer.

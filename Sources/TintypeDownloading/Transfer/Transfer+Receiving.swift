@@ -7,12 +7,15 @@ extension Transfer {
     /// connection can be used again.
     private static let discardLimit: Int64 = 32 << 10
 
+    /// What a line counts for beside its bytes (RFC 9113, 6.5.2): many short ones cost more than a few long ones.
+    private static let lineOverhead = 32
+
     /// Takes one line of a head: the status line, a field, or the empty line after the last.
     func receive(headerLine bytes: UnsafeRawBufferPointer) -> Verdict {
         self.lastProgress = .now
         let line = HeaderLine(bytes, after: self.responseHeaders.last?.name)
         // Informational responses and trailers count in: there is no end to them otherwise.
-        self.headerBytes += bytes.count
+        self.headerBytes += bytes.count + Self.lineOverhead
         guard self.headerBytes <= self.limits.maximumHeaderSize else {
             let limit = self.limits.maximumHeaderSize
             return self.abort(.invalidResponse("its header has more than \(limit) bytes", at: self.address))
