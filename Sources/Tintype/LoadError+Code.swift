@@ -4,7 +4,7 @@ extension LoadError {
         /// The raw value is the stable name; codes of the parts below keep their names here.
         enum Value: String, Sendable, CaseIterable {
             // Of the load itself.
-            case notInCache, notModified, unexpected
+            case notInCache, notModified, shutDown, unexpected
             // Of downloads.
             case invalidURL, invalidHeader, unsupportedScheme, hostNotFound, cannotConnect, tlsFailed, timedOut
             case connectionLost, badStatus, tooManyRedirects, unsafeRedirect, invalidResponse, bodyTooLarge
@@ -36,6 +36,8 @@ extension LoadError {
         public static let notInCache = Code(.notInCache)
         /// The request had a condition of its own, and the copy that it names is current.
         public static let notModified = Code(.notModified)
+        /// The loader has been shut down.
+        public static let shutDown = Code(.shutDown)
         /// Something failed that has no code of its own.
         public static let unexpected = Code(.unexpected)
 

@@ -78,6 +78,7 @@ final class LoadEventSource: Sendable {
                         case .progress(let progress): mailbox.report(progress)
                         case .preview(let image): mailbox.report(image)
                         case .cached(let response): mailbox.report(response)
+                        case .bytes: break
                         }
                     }
                     mailbox.finish(with: .success(response))

@@ -22,6 +22,8 @@ public struct DownloadCounters: Sendable, Hashable {
     public internal(set) var waiting = 0
     /// The bytes of body that were received, before any `Content-Encoding` was undone.
     public internal(set) var receivedBytes: Int64 = 0
+    /// How often a transfer became more or less urgent after it was asked for.
+    public internal(set) var reprioritized = 0
     /// How often a transfer had to wait for memory.
     public internal(set) var memoryWaits = 0
     /// The bytes of bodies that are in memory now, those included that a loader has not decoded yet.

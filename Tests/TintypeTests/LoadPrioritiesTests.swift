@@ -35,7 +35,7 @@ import TintypeConcurrency
     }
 
     /// Starts loads one after the other behind the held door, and gives the order in which they were asked for.
-    private func order(of requests: [ImageRequest], waiting: Int) async throws -> [String] {
+    private func order(of requests: [ImageRequest], waiting: Int, changes: Int = 0) async throws -> [String] {
         let loader = self.makeLoader()
         try await withThrowingTaskGroup(of: Void.self) { group in
             let held = self.request("/door")
@@ -47,6 +47,7 @@ import TintypeConcurrency
             }
             // The last one may have joined another; its wait has then begun once it is counted.
             await until { await loader.waiterCount >= requests.count + 1 }
+            await until { await loader.downloads.counters.reprioritized >= changes }
             self.door.open()
             try await group.waitForAll()
         }
@@ -60,69 +61,21 @@ import TintypeConcurrency
 
     @Test func aCallerThatJoinsMakesTheLoadAsUrgentAsItself() async throws {
         let requests = [self.request("/a", .low), self.request("/b"), self.request("/a", .high)]
-        #expect(try await self.order(of: requests, waiting: 2) == ["/a", "/b"])
+        #expect(try await self.order(of: requests, waiting: 2, changes: 1) == ["/a", "/b"])
     }
 
-    @Test func nothingIsLeftOfAnEndedLoad() async throws {
-        let priorities = LoadPriorities(downloads: DownloadActor())
-        let key = CacheKey("a")
-        await priorities.waiting(for: key, priority: .high) {
-            await priorities.downloading(DownloadRequest(url: self.origin.url("/a")), for: key) { priority in
-                #expect(priority() == .high)
-                #expect(priorities.count == 1)
-            }
+    @Test func aChangeIsSeenByADownloadThatBegins() async {
+        let flight = Flight(id: 1, demand: .init(priority: .low))
+        let request = DownloadRequest(url: self.origin.url("/a"))
+        // Before the download begins it has nothing to tell; then the download sees the change itself.
+        #expect(flight.change(.init(priority: .veryHigh)) == nil)
+        await flight.downloading(request) { priority in
+            #expect(priority() == .veryHigh)
+            #expect(flight.change(.init(priority: .low)) == request)
+            #expect(flight.change(.init(priority: .low, showsPreviews: true)) == nil)
+            #expect(priority() == .low)
         }
-        #expect(priorities.count == 0)
-    }
-
-    @Test func aChangeBeforeTheDownloaderHeardOfTheDownloadCounts() async throws {
-        let priorities = LoadPriorities(downloads: DownloadActor())
-        let key = CacheKey("a")
-        await priorities.waiting(for: key, priority: .low) {
-            await priorities.downloading(DownloadRequest(url: self.origin.url("/a")), for: key) { priority in
-                await priorities.waiting(for: key, priority: .veryHigh) { #expect(priority() == .veryHigh) }
-                #expect(priority() == .low)
-            }
-        }
-    }
-
-    @Test func everyDownloadOfASourceFollowsThoseWhoWait() async throws {
-        var configuration = DownloadActor.Configuration()
-        configuration.maximumTransfers = 1
-        let downloads = DownloadActor(configuration: configuration)
-        let priorities = LoadPriorities(downloads: downloads)
-        let events = downloads.events()
-        let url = self.origin.url("/a")
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            let held = DownloadRequest(url: self.origin.url("/door"))
-            group.addTask { @Sendable in _ = try await downloads.response(for: held) }
-            await self.origin.waitForRequests(for: "/door")
-            for (index, name) in ["a1", "a2"].enumerated() {
-                let request = DownloadRequest(url: url, headers: ["X-Name": name])
-                group.addTask { @Sendable in
-                    try await priorities.waiting(for: CacheKey("a"), priority: .low) {
-                        _ = try await priorities.downloading(request, for: CacheKey("a")) { priority in
-                            try await downloads.response(for: request, priority: priority())
-                        }
-                    }
-                }
-                await until { await downloads.counters.waiting >= index + 1 }
-            }
-            let other = DownloadRequest(url: self.origin.url("/b"))
-            group.addTask { @Sendable in _ = try await downloads.response(for: other) }
-            await until { await downloads.counters.waiting >= 3 }
-            try await priorities.waiting(for: CacheKey("a"), priority: .high) {
-                self.door.open()
-                try await group.waitForAll()
-            }
-        }
-        var paths: [String] = []
-        for await event in events {
-            guard case .receivedHead = event.kind else { continue }
-            paths.append(event.url.path)
-            if paths.count == 4 { break }
-        }
-        #expect(paths == ["/door", "/a", "/a", "/b"])
+        #expect(flight.change(.init(priority: .high)) == nil)
     }
 
     @Test func theOriginIsToldWhatTheCodersRead() async throws {

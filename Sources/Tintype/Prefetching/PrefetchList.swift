@@ -76,7 +76,7 @@ struct PrefetchList: Sendable {
             )
         }
         // What is a file already needs no copy.
-        if response.source == .network, await !self.loader.pictures.sources.store.contains(request) {
+        if response.source == .network, await !self.loader.services.store.contains(request) {
             throw LoadError(
                 code: .cacheFailed,
                 message: "\(request.displayURL) is not on disk after its load; "

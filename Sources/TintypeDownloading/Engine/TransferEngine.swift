@@ -194,7 +194,9 @@ final class TransferEngine: @unchecked Sendable {
 
     func setPriority(_ priority: DownloadPriority, of request: DownloadRequest) {
         guard let transfer = self.transfersByIdentity[request] else { return }
+        let old = transfer.priority
         transfer.setPriority(priority)
+        if transfer.priority != old { self.counters.reprioritized += 1 }
         self.queue.setPriority(priority, of: transfer.id)
     }
 

@@ -110,7 +110,7 @@ import TintypeConcurrency
         async let oldImage = loader.image(for: ImageRequest(url: origin.url))
         await origin.waitForRequests(1)
         // Both wait for the old bytes.
-        await until { loader.pictures.dataLoads.waiterCount >= 2 }
+        await until { await loader.bytesWaiterCount >= 2 }
         origin.fail(with: nil)
         let refresh = ImageRequest(url: origin.url, options: [.refresh, .waitForStore])
         #expect(try await loader.image(for: refresh).width == 10)
@@ -151,7 +151,7 @@ import TintypeConcurrency
         }
         #expect(try await loader.image(for: request(0)).width == 30)
         #expect(try await self.fixture.makeLoader().image(for: request(0)).width == 30)
-        #expect(loader.pictures.ledgerCount <= 1)
+        #expect(loader.services.ledger.count <= 1)
     }
 
     @Test func sourcesThatNobodyLoadsAreForgotten() {

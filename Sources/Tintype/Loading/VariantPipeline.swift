@@ -1,7 +1,6 @@
 import FoundationEssentials
 import TintypeCaching
 import TintypeCoding
-import TintypeConcurrency
 import TintypeImage
 
 /// Thumbnails and other variants without their original bytes: read from their own entries on
@@ -10,8 +9,6 @@ struct VariantPipeline: Sendable {
     let cache: any ImageCache
     let decoding: DecodePipeline
     let encoder: LoaderActor.Configuration.VariantEncoder?
-    /// Owns the stores that nobody waits for.
-    let stores: TaskOwner
 
     /// The entry on disk of the variant that `request` asks for.
     func entry(for request: ImageRequest) async throws -> DiskEntry? {
@@ -61,34 +58,23 @@ struct VariantPipeline: Sendable {
 
     /// Keeps the bytes of a variant, which are still right, with what is known now.
     func renew(_ entry: DiskEntry, metadata: EntryMetadata, for request: ImageRequest) async {
-        guard request.pictureUse.store.contains(.disk) else { return }
         await self.cache.store(nil, data: entry.data, metadata: metadata, for: request.key, in: .disk)
     }
 
-    /// Keeps the variant of `response` on disk, if `request` says so: in the background, unless it
-    /// says to wait.
+    /// Encodes the variant of `response` and keeps it on disk.
     ///
-    /// - Returns: Why it is not on disk, where the request waits.
+    /// - Returns: Why it is not on disk.
     func store(_ response: ImageResponse, for request: ImageRequest) async throws -> LoadError? {
-        guard request.isVariant, request.pictureUse.store.contains(.disk) else { return nil }
-        if request.options.contains(.waitForStore) {
-            do {
-                guard let data = try await self.encoded(response.image, for: request) else { return nil }
-                let (metadata, key) = (response.metadata, request.key)
-                try await self.cache.storeAndWait(nil, data: data, metadata: metadata, for: key, in: .disk)
-                return nil
-            } catch is CancellationError {
-                throw CancellationError()
-            } catch {
-                return LoadError(storing: error)
-            }
+        do {
+            guard let data = try await self.encoded(response.image, for: request) else { return nil }
+            let (metadata, key) = (response.metadata, request.key)
+            try await self.cache.storeAndWait(nil, data: data, metadata: metadata, for: key, in: .disk)
+            return nil
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            return LoadError(storing: error)
         }
-        self.stores.run("variant store") { [self] in
-            // Without its entry the variant is made anew from the original.
-            guard let data = try? await self.encoded(response.image, for: request) else { return }
-            await self.cache.store(nil, data: data, metadata: response.metadata, for: request.key, in: .disk)
-        }
-        return nil
     }
 
     private func encoded(_ image: Image, for request: ImageRequest) async throws -> Data? {

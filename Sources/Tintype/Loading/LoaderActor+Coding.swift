@@ -9,7 +9,7 @@ extension LoaderActor {
     public nonisolated func header(for request: ImageRequest) async throws -> ImageHeader {
         let data = try await self.data(for: request)
         do {
-            return try await self.decoding.header(of: data, for: request)
+            return try await self.services.decoding.header(of: data, for: request)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -23,7 +23,7 @@ extension LoaderActor {
     public nonisolated func frames(for request: ImageRequest) async throws -> FrameSource {
         let data = try await self.data(for: request)
         do {
-            return try await self.decoding.frames(of: data, for: request, pool: self.framePool)
+            return try await self.services.decoding.frames(of: data, for: request, pool: self.framePool)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -41,7 +41,12 @@ extension LoaderActor {
         maximumSide: Int? = nil
     ) async throws -> Data {
         do {
-            return try await self.decoding.encode(image, as: format, options: options, maximumSide: maximumSide)
+            return try await self.services.decoding.encode(
+                image,
+                as: format,
+                options: options,
+                maximumSide: maximumSide
+            )
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -56,7 +61,7 @@ extension LoaderActor {
         options: EncodeOptions = EncodeOptions()
     ) async throws -> Data {
         do {
-            return try await self.decoding.encode(animation, as: format, options: options)
+            return try await self.services.decoding.encode(animation, as: format, options: options)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -64,6 +69,6 @@ extension LoaderActor {
 
     /// Whether a coder is registered that writes `format`.
     public nonisolated func canEncode(_ format: ImageFormat) -> Bool {
-        (try? self.decoding.registry.coder(encoding: format)) != nil
+        (try? self.services.decoding.registry.coder(encoding: format)) != nil
     }
 }

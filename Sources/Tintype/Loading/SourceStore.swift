@@ -68,13 +68,18 @@ struct SourceStore: Sendable {
         return stored
     }
 
-    /// Keeps bytes for a request, in the background unless it says to wait.
+    /// Keeps bytes for a request, where any load wants that, in the background unless one waits.
     ///
-    /// - Returns: Why they are not on disk, where the request waits.
-    func keep(_ body: Data, metadata: EntryMetadata, for request: ImageRequest) async -> LoadError? {
-        guard request.bytesUse.store.contains(.disk) else { return nil }
+    /// - Returns: Why they are not on disk, where a load waits.
+    func keep(
+        _ body: Data,
+        metadata: EntryMetadata,
+        for request: ImageRequest,
+        _ demand: LoadTable.Demand
+    ) async -> LoadError? {
+        guard demand.storesBytes else { return nil }
         let key = await self.key(for: metadata, of: request)
-        guard request.options.contains(.waitForStore) else {
+        guard demand.waitsForStore else {
             await self.cache.store(nil, data: body, metadata: metadata, for: key, in: .disk)
             return nil
         }

@@ -4,13 +4,13 @@ import TintypeDownloading
 import TintypeImage
 
 /// One load's dealings with the origin, and what is kept of them.
-struct SourceExchange: Sendable {
-    let pipeline: SourcePipeline
+struct OriginExchange: Sendable {
+    let services: LoadServices
     let request: ImageRequest
     let ticket: SourceLedger.Ticket
-    let report: @Sendable (SourceUpdate) -> Void
+    let flight: Flight
 
-    private var rules: FreshnessRules { self.pipeline.rules }
+    private var rules: FreshnessRules { self.services.rules }
     private var policy: CachePolicy { self.rules.policy(for: self.request) }
     private var usesHTTP: Bool { self.policy != .neverRevalidate }
 
@@ -43,22 +43,23 @@ struct SourceExchange: Sendable {
         if !self.request.isLocal, headers["Cache-Control"] == nil, let directive = self.directive {
             headers.append(directive, for: "Cache-Control")
         }
-        let downloads = self.pipeline.downloads
+        let downloads = self.services.downloads
         var request = DownloadRequest(
             url: self.request.url,
             headers: headers,
-            maximumBodySize: self.pipeline.maximumBodySize,
+            maximumBodySize: self.services.maximumBodySize,
             allowsInvalidCertificates: self.request.options.contains(.allowInvalidCertificates)
         )
-        if acceptsNotModified { request.acceptableStatusCodes = self.pipeline.acceptableStatusCodes.union(304) }
-        let report = self.report
-        let showBytes: @Sendable (Data) -> Void = { report(.bytes($0)) }
-        return try await self.pipeline.priorities.downloading(request, for: self.request.sourceKey) { priority in
+        if acceptsNotModified { request.acceptableStatusCodes = self.services.acceptableStatusCodes.union(304) }
+        let flight = self.flight
+        let showBytes: @Sendable (Data) -> Void = { flight.report(.bytes($0)) }
+        let observesBytes = flight.demand.showsPreviews
+        return try await flight.downloading(request) { priority in
             try await downloads.response(
                 for: request,
                 currentPriority: priority,
-                observer: { report(.progress($0)) },
-                bytesObserver: self.request.options.contains(.previews) ? showBytes : nil
+                observer: { flight.report(.progress($0)) },
+                bytesObserver: observesBytes ? showBytes : nil
             )
         }
     }
@@ -96,12 +97,17 @@ struct SourceExchange: Sendable {
         let isAllowed = self.isAllowed(record)
         var storeError: LoadError?
         // A page that says "try later" must not become the cached picture.
-        if self.rules.isStorable(response.body), self.request.storesAnything {
+        if self.rules.isStorable(response.body), self.flight.demand.storesAnything {
             storeError = await self.replace(body) {
                 if isAllowed {
-                    return await self.pipeline.store.keep(response.body, metadata: metadata, for: self.request)
+                    return await self.services.store.keep(
+                        response.body,
+                        metadata: metadata,
+                        for: self.request,
+                        self.flight.demand
+                    )
                 }
-                await self.pipeline.store.remove(self.request)
+                await self.services.store.remove(self.request)
                 return nil
             }
         }
@@ -144,11 +150,11 @@ struct SourceExchange: Sendable {
         let fresh = metadata
         let storeError = await self.replace(body) {
             guard isAllowed else {
-                await self.pipeline.store.remove(self.request)
+                await self.services.store.remove(self.request)
                 return nil
             }
             guard isNews, let data = stored.data else { return nil }
-            return await self.pipeline.store.keep(data, metadata: fresh, for: self.request)
+            return await self.services.store.keep(data, metadata: fresh, for: self.request, self.flight.demand)
         }
         return DataResponse(
             data: stored.data ?? Data(),
@@ -165,11 +171,11 @@ struct SourceExchange: Sendable {
 
     /// Makes `body` the source's newest, unless one is that was asked for later.
     private func replace(_ body: UInt64, _ store: () async -> LoadError?) async -> LoadError? {
-        let ledger = self.pipeline.ledger
+        let ledger = self.services.ledger
         guard case .newest(let obsolete) = ledger.accept(body, self.ticket) else { return nil }
         let error = await store()
         ledger.didStore(self.ticket)
-        await self.pipeline.store.removePictures(obsolete, of: self.ticket.source)
+        await self.services.store.removePictures(obsolete, of: self.ticket.source)
         return error
     }
 
@@ -221,9 +227,7 @@ struct SourceExchange: Sendable {
     }
 }
 
-extension ImageRequest {
-    /// Whether the load fills any tier.
-    fileprivate var storesAnything: Bool {
-        !self.bytesUse.store.union(self.pictureUse.store).isEmpty
-    }
+extension LoadTable.Demand {
+    /// Whether any tier is filled.
+    fileprivate var storesAnything: Bool { self.storesBytes || !self.pictureTiers.isEmpty }
 }

@@ -1,0 +1,154 @@
+import FoundationEssentials
+import TintypeConcurrency
+import TintypeDownloading
+import TintypeImage
+
+/// What happens on the way to a picture or its bytes.
+enum LoadUpdate: Sendable {
+    case progress(TransferProgress)
+    /// Bytes of the body, for those that make previews of them.
+    case bytes(Data)
+    case preview(Image)
+    case cached(ImageResponse)
+}
+
+/// What a flight made.
+enum FlightResult: Sendable {
+    case bytes(DataResponse)
+    case picture(ImageResponse)
+    case stored
+}
+
+/// The side of a flight that is reached without a hop: its observers, and what is wanted of it at the moment.
+final class Flight: Sendable {
+    typealias Observer = @Sendable (LoadUpdate) -> Void
+
+    private struct State {
+        var demand: LoadTable.Demand
+        var observers: [LoadTable.ID: Observer] = [:]
+        /// Those that came when bytes had been shown already: a part of them is of no use.
+        var latecomers: Set<LoadTable.ID> = []
+        var hasShownBytes = false
+        var latest: LoadUpdate?
+        var download: DownloadRequest?
+    }
+
+    let id: LoadTable.ID
+    private let state: Locked<State>
+
+    init(id: LoadTable.ID, demand: LoadTable.Demand) {
+        self.id = id
+        self.state = Locked(State(demand: demand))
+    }
+
+    /// What those want that wait now.
+    var demand: LoadTable.Demand { self.state.withLock { $0.demand } }
+
+    /// Takes up what is wanted now; returns what is being downloaded, where that became more or less urgent.
+    func change(_ demand: LoadTable.Demand) -> DownloadRequest? {
+        self.state.withLock { state in
+            defer { state.demand = demand }
+            return state.demand.priority == demand.priority ? nil : state.download
+        }
+    }
+
+    /// Runs the download that the flight is for; it asks how urgent it is when it begins.
+    func downloading<Result>(
+        _ request: DownloadRequest,
+        _ download: (_ priority: @escaping @Sendable () -> DownloadPriority) async throws -> Result
+    ) async rethrows -> Result {
+        // In this order: a change before it is seen by the question, one after it by the change.
+        self.state.withLock { $0.download = request }
+        defer { self.state.withLock { $0.download = nil } }
+        return try await download { self.demand.priority }
+    }
+
+    // MARK: Updates
+
+    /// Lets a waiter see the updates: the newest so far, and those that follow.
+    ///
+    /// The newest may be shown after one that follows it.
+    func add(_ observer: @escaping Observer, for waiter: LoadTable.ID) {
+        let latest = self.state.withLock { state -> LoadUpdate? in
+            state.observers[waiter] = observer
+            if state.hasShownBytes { state.latecomers.insert(waiter) }
+            return state.latest
+        }
+        if let latest { observer(latest) }
+    }
+
+    func removeObserver(of waiter: LoadTable.ID) {
+        self.state.withLock { state in
+            state.observers[waiter] = nil
+            state.latecomers.remove(waiter)
+        }
+    }
+
+    /// Shows an update to those that look.
+    func report(_ update: LoadUpdate) {
+        let observers = self.state.withLock { state -> [Observer] in
+            guard case .bytes = update else {
+                state.latest = update
+                return Array(state.observers.values)
+            }
+            state.hasShownBytes = true
+            return state.observers.filter { !state.latecomers.contains($0.key) }.map(\.value)
+        }
+        for observer in observers { observer(update) }
+    }
+}
+
+/// The wait of one caller, or of one flight, for the result of a flight.
+///
+/// It ends once, with what comes first: the result, or the cancellation of the task that waits.
+final class LoadWaiter: Sendable {
+    private enum State {
+        case pending
+        case waiting(CheckedContinuation<FlightResult, any Error>)
+        case ended(Result<FlightResult, any Error>)
+        case over
+    }
+
+    let id: LoadTable.ID
+    private let state = Locked(State.pending)
+
+    init(id: LoadTable.ID) {
+        self.id = id
+    }
+
+    /// The result, for the one task that waits.
+    ///
+    /// - Throws: What the flight threw; `CancellationError` as soon as the task is cancelled.
+    func result() async throws -> FlightResult {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result = self.state.withLock { state -> Result<FlightResult, any Error>? in
+                    guard case .ended(let result) = state else {
+                        state = .waiting(continuation)
+                        return nil
+                    }
+                    state = .over
+                    return result
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            self.end(with: .failure(CancellationError()))
+        }
+    }
+
+    /// Ends the wait; the first end counts.
+    func end(with result: Result<FlightResult, any Error>) {
+        let continuation = self.state.withLock { state -> CheckedContinuation<FlightResult, any Error>? in
+            switch state {
+            case .pending: state = .ended(result)
+            case .waiting(let continuation):
+                state = .over
+                return continuation
+            case .ended, .over: break
+            }
+            return nil
+        }
+        continuation?.resume(with: result)
+    }
+}

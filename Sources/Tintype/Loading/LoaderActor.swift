@@ -1,0 +1,469 @@
+public import FoundationEssentials
+public import TintypeCaching
+import TintypeCoding
+import TintypeConcurrency
+import TintypeDownloading
+public import TintypeImage
+
+/// Loads pictures: from memory, from disk, or from their origin, once however many ask.
+///
+/// A loader is shared: make one for the process. Loads of the same picture that overlap are
+/// one load. Cancelling the task that awaits a load takes only that caller out; when the last
+/// one leaves, the load ends, down to its connection.
+///
+/// A picture in memory is returned without suspending and without a hop. Everything else is
+/// coordinated here, in short steps: bytes, pixels, files and sockets are touched on the
+/// executors of their own parts.
+public actor LoaderActor {
+    /// The cache: a ``CacheActor``, unless the configuration has one of its own.
+    public nonisolated let cache: any ImageCache
+    /// The downloads.
+    public nonisolated let downloads: DownloadActor
+
+    /// The frames of all animations that this loader opened.
+    nonisolated let framePool: FramePool
+    nonisolated let services: LoadServices
+    /// The uses of memory for which a picture is served whatever its age.
+    private nonisolated let trusted: MemoryUse
+
+    /// Which loads there are, and what waits for them.
+    private var table = LoadTable()
+    private var flights: [LoadTable.ID: Flight] = [:]
+    private var tasks: [LoadTable.ID: Task<Void, Never>] = [:]
+    private var waiters: [LoadTable.ID: LoadWaiter] = [:]
+    /// The waiters of revalidations, behind which there is no caller.
+    private var revalidations: Set<LoadTable.ID> = []
+    private var stores: Set<LoadTable.ID> = []
+    private var isShutDown = false
+
+    /// Creates a loader.
+    ///
+    /// Threads start with the first work that needs them.
+    public init(configuration: Configuration = Configuration()) {
+        let configuration = configuration.negotiating
+        let cache =
+            configuration.cache
+            ?? CacheActor(
+                memory: MemoryCache(configuration.memory),
+                disk: configuration.disk.map { DiskCache($0) }
+            )
+        let downloads = DownloadActor(configuration: configuration.downloads, hooks: configuration.downloadHooks)
+        self.framePool = FramePool(byteLimit: configuration.framePoolByteLimit)
+        self.cache = cache
+        self.downloads = downloads
+        self.trusted = configuration.cachePolicy == .neverRevalidate ? [.trusted, .byDefault] : .trusted
+        self.services = LoadServices(
+            configuration: configuration,
+            cache: cache,
+            downloads: downloads,
+            decoding: DecodePipeline(
+                registry: configuration.coders,
+                lanes: DecodeLanes(count: configuration.laneCount),
+                gate: WeightedGate(capacity: configuration.decodingMemory / 4 * 3),
+                previewGate: WeightedGate(capacity: configuration.decodingMemory / 4),
+                limits: configuration.limits
+            )
+        )
+    }
+
+    deinit {
+        // Each caller keeps the loader: what is left is what nothing waits for.
+        for task in self.tasks.values { task.cancel() }
+    }
+
+    // MARK: Loading
+
+    /// The picture at `url`, upright, at full size.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func image(for url: URL) async throws -> Image {
+        // The key alone takes a third of the time of a request, and a plain request has no other.
+        if self.trusted.contains(.byDefault), let image = self.cache.memoryImage(for: RequestKeys.plain(url)) {
+            return image
+        }
+        return try await self.image(for: ImageRequest(url: url))
+    }
+
+    /// The picture that `request` describes.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func image(for request: ImageRequest) async throws -> Image {
+        if !request.memoryUse.isDisjoint(with: self.trusted), let image = self.cache.memoryImage(for: request.key) {
+            return image
+        }
+        return try await self.response(for: request).image
+    }
+
+    /// The picture that `request` describes, and where it came from.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func response(for request: ImageRequest) async throws -> ImageResponse {
+        if let response = await self.memoryResponse(for: request) { return response }
+        return try await self.load(request, observer: nil)
+    }
+
+    /// The encoded bytes that `request` names; never decoded.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func data(for request: ImageRequest) async throws -> Data {
+        try await self.dataResponse(for: request).data
+    }
+
+    /// The encoded bytes that `request` names, and where they came from.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func dataResponse(for request: ImageRequest) async throws -> DataResponse {
+        do {
+            let response = try await self.reference.bytes(
+                for: request,
+                mayServeStale: true,
+                interest: .caller(request.demand)
+            )
+            if response.revalidation == .inBackground { await self.revalidate(.bytes, request) }
+            // From here on the bytes are the caller's.
+            response.claim?.giveBack()
+            return response
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+
+    /// The events of loading `request`: the cached picture with ``LoadOptions/refreshCached``, progress,
+    /// previews if they are asked for, then the picture.
+    public nonisolated func events(for request: ImageRequest) -> LoadEvents {
+        LoadEvents { report in
+            if let response = await self.memoryResponse(for: request) { return response }
+            if request.options.contains(.refreshCached), let cached = try await self.cachedResponse(for: request) {
+                report(.cached(cached))
+            }
+            return try await self.load(request, observer: report)
+        }
+    }
+
+    /// The picture, if it is in memory and may be served; where it is stale, it is revalidated in the background.
+    private nonisolated func memoryResponse(for request: ImageRequest) async -> ImageResponse? {
+        guard let response = self.services.memoryResponse(for: request) else { return nil }
+        if response.revalidation == .inBackground { await self.revalidate(.picture, request) }
+        return response
+    }
+
+    private nonisolated func load(_ request: ImageRequest, observer: Flight.Observer?) async throws -> ImageResponse {
+        do {
+            let response = try await self.reference.picture(
+                for: request,
+                mayServeStale: true,
+                interest: .caller(request.demand),
+                observer: observer
+            )
+            if response.revalidation == .inBackground { await self.revalidate(.picture, request) }
+            return response
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+
+    /// What the caches hold, whatever its age.
+    private nonisolated func cachedResponse(for request: ImageRequest) async throws -> ImageResponse? {
+        var request = request
+        request.options.remove(.refreshCached)
+        request.options.insert(.cacheOnly)
+        do {
+            return try await self.response(for: request)
+        } catch is LoadError {
+            return nil
+        }
+    }
+
+    // MARK: Coordination
+
+    /// Ends every load and revalidation; each caller gets a `CancellationError`.
+    public func cancelAll() {
+        _ = self.perform(self.table.leaveAll())
+    }
+
+    /// Ends the loader: refuses new loads, ends those under way, and returns when nothing of it runs any more.
+    ///
+    /// Pictures and bytes that were to be stored are on disk then. Pictures in memory are still given out; whatever
+    /// takes a load fails with `LoadError.Code.shutDown`. Threads and descriptors go with the loader and its cache.
+    ///
+    /// - Parameter finishesLoads: Whether loads under way come to their ends; otherwise their callers get a
+    ///   `CancellationError`.
+    public func shutdown(finishesLoads: Bool = false) async {
+        self.isShutDown = true
+        if !finishesLoads { self.cancelAll() }
+        // Loads that end may begin others, and stores.
+        while let task = self.tasks.values.first { await task.value }
+        await self.cache.waitForPendingStores()
+    }
+
+    /// Returns when all that was to be stored before the call is on disk, or is known not to be storable.
+    public func waitForPendingStores() async {
+        let tasks = self.tasks.filter { self.stores.contains($0.key) }.values
+        for task in tasks { await task.value }
+        await self.cache.waitForPendingStores()
+    }
+
+    /// The number of loads of pictures in flight.
+    public var loadCount: Int { self.table.flightCount(of: .picture) }
+
+    /// The number of callers that wait for those loads.
+    public var waiterCount: Int { self.table.waiterCount(of: .picture) }
+
+    /// The number of callers and loads of pictures that wait for bytes.
+    var bytesWaiterCount: Int { self.table.waiterCount(of: .bytes) }
+
+    /// Returns when the revalidations in the background that were begun before the call have ended.
+    public func waitForRevalidations() async {
+        let tasks = self.revalidations.compactMap { self.table.flight(of: $0) }.compactMap { self.tasks[$0] }
+        for task in tasks { await task.value }
+    }
+
+    // MARK: The table
+
+    /// Downloads that have become more or less urgent.
+    struct UrgencyChange: Sendable {
+        let flight: Flight
+        let request: DownloadRequest
+    }
+
+    /// What a flight does, off the actor.
+    typealias Work = @Sendable (Flight) async throws -> FlightResult
+
+    /// The loader, for those that must not keep it.
+    nonisolated var reference: LoaderReference { LoaderReference(self) }
+
+    /// Lets a caller or a flight wait for `product`, which `work` makes unless it is being made.
+    ///
+    /// - Throws: `LoadError.Code.shutDown` for a caller that is too late.
+    func join(
+        _ product: LoadTable.Product,
+        _ interest: LoadTable.Interest,
+        observer: Flight.Observer? = nil,
+        work: @escaping Work
+    ) throws(LoadError) -> (waiter: LoadWaiter, changes: [UrgencyChange]) {
+        if self.isShutDown, case .caller = interest { throw .shutDown }
+        let waiter = LoadWaiter(id: self.table.makeID())
+        self.waiters[waiter.id] = waiter
+        var others: [LoadTable.Action] = []
+        for action in self.table.join(product, waiter: waiter.id, interest: interest) {
+            switch action {
+            case .start(let id, let demand):
+                let flight = Flight(id: id, demand: demand)
+                if let observer { flight.add(observer, for: waiter.id) }
+                self.flights[id] = flight
+                self.start(flight, work)
+            case .wait(let id): if let observer { self.flights[id]?.add(observer, for: waiter.id) }
+            default: others.append(action)
+            }
+        }
+        return (waiter, self.perform(others))
+    }
+
+    /// Takes out a waiter whose task was cancelled; does nothing for one that has its result.
+    func leave(_ waiter: LoadWaiter) -> [UrgencyChange] {
+        self.perform(self.table.leave(waiter.id))
+    }
+
+    private func start(_ flight: Flight, _ work: @escaping Work) {
+        self.tasks[flight.id] = Task(name: "load") { @concurrent [weak self] in
+            let result: Result<FlightResult, any Error>
+            do {
+                result = .success(try await work(flight))
+            } catch {
+                result = .failure(error)
+            }
+            await self?.finish(flight, result)
+        }
+    }
+
+    private func finish(_ flight: Flight, _ result: Result<FlightResult, any Error>) {
+        self.tasks[flight.id] = nil
+        self.stores.remove(flight.id)
+        self.flights[flight.id] = nil
+        // A flight that ends waits for nothing, so that nothing becomes less urgent by that.
+        _ = self.perform(self.table.finish(flight.id), result)
+    }
+
+    private func perform(
+        _ actions: [LoadTable.Action],
+        _ result: Result<FlightResult, any Error> = .failure(CancellationError())
+    ) -> [UrgencyChange] {
+        var changes: [UrgencyChange] = []
+        for action in actions {
+            switch action {
+            case .start, .wait: break
+            case .change(let id, let demand):
+                guard let flight = self.flights[id], let request = flight.change(demand) else { continue }
+                changes.append(UrgencyChange(flight: flight, request: request))
+            case .cancel(let id):
+                // Its task takes itself out when it has ended.
+                self.flights[id] = nil
+                self.tasks[id]?.cancel()
+            case .resume(let waiter):
+                self.revalidations.remove(waiter)
+                self.waiters.removeValue(forKey: waiter)?.end(with: result)
+            case .dismiss(let waiter, let id):
+                self.revalidations.remove(waiter)
+                if let id { self.flights[id]?.removeObserver(of: waiter) }
+                self.waiters.removeValue(forKey: waiter)?.end(with: .failure(CancellationError()))
+            }
+        }
+        return changes
+    }
+
+    // MARK: What nothing waits for
+
+    /// Finds out in the background whether what is cached is current, unless a load does that already.
+    func revalidate(_ kind: LoadTable.Product.Kind, _ request: ImageRequest) {
+        let product = LoadTable.Product(kind, request, rules: self.services.rules, mayServeStale: false)
+        guard !self.table.makes(product) else { return }
+        let reference = self.reference
+        // What asks next finds what came of it; an error leaves what is stale as it was.
+        let joined = try? self.join(product, .caller(request.demand)) { flight in
+            try await reference.make(kind, request, mayServeStale: false, flight)
+        }
+        if let joined { self.revalidations.insert(joined.waiter.id) }
+    }
+
+    /// Stores something in the background.
+    func store(_ key: CacheKey, _ work: @escaping @Sendable () async -> Void) {
+        let product = LoadTable.Product(kind: .store(self.table.makeID()), key: key)
+        // Of a loader that has been shut down too: what was made is not lost.
+        let joined = try? self.join(product, .background) { _ in
+            await work()
+            return .stored
+        }
+        if let joined, let id = self.table.flight(of: joined.waiter.id) { self.stores.insert(id) }
+    }
+}
+
+/// How the parts of a load reach the loader, without keeping it alive: what nothing waits for ends with it.
+struct LoaderReference: Sendable {
+    private weak let loader: LoaderActor?
+    private let services: LoadServices
+
+    init(_ loader: LoaderActor) {
+        self.loader = loader
+        self.services = loader.services
+    }
+
+    /// The picture that `request` describes, from a load that equal requests share.
+    func picture(
+        for request: ImageRequest,
+        mayServeStale: Bool,
+        interest: LoadTable.Interest,
+        observer: Flight.Observer? = nil
+    ) async throws -> ImageResponse {
+        let result = try await self.result(.picture, request, nil, mayServeStale, interest, observer)
+        guard case .picture(let response) = result else { preconditionFailure("a flight made another product") }
+        return response
+    }
+
+    /// The bytes that `request` names, from a load that all pictures of them share.
+    func bytes(
+        for request: ImageRequest,
+        held: EntryMetadata? = nil,
+        mayServeStale: Bool,
+        interest: LoadTable.Interest,
+        observer: Flight.Observer? = nil
+    ) async throws -> DataResponse {
+        let result = try await self.result(.bytes, request, held, mayServeStale, interest, observer)
+        guard case .bytes(let response) = result else { preconditionFailure("a flight made another product") }
+        return response
+    }
+
+    /// Stores something in the background.
+    func storing(_ key: CacheKey, _ work: @escaping @Sendable () async -> Void) async {
+        await self.loader?.store(key, work)
+    }
+
+    /// Does the work of a flight.
+    func make(
+        _ kind: LoadTable.Product.Kind,
+        _ request: ImageRequest,
+        held: EntryMetadata? = nil,
+        mayServeStale: Bool,
+        _ flight: Flight
+    ) async throws -> FlightResult {
+        switch kind {
+        case .picture:
+            let load = PictureLoad(
+                services: self.services,
+                loader: self,
+                request: request,
+                mayServeStale: mayServeStale,
+                flight: flight
+            )
+            return .picture(try await load.run())
+        case .bytes:
+            let load = BytesLoad(
+                services: self.services,
+                request: request,
+                held: held,
+                mayServeStale: mayServeStale,
+                flight: flight
+            )
+            return .bytes(try await load.run())
+        case .store: return .stored
+        }
+    }
+
+    private func result(
+        _ kind: LoadTable.Product.Kind,
+        _ request: ImageRequest,
+        _ held: EntryMetadata?,
+        _ mayServeStale: Bool,
+        _ interest: LoadTable.Interest,
+        _ observer: Flight.Observer?
+    ) async throws -> FlightResult {
+        try Task.checkCancellation()
+        var product = LoadTable.Product(kind, request, rules: self.services.rules, mayServeStale: mayServeStale)
+        product.held = held?.bodyDigest
+        let joined = try await self.loader?.join(product, interest, observer: observer) { flight in
+            try await self.make(kind, request, held: held, mayServeStale: mayServeStale, flight)
+        }
+        guard let joined else { throw CancellationError() }
+        await self.tell(joined.changes)
+        do {
+            return try await joined.waiter.result()
+        } catch is CancellationError {
+            await self.tell(self.loader?.leave(joined.waiter) ?? [])
+            throw CancellationError()
+        }
+    }
+
+    /// Makes downloads as urgent as they are now: asked for there, since two changes may arrive out of order.
+    private func tell(_ changes: [LoaderActor.UrgencyChange]) async {
+        for change in changes {
+            await self.services.downloads.updatePriority(of: change.request) { change.flight.demand.priority }
+        }
+    }
+}
+
+extension LoadTable.Product {
+    init(_ kind: Kind, _ request: ImageRequest, rules: FreshnessRules, mayServeStale: Bool) {
+        let isPicture = kind == .picture
+        self.init(
+            kind: kind,
+            key: isPicture ? request.key : request.sourceKey,
+            queries: isPicture ? [request.bytesUse.query, request.pictureUse.query] : [request.bytesUse.query],
+            policy: rules.policy(for: request),
+            isCacheOnly: request.options.contains(.cacheOnly),
+            isRefresh: request.options.contains(.refresh),
+            mayServeStale: mayServeStale
+        )
+    }
+}
+
+extension ImageRequest {
+    /// What a load of this request wants beside its product.
+    var demand: LoadTable.Demand {
+        LoadTable.Demand(
+            priority: self.priority,
+            showsPreviews: self.options.contains(.previews),
+            waitsForStore: self.options.contains(.waitForStore),
+            storesBytes: self.bytesUse.store.contains(.disk),
+            pictureTiers: self.pictureUse.store
+        )
+    }
+}
