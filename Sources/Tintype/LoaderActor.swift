@@ -24,8 +24,9 @@ public actor LoaderActor {
     nonisolated let framePool: FramePool
     nonisolated let decoding: DecodePipeline
     nonisolated let pictures: PicturePipeline
-    /// The uses of memory for which a picture is served whatever its age.
-    private nonisolated let trusted: MemoryUse
+    private nonisolated let policy: CachePolicy
+    /// The requests that the memory answers without a look at the entry.
+    private nonisolated let unchecked: CachingPlan.UncheckedMemory
 
     /// Creates a loader.
     ///
@@ -42,7 +43,8 @@ public actor LoaderActor {
         self.framePool = FramePool(byteLimit: configuration.framePoolByteLimit)
         self.cache = cache
         self.downloads = downloads
-        self.trusted = configuration.cachePolicy == .neverRevalidate ? [.trusted, .byDefault] : .trusted
+        self.policy = configuration.cachePolicy
+        self.unchecked = CachingPlan.UncheckedMemory(acceptedUnder: configuration.cachePolicy)
         self.decoding = DecodePipeline(
             registry: configuration.coders,
             lanes: DecodeLanes(count: configuration.laneCount),
@@ -69,7 +71,8 @@ public actor LoaderActor {
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for url: URL) async throws -> Image {
         // The key alone takes a third of the time of a request, and a plain request has no other.
-        if self.trusted.contains(.byDefault), let image = self.cache.memoryImage(for: RequestKeys.plain(url)) {
+        if self.unchecked.contains(.ofTrustingLoaders), let image = self.cache.memoryImage(for: RequestKeys.plain(url))
+        {
             return image
         }
         return try await self.image(for: ImageRequest(url: url))
@@ -79,7 +82,9 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for request: ImageRequest) async throws -> Image {
-        if !request.memoryUse.isDisjoint(with: self.trusted), let image = self.cache.memoryImage(for: request.key) {
+        if !request.uncheckedMemory.isDisjoint(with: self.unchecked),
+            let image = self.cache.memoryImage(for: request.key)
+        {
             return image
         }
         return try await self.response(for: request).image
@@ -114,12 +119,13 @@ public actor LoaderActor {
         }
     }
 
-    /// The events of loading `request`: the cached picture with ``LoadOptions/refreshCached``, progress,
+    /// The events of loading `request`: the cached picture under ``CachePolicy/revalidate``, progress,
     /// previews if they are asked for, then the picture.
     public nonisolated func events(for request: ImageRequest) -> LoadEvents {
         LoadEvents { report in
             if let response = self.pictures.memoryResponse(for: request) { return response }
-            if request.options.contains(.refreshCached), let cached = try await self.cachedResponse(for: request) {
+            let plan = request.cachingPlan(loaderPolicy: self.policy)
+            if plan.policy == .revalidate, let cached = try await self.cachedResponse(for: request) {
                 report(.cached(cached))
             }
             return try await self.load(request, observer: report)
@@ -158,8 +164,7 @@ public actor LoaderActor {
     /// What the caches hold, whatever its age.
     private func cachedResponse(for request: ImageRequest) async throws -> ImageResponse? {
         var request = request
-        request.options.remove(.refreshCached)
-        request.options.insert(.cacheOnly)
+        request.cachePolicy = .cacheOnly
         do {
             return try await self.response(for: request)
         } catch is LoadError {

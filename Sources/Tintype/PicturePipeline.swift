@@ -60,6 +60,7 @@ struct PicturePipeline: Sendable {
         self.variants = VariantPipeline(
             cache: cache,
             decoding: decoding,
+            rules: self.rules,
             encoder: configuration.variantEncoder,
             stores: self.background
         )
@@ -72,7 +73,9 @@ struct PicturePipeline: Sendable {
 
     /// The picture, if it is in memory and may be served.
     func memoryResponse(for request: ImageRequest, mayServeStale: Bool = true) -> ImageResponse? {
-        guard request.readsMemory, let entry = self.cache.memoryEntry(for: request.key) else { return nil }
+        guard self.rules.plan(for: request).picture.query.contains(.memory),
+            let entry = self.cache.memoryEntry(for: request.key)
+        else { return nil }
         let metadata = entry.metadata ?? EntryMetadata()
         let decision = self.rules.decision(for: metadata, of: request)
         guard decision == .serve || decision == .serveWhileRevalidating && mayServeStale else { return nil }
@@ -91,11 +94,12 @@ struct PicturePipeline: Sendable {
         mayServeStale: Bool = true,
         observer: (@Sendable (LoadUpdate) -> Void)? = nil
     ) async throws -> ImageResponse {
+        let plan = self.rules.plan(for: request)
         let key = FlightKey(
             key: request.key,
             options: request.options,
-            uses: [request.bytesUse, request.pictureUse],
-            policy: self.rules.policy(for: request),
+            uses: [plan.bytes, plan.picture],
+            policy: plan.policy,
             mayServeStale: mayServeStale
         )
         let response = try await self.priorities.waiting(for: request.sourceKey, priority: request.priority) {
@@ -190,7 +194,7 @@ struct PicturePipeline: Sendable {
             // damaged there, so the origin is asked once more. Bytes that are not stored leave an
             // older, good copy.
             if bytes.source == .disk || self.sources.isStorable(bytes.data) { await self.sources.discard(request) }
-            guard bytes.source == .disk, !request.options.contains(.cacheOnly) else { throw error }
+            guard bytes.source == .disk, self.rules.plan(for: request).policy != .cacheOnly else { throw error }
             // Loads that hold bytes must not wait for room for others.
             bytes.claim?.giveBack()
             let fresh = try await self.loadData(request, mayServeStale: mayServeStale, report: report)
@@ -218,11 +222,13 @@ struct PicturePipeline: Sendable {
 
     /// The picture in memory that may turn out to be current.
     private func heldEntry(for request: ImageRequest) -> MemoryEntry? {
-        request.readsMemory && self.usesHTTP(request) ? self.cache.memoryEntry(for: request.key) : nil
+        let plan = self.rules.plan(for: request)
+        guard plan.obeysHTTP, plan.picture.query.contains(.memory) else { return nil }
+        return self.cache.memoryEntry(for: request.key)
     }
 
     private func usesHTTP(_ request: ImageRequest) -> Bool {
-        self.rules.policy(for: request) != .neverRevalidate
+        self.rules.plan(for: request).obeysHTTP
     }
 
     /// The picture that was made of the same bytes before, so that it need not be made again.
@@ -290,11 +296,12 @@ struct PicturePipeline: Sendable {
         mayServeStale: Bool,
         report: @escaping @Sendable (SourceUpdate) -> Void
     ) async throws -> DataResponse {
+        let plan = self.rules.plan(for: request)
         let key = FlightKey(
             key: request.sourceKey,
             options: request.options.intersection(.fetching),
-            uses: [request.bytesUse],
-            policy: self.rules.policy(for: request),
+            uses: [plan.bytes],
+            policy: plan.policy,
             mayServeStale: mayServeStale,
             held: held?.bodyDigest
         )
@@ -351,7 +358,7 @@ struct PicturePipeline: Sendable {
             return self.ledger.admits(request.key, madeOf: body, source: request.sourceKey, read: read)
         }
         guard isAdmitted() else { return false }
-        guard request.pictureUse.store.contains(.memory) else { return true }
+        guard self.rules.plan(for: request).picture.store.contains(.memory) else { return true }
         var metadata = response.metadata
         metadata.response = metadata.response?.reduced
         await self.cache.store(

@@ -11,8 +11,8 @@ struct SourceExchange: Sendable {
     let report: @Sendable (SourceUpdate) -> Void
 
     private var rules: FreshnessRules { self.pipeline.rules }
-    private var policy: CachePolicy { self.rules.policy(for: self.request) }
-    private var usesHTTP: Bool { self.policy != .neverRevalidate }
+    private var plan: CachingPlan { self.rules.plan(for: self.request) }
+    private var usesHTTP: Bool { self.plan.obeysHTTP }
 
     /// Asks the origin, with the validators of what is stored, if anything is.
     func response(validating stored: StoredSource?) async throws -> DataResponse {
@@ -63,10 +63,13 @@ struct SourceExchange: Sendable {
         }
     }
 
-    /// What caches on the way are told (RFC 9111, 5.2.1); a refresh shares no transfer of a plain load.
+    /// What caches on the way are told (RFC 9111, 5.2.1); a reload shares no transfer of a plain load.
     private var directive: String? {
-        if self.request.options.contains(.refresh) { return "no-cache" }
-        return self.policy == .alwaysRevalidate ? "max-age=0" : nil
+        switch self.plan.policy {
+        case .reload: "no-cache"
+        case .revalidate: "max-age=0"
+        case .neverRevalidate, .honorFreshness, .cacheOnly: nil
+        }
     }
 
     // MARK: Answers
@@ -96,7 +99,7 @@ struct SourceExchange: Sendable {
         let isAllowed = self.isAllowed(record)
         var storeError: LoadError?
         // A page that says "try later" must not become the cached picture.
-        if self.rules.isStorable(response.body), self.request.storesAnything {
+        if self.rules.isStorable(response.body), self.plan.storesAnything {
             storeError = await self.replace(body) {
                 if isAllowed {
                     return await self.pipeline.store.keep(response.body, metadata: metadata, for: self.request)
@@ -218,12 +221,5 @@ struct SourceExchange: Sendable {
         return (
             response.requestTime.addingTimeInterval(offset), response.responseTime.addingTimeInterval(offset)
         )
-    }
-}
-
-extension ImageRequest {
-    /// Whether the load fills any tier.
-    fileprivate var storesAnything: Bool {
-        !self.bytesUse.store.union(self.pictureUse.store).isEmpty
     }
 }

@@ -36,11 +36,11 @@ struct SourcePipeline: Sendable {
         guard self.mayAskOrigin(request) else {
             throw LoadError(
                 code: .notInCache,
-                message: "\(request.displayURL) is not in the cache; load it without the cache-only option."
+                message: "\(request.displayURL) is not in the cache; load it with a cache policy that asks the origin."
             )
         }
         try Task.checkCancellation()
-        if stored == nil, let held, held.bodyDigest != nil, self.rules.policy(for: request) != .neverRevalidate {
+        if stored == nil, let held, held.bodyDigest != nil, self.rules.plan(for: request).obeysHTTP {
             stored = StoredSource(key: request.key, metadata: held, data: nil)
         }
         let exchange = SourceExchange(pipeline: self, request: request, ticket: ticket, report: report)
@@ -65,8 +65,9 @@ struct SourcePipeline: Sendable {
     // MARK: Parts
 
     private func mayAskOrigin(_ request: ImageRequest) -> Bool {
-        guard !request.options.contains(.cacheOnly) else { return false }
-        guard self.rules.policy(for: request) != .neverRevalidate else { return true }
+        let plan = self.rules.plan(for: request)
+        guard plan.policy != .cacheOnly else { return false }
+        guard plan.obeysHTTP else { return true }
         return !CacheControl(request.headers.values(for: "Cache-Control")).has("only-if-cached")
     }
 
@@ -80,7 +81,7 @@ struct SourcePipeline: Sendable {
         let metadata = stored.metadata
         let decision = self.rules.decision(for: metadata, of: request)
         guard decision == .serve || decision == .serveWhileRevalidating && mayServeStale else { return nil }
-        let isHTTP = self.rules.policy(for: request) != .neverRevalidate
+        let isHTTP = self.rules.plan(for: request).obeysHTTP
         if isHTTP, Precondition.isNotModified(request.headers, stored: metadata, now: self.rules.now()) {
             throw LoadError.notModified(request)
         }
@@ -94,7 +95,7 @@ struct SourcePipeline: Sendable {
         _ error: DownloadError,
         _ ticket: SourceLedger.Ticket
     ) -> DataResponse? {
-        guard error.isOriginFailure, self.rules.policy(for: request) == .honorFreshness,
+        guard error.isOriginFailure, self.rules.plan(for: request).policy == .honorFreshness,
             ReuseDecision.servesAfterFailure(
                 stored.metadata.response?.freshness,
                 headers: request.headers,

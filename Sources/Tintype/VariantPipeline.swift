@@ -9,13 +9,14 @@ import TintypeImage
 struct VariantPipeline: Sendable {
     let cache: any ImageCache
     let decoding: DecodePipeline
+    let rules: FreshnessRules
     let encoder: LoaderActor.Configuration.VariantEncoder?
     /// Owns the stores that nobody waits for.
     let stores: TaskOwner
 
     /// The entry on disk of the variant that `request` asks for.
     func entry(for request: ImageRequest) async throws -> DiskEntry? {
-        guard request.isVariant, request.pictureUse.query.contains(.disk),
+        guard request.isVariant, self.rules.plan(for: request).picture.query.contains(.disk),
             case .disk(let entry) = try await self.cache.lookUp(request.key, in: .disk)
         else { return nil }
         return entry
@@ -47,7 +48,8 @@ struct VariantPipeline: Sendable {
 
     /// The decoded original in memory that the thumbnail of `request` may be made from.
     func decodedOriginal(for request: ImageRequest) -> MemoryEntry? {
-        request.decodedOriginalKey.flatMap { self.cache.memoryEntry(for: $0) }
+        guard self.rules.plan(for: request).readsDecodedOriginal else { return nil }
+        return self.cache.memoryEntry(for: request.decodedOriginalKey)
     }
 
     /// The thumbnail that `request` asks for, made from a decoded original.
@@ -61,7 +63,7 @@ struct VariantPipeline: Sendable {
 
     /// Keeps the bytes of a variant, which are still right, with what is known now.
     func renew(_ entry: DiskEntry, metadata: EntryMetadata, for request: ImageRequest) async {
-        guard request.pictureUse.store.contains(.disk) else { return }
+        guard self.rules.plan(for: request).picture.store.contains(.disk) else { return }
         await self.cache.store(nil, data: entry.data, metadata: metadata, for: request.key, in: .disk)
     }
 
@@ -70,7 +72,7 @@ struct VariantPipeline: Sendable {
     ///
     /// - Returns: Why it is not on disk, where the request waits.
     func store(_ response: ImageResponse, for request: ImageRequest) async throws -> LoadError? {
-        guard request.isVariant, request.pictureUse.store.contains(.disk) else { return nil }
+        guard request.isVariant, self.rules.plan(for: request).picture.store.contains(.disk) else { return nil }
         if request.options.contains(.waitForStore) {
             do {
                 guard let data = try await self.encoded(response.image, for: request) else { return nil }

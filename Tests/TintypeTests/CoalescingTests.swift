@@ -101,7 +101,7 @@ import Tintype
                     let request = ImageRequest(
                         url: origin.url("/picture"),
                         thumbnail: .fit(width: width, height: width),
-                        options: index % 5 == 0 ? [.refresh] : []
+                        cachePolicy: index % 5 == 0 ? .reload : nil
                     )
                     let task = Task { try await loader.image(for: request) }
                     if index % 3 == 0 { task.cancel() }

@@ -74,6 +74,12 @@ enum RequestKeys {
         return CacheKey(text)
     }
 
+    /// Whether the bytes that `source` names need no network: those of a `file:` or `data:` URL.
+    static func isLocal(_ source: CacheKey) -> Bool {
+        let text = source.text.utf8
+        return text.starts(with: "file:".utf8) || text.starts(with: "data:".utf8)
+    }
+
     private static func digest(_ text: String) -> String {
         CacheKey(text).digest
     }

@@ -30,22 +30,27 @@ import Tintype
         #expect(Set(requests.map(\.sourceKey)).count == 6)
     }
 
-    @Test(arguments: [LoadOptions.refresh, .cacheOnly, .skipMemory, .skipDisk, .waitForStore, .keepData])
+    @Test(arguments: [LoadOptions.waitForStore, .keepData, .previews])
     func optionsOfTheLoadAreNotInTheKey(options: LoadOptions) {
         #expect(ImageRequest(url: self.url, options: options).key == ImageRequest(url: self.url).key)
+    }
+
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .revalidate, .reload, .cacheOnly])
+    func theCachePolicyIsNotInTheKey(policy: CachePolicy) {
+        #expect(ImageRequest(url: self.url, cachePolicy: policy).key == ImageRequest(url: self.url).key)
     }
 
     @Test func aChangeChangesTheKeysAndNotTheOriginal() {
         let original = ImageRequest(url: self.url)
         var copy = original
         copy.thumbnail = .fit(width: 1, height: 1)
-        copy.options = [.refresh]
+        copy.cachePolicy = .reload
         copy.headers = ["A": "b"]
         #expect(original.thumbnail == nil)
         #expect(copy.key != original.key)
         #expect(copy != original)
         copy.thumbnail = nil
-        copy.options = []
+        copy.cachePolicy = nil
         copy.headers = [:]
         #expect(copy == original)
         #expect(copy.key == original.key)
