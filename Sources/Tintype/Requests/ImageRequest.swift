@@ -54,8 +54,7 @@ public struct ImageRequest: Sendable, Hashable {
         /// Worked out once, for the hits.
         let uncheckedMemory: CachingPlan.UncheckedMemory
 
-        init(_ fields: Fields) {
-            let keys = Keys(fields)
+        init(_ fields: Fields, _ keys: Keys) {
             self.fields = fields
             self.keys = keys
             self.uncheckedMemory = CachingPlan.UncheckedMemory { Self.plan(fields, keys, loaderPolicy: $0) }
@@ -101,19 +100,18 @@ public struct ImageRequest: Sendable, Hashable {
         variantCaching: CacheUse = CacheUse(query: .all, store: .memory),
         cachePolicy: CachePolicy? = nil
     ) {
-        self.storage = Storage(
-            Fields(
-                url: url,
-                headers: headers,
-                thumbnail: thumbnail,
-                scaleDownLimit: scaleDownLimit,
-                coder: coder,
-                options: options,
-                originalCaching: originalCaching,
-                variantCaching: variantCaching,
-                cachePolicy: cachePolicy
-            )
+        let fields = Fields(
+            url: url,
+            headers: headers,
+            thumbnail: thumbnail,
+            scaleDownLimit: scaleDownLimit,
+            coder: coder,
+            options: options,
+            originalCaching: originalCaching,
+            variantCaching: variantCaching,
+            cachePolicy: cachePolicy
         )
+        self.storage = Storage(fields, Keys(fields))
     }
 
     /// The usual limit for ``scaleDownLimit``: 60 MiB, which is 15.7 megapixels.
@@ -122,37 +120,40 @@ public struct ImageRequest: Sendable, Hashable {
     /// Where the picture is.
     public var url: URL {
         get { self.storage.fields.url }
-        set { self.set(\.url, newValue) }
+        set { self.set(\.url, newValue, changesKeys: true) }
     }
 
     /// Header fields to send besides the loader's own.
     public var headers: HTTPHeaders {
         get { self.storage.fields.headers }
-        set { self.set(\.headers, newValue) }
+        set { self.set(\.headers, newValue, changesKeys: true) }
     }
 
     /// The size to bring the picture to, or `nil` for full size.
     public var thumbnail: Resize? {
         get { self.storage.fields.thumbnail }
-        set { self.set(\.thumbnail, newValue) }
+        set { self.set(\.thumbnail, newValue, changesKeys: true) }
     }
 
     /// The bytes of pixels that a picture without a thumbnail may have, or `nil` for no limit.
     public var scaleDownLimit: Int? {
         get { self.storage.fields.scaleDownLimit }
-        set { self.set(\.scaleDownLimit, newValue) }
+        set { self.set(\.scaleDownLimit, newValue, changesKeys: true) }
     }
 
     /// The coder that decodes the picture, or `nil` for the registered ones.
     public var coder: CustomCoder? {
         get { self.storage.fields.coder }
-        set { self.set(\.coder, newValue) }
+        set { self.set(\.coder, newValue, changesKeys: true) }
     }
 
     /// What the load tolerates, hands out and waits for.
     public var options: LoadOptions {
         get { self.storage.fields.options }
-        set { self.set(\.options, newValue) }
+        set {
+            let changed = self.options.symmetricDifference(newValue)
+            self.set(\.options, newValue, changesKeys: !changed.isDisjoint(with: .identifying))
+        }
     }
 
     /// The tiers for the original: its bytes on disk, its full-size picture in memory.
@@ -228,6 +229,12 @@ public struct ImageRequest: Sendable, Hashable {
     /// Whether the bytes need no network: a `file:` or `data:` URL.
     var isLocal: Bool { self.storage.keys.subject.contains(.local) }
 
+    /// The URL for messages: without credentials, and cut where it is long.
+    var displayURL: String {
+        let text = self.url.withoutCredentials.text
+        return text.utf8.count > 200 ? "\(text.prefix(200))..." : text
+    }
+
     public static func == (left: ImageRequest, right: ImageRequest) -> Bool {
         left.storage === right.storage || left.storage.fields == right.storage.fields
     }
@@ -236,9 +243,14 @@ public struct ImageRequest: Sendable, Hashable {
         hasher.combine(self.storage.fields)
     }
 
-    private mutating func set<Value>(_ path: WritableKeyPath<Fields, Value>, _ value: Value) {
+    /// Changes a field; the keys are derived anew only where it is a part of them.
+    private mutating func set<Value>(
+        _ path: WritableKeyPath<Fields, Value>,
+        _ value: Value,
+        changesKeys: Bool = false
+    ) {
         var fields = self.storage.fields
         fields[keyPath: path] = value
-        self.storage = Storage(fields)
+        self.storage = Storage(fields, changesKeys ? Keys(fields) : self.storage.keys)
     }
 }

@@ -26,6 +26,8 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
 
     /// The options that change what the pixels are: a part of the picture's key.
     static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]
+    /// The options that are a part of any key.
+    static let identifying = Self.decoding.union(.allowInvalidCertificates)
     /// The options that change how the bytes are got and kept: loads that agree in them share their bytes.
     static let fetching: LoadOptions = [.waitForStore, .allowInvalidCertificates, .previews]
 }
