@@ -110,13 +110,9 @@ struct SourceStore: Sendable {
         _ = try? await self.cache.remove(other.key, from: .disk)
     }
 
-    /// Whether the disk has what a request selects.
-    func contains(_ request: ImageRequest) async -> Bool {
-        // Without revalidation this is the key, and it costs no read.
-        if await self.cache.contains(request.sourceKey, in: .disk) { return true }
-        let plan = self.rules.plan(for: request)
-        guard plan.touchesDisk else { return false }
-        return (try? await self.find(request, plan)) != nil
+    /// Whether the disk has the response of `metadata` under the name that the request's policy gives it.
+    func contains(_ metadata: EntryMetadata, of request: ImageRequest) async -> Bool {
+        await self.cache.contains(self.name(of: metadata, for: request).key, in: .disk)
     }
 
     /// Removes what a request selects.
@@ -150,16 +146,23 @@ struct SourceStore: Sendable {
 
     /// The key for a response; where others select otherwise, the names that they select by are kept.
     private func key(for metadata: EntryMetadata, of request: ImageRequest) async -> CacheKey {
-        guard self.rules.plan(for: request).usesHTTPKeys else { return request.sourceKey }
-        let resource = self.rules.resourceKey(of: request)
-        guard resource != request.sourceKey, let record = metadata.response,
-            let digest = record.selectionDigest, let names = RequestSelection.names(in: record.values(for: "Vary"))
-        else { return resource }
-        let selectors = RequestKeys.selectors(of: resource)
-        let list = Data(names.joined(separator: "\n").utf8)
+        let name = self.name(of: metadata, for: request)
+        guard let fields = name.fields else { return name.key }
+        let selectors = RequestKeys.selectors(of: self.rules.resourceKey(of: request))
+        let list = Data(fields.joined(separator: "\n").utf8)
         if (try? await self.entry(selectors))?.data != list {
             await self.cache.store(nil, data: list, metadata: EntryMetadata(), for: selectors, in: .disk)
         }
-        return RequestKeys.representation(of: resource, digest: digest)
+        return name.key
+    }
+
+    /// The key for a response, and the request fields that select it, where any do.
+    private func name(of metadata: EntryMetadata, for request: ImageRequest) -> (key: CacheKey, fields: [String]?) {
+        guard self.rules.plan(for: request).usesHTTPKeys else { return (request.sourceKey, nil) }
+        let resource = self.rules.resourceKey(of: request)
+        guard resource != request.sourceKey, let record = metadata.response,
+            let digest = record.selectionDigest, let fields = RequestSelection.names(in: record.values(for: "Vary"))
+        else { return (resource, nil) }
+        return (RequestKeys.representation(of: resource, digest: digest), fields)
     }
 }
