@@ -189,7 +189,8 @@ struct PicturePipeline: Sendable {
         }
         do {
             return try await self.makeImage(from: bytes, for: request)
-        } catch let error as CodingError where error.isAboutContent {
+        } catch let error as CodingError where error.isAboutContent && request.coder == nil {
+            // A request's own coder that fails says nothing of the bytes: others may read them.
             // What is no picture must not stay in the cache; what was on disk may have been
             // damaged there, so the origin is asked once more. Bytes that are not stored leave an
             // older, good copy.
