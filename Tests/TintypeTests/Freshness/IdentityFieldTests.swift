@@ -89,6 +89,20 @@ import Testing
         #expect(self.origin.requestCount(for: "/a") == count + 1)
     }
 
+    @Test func `what a request of another policy has stored is found in the cache, and replaced by a reload`()
+        async throws
+    {
+        self.script("Accept-Language", vary: "Accept-Language")
+        let headers: HTTPHeaders = ["Accept-Language": "deutsch"]
+        let honoring = self.request(headers, .honorFreshness)
+        _ = try await self.makeLoader(.neverRevalidate).image(for: honoring)
+        let offline = try await self.makeLoader(.neverRevalidate).response(for: self.request(headers, .cacheOnly))
+        #expect((offline.source, offline.image.width) == (.disk, 7))
+        self.origin.script("/a", .body(try makePNG(width: 9), headers: [("Cache-Control", "max-age=600")]))
+        #expect(try await self.makeLoader(.neverRevalidate).image(for: self.request(headers, .reload)).width == 9)
+        #expect(try await self.makeLoader(.neverRevalidate).image(for: honoring).width == 9)
+    }
+
     @Test func `requests that overlap are not shared across such a field`() async throws {
         let door = Latch()
         let body = try makePNG()
