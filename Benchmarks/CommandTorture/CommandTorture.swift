@@ -43,7 +43,7 @@ struct Sweep {
             URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "tintype").path
         guard access(self.command, X_OK) == 0 else { throw TortureError("\(self.command) is missing; build it first.") }
         self.subjects = [
-            ["load", origin.url("/a.jpg").absoluteString, "--refresh", "-o", "out.png"],
+            ["load", origin.url("/a.jpg").absoluteString, "--reload", "-o", "out.png"],
             ["load", "file.jpg", "--resize", "300x300", "-o", "out.webp"],
             ["decode", "file.jpg", "--raw", "out.raw"],
             ["prefetch", "list"],

@@ -48,6 +48,17 @@ public struct ImageResponse: Sendable {
         self.revalidation = revalidation
     }
 
+    func with(data: Data?) -> ImageResponse {
+        ImageResponse(
+            image: self.image,
+            source: self.source,
+            metadata: self.metadata,
+            data: data,
+            storeError: self.storeError,
+            revalidation: self.revalidation
+        )
+    }
+
     func withStoreError(_ error: LoadError) -> ImageResponse {
         ImageResponse(
             image: self.image,

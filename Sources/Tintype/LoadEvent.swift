@@ -9,7 +9,7 @@ public enum LoadEvent: Sendable {
     case preview(Image)
     /// The picture that is cached, while the origin is asked whether it is current.
     ///
-    /// Only of loads with ``LoadOptions/refreshCached``; comes first, and at most once.
+    /// Only of loads under ``CachePolicy/revalidate``; comes first, and at most once.
     case cached(ImageResponse)
     /// The picture is there. Nothing follows.
     case finished(ImageResponse)

@@ -16,7 +16,7 @@ import Testing
         let origin = try NginxOrigin(files: ["a.png": self.picture])
         let url = origin.url("/a.png").absoluteString
         var sources: [JSONValue?] = []
-        for options in [[], [], ["--cache-only"], ["--refresh"], ["--revalidate"], []] {
+        for options in [[], [], ["--cache-only"], ["--reload"], ["--revalidate"], []] {
             let run = try await self.fixture.run(["load", "--json", url] + options)
             #expect(run.code == 0, "\(run.testDescription)")
             sources.append(try run.object()["source"])

@@ -48,7 +48,7 @@ import Testing
         (["load", "a", "--quality=101"], "1 to 100"),
         (["load", "a", "--quality", "good"], "1 to 100"),
         (["load", "a", "--format", "bmp"], "jpeg, png, webp, gif"),
-        (["load", "a", "--refresh", "--cache-only"], "contradict"),
+        (["load", "a", "--reload", "--cache-only"], "contradict"),
         (["load", "a", "--revalidate", "--cache-only"], "contradict"),
         (["info"], "a URL or a path is missing"),
         (["info", "a", "--frame", "1"], "no option --frame"),

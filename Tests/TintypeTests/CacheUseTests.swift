@@ -17,15 +17,17 @@ import Tintype
 
     private func makeThumbnailRequest(
         options: LoadOptions = [.waitForStore],
-        originals: CacheUse = CacheUse(),
-        variants: CacheUse = CacheUse(query: .all, store: .memory)
+        originals: CacheUse = .all,
+        variants: CacheUse = CacheUse(query: .all, store: .memory),
+        cachePolicy: CachePolicy? = nil
     ) -> ImageRequest {
         ImageRequest(
             url: self.url,
             thumbnail: .fit(width: 400, height: 400),
             options: options,
             originalCaching: originals,
-            variantCaching: variants
+            variantCaching: variants,
+            cachePolicy: cachePolicy
         )
     }
 
@@ -77,7 +79,7 @@ import Tintype
     @Test(arguments: [true, false])
     func loadsGoOnWithoutADiskTierWhoseLockIsKept(isUsed: Bool) async throws {
         let change: (inout LoaderActor.Configuration) -> Void = { $0.disk?.lockTimeout = .milliseconds(50) }
-        let request = ImageRequest(url: self.url, options: [.skipMemory, .waitForStore])
+        let request = ImageRequest(url: self.url, options: [.waitForStore], originalCaching: .disk)
         if isUsed { _ = try await self.fixture.makeLoader(change).image(for: request) }
         let lock = try KeptLock(of: self.fixture.directory.path(of: "cache"))
         let loader = self.fixture.makeLoader(change)
@@ -85,11 +87,11 @@ import Tintype
         // What is stored is found without the lock.
         #expect(response.source == (isUsed ? .disk : .network))
         #expect(response.storeError?.code == (isUsed ? nil : .cacheFailed))
-        let refreshed = try await loader.response(
-            for: ImageRequest(url: self.url, options: [.refresh, .skipMemory, .waitForStore])
-        )
-        #expect(refreshed.source == .network)
-        #expect((refreshed.storeError?.underlyingError as? CacheError)?.code == .lockTimedOut)
+        var reload = request
+        reload.cachePolicy = .reload
+        let reloaded = try await loader.response(for: reload)
+        #expect(reloaded.source == .network)
+        #expect((reloaded.storeError?.underlyingError as? CacheError)?.code == .lockTimedOut)
         withExtendedLifetime(lock) {}
     }
 
@@ -112,7 +114,7 @@ import Tintype
 
     @Test func aThumbnailIsMadeFromTheFullSizeInMemory() async throws {
         let loader = self.fixture.makeLoader()
-        _ = try await loader.image(for: ImageRequest(url: self.url, options: [.skipDisk]))
+        _ = try await loader.image(for: ImageRequest(url: self.url, originalCaching: .memory))
         let decodes = self.fixture.decodes.count
         let response = try await loader.response(for: self.makeThumbnailRequest())
         #expect(response.source == .memory)
@@ -121,12 +123,14 @@ import Tintype
         #expect(try self.requests == 1)
     }
 
-    @Test(arguments: [LoadOptions.skipMemory, .refresh, .keepData])
-    func theFullSizeInMemoryIsLeftAloneWhereTheRequestSaysSo(option: LoadOptions) async throws {
+    @Test func theFullSizeInMemoryIsLeftAloneWhereTheRequestSaysSo() async throws {
         let loader = self.fixture.makeLoader()
         _ = try await loader.image(for: ImageRequest(url: self.url))
-        let response = try await loader.response(for: self.makeThumbnailRequest(options: [option]))
-        #expect(response.source != .memory)
+        let requests = [
+            self.makeThumbnailRequest(originals: .disk, variants: .none),
+            self.makeThumbnailRequest(variants: .none, cachePolicy: .reload),
+        ]
+        for request in requests { #expect(try await loader.response(for: request).source != .memory) }
     }
 
     @Test func theEncoderDecidesWhatTheDiskKeepsOfAVariant() async throws {
@@ -154,13 +158,14 @@ import Tintype
         let request = self.makeThumbnailRequest(originals: .init(store: .none), variants: .init())
         _ = try await self.fixture.makeLoader().image(for: request)
         let offline = self.makeThumbnailRequest(
-            options: [.cacheOnly],
+            options: [],
             originals: .init(store: .none),
-            variants: .init()
+            variants: .init(),
+            cachePolicy: .cacheOnly
         )
         #expect(try await self.fixture.makeLoader().response(for: offline).source == .disk)
         await #expect(throws: LoadError.self) {
-            try await self.fixture.makeLoader().image(for: ImageRequest(url: self.url, options: [.cacheOnly]))
+            try await self.fixture.makeLoader().image(for: ImageRequest(url: self.url, cachePolicy: .cacheOnly))
         }
     }
 

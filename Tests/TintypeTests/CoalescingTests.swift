@@ -30,6 +30,34 @@ import Tintype
         #expect(await loader.loadCount == 0)
     }
 
+    @Test func `loads that differ only in what is kept or shown are one, which keeps what any of them wants`()
+        async throws
+    {
+        let loader = self.fixture.makeLoader()
+        let url = self.origin.url("/picture")
+        let plain = ImageRequest(url: url, originalCaching: .none)
+        let others = [
+            ImageRequest(url: url, originalCaching: CacheUse(query: .none, store: .all)),
+            ImageRequest(url: url, options: [.keepData], originalCaching: .none),
+            ImageRequest(url: url, options: [.waitForStore], originalCaching: .none),
+            ImageRequest(url: url, options: [.previews], originalCaching: .none),
+        ]
+        async let first = loader.response(for: plain)
+        await self.origin.waitForRequests(for: "/picture")
+        async let kept = loader.response(for: others[0])
+        async let handedOut = loader.response(for: others[1])
+        async let stored = loader.response(for: others[2])
+        async let shown = loader.response(for: others[3])
+        await until { await loader.waiterCount == 5 }
+        self.latch.open()
+        let pictures = try await [first, kept, handedOut, stored, shown]
+        #expect(pictures.allSatisfy { $0.image.pixels === pictures[0].image.pixels })
+        #expect(pictures.map { $0.data != nil } == [false, false, true, false, false])
+        #expect(self.origin.requestCount(for: "/picture") == 1)
+        #expect(self.fixture.decodes.count == 1)
+        #expect(await loader.cache.tiers(holding: plain.key, in: .all) == .all)
+    }
+
     @Test func cancellingAllButOneDisturbsNothing() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/picture"))
@@ -101,7 +129,7 @@ import Tintype
                     let request = ImageRequest(
                         url: origin.url("/picture"),
                         thumbnail: .fit(width: width, height: width),
-                        options: index % 5 == 0 ? [.refresh] : []
+                        cachePolicy: index % 5 == 0 ? .reload : nil
                     )
                     let task = Task { try await loader.image(for: request) }
                     if index % 3 == 0 { task.cancel() }

@@ -15,6 +15,22 @@ import Tintype
         #expect(try await loader.image(for: url).width == 768)
     }
 
+    @Test(arguments: [false, true])
+    func `a coder given with the request that fails leaves the original on disk`(isOnDisk: Bool) async throws {
+        let origin = try FaultyOrigin(["/a": .body(try makePNG())])
+        let fixture = try LoaderFixture()
+        let plain = ImageRequest(url: origin.url("/a"), options: [.waitForStore])
+        if isOnDisk { _ = try await fixture.makeLoader().data(for: plain) }
+        let loader = fixture.makeLoader()
+        var request = plain
+        request.coder = CustomCoder(name: "liar", coder: LyingCoder(header: 5, decoded: 6, covered: 6))
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: request) }
+        #expect(error?.code == .corrupt)
+        #expect(await loader.cache.contains(plain.sourceKey, in: .disk))
+        #expect(try await loader.response(for: plain).source == .disk)
+        #expect(origin.requestCount(for: "/a") == 1)
+    }
+
     @Test(arguments: [(5, 6, 6.0), (5, 5, 7.0), (5, 5, -1.0), (5, 5, .nan), (5, 5, .infinity)])
     func aCoderThatLiesAboutItsSizeIsAnError(header: Int, decoded: Int, covered: Double) async throws {
         let loader = try LoaderFixture().makeLoader()

@@ -85,7 +85,7 @@ import TintypeConcurrency
         for type in ["image/jpeg", "image/png", "image/webp", "image/*;q=0.8"] { #expect(accept.contains(type)) }
         #expect(!accept.contains("image/avif"))
         let own = self.fixture.makeLoader { $0.downloads.acceptHeader = "image/png" }
-        _ = try await own.image(for: ImageRequest(url: origin.url("/a"), options: .refresh))
+        _ = try await own.image(for: ImageRequest(url: origin.url("/a"), cachePolicy: .reload))
         #expect(origin.requestHeads(for: "/a").last?.contains("Accept: image/png\r\n") == true)
     }
 }

@@ -76,27 +76,27 @@ import Tintype
         #expect((image.width, image.height) == (width, height))
     }
 
-    @Test func refreshLoadsAgainAndReplacesWhatIsCached() async throws {
+    @Test func aReloadLoadsAgainAndReplacesWhatIsCached() async throws {
         let loader = self.fixture.makeLoader()
         var request = ImageRequest(url: self.origin.url("/flower.webp"), options: [.waitForStore])
         _ = try await loader.image(for: request)
         try self.origin.write(try Fixtures.data("kodak-3.png"), to: "flower.webp")
         #expect(try await loader.image(for: request).width == 1_134)
-        request.options.insert(.refresh)
+        request.cachePolicy = .reload
         #expect(try await loader.image(for: request).width == 768)
-        request.options.remove(.refresh)
+        request.cachePolicy = nil
         #expect(try await loader.image(for: request).width == 768)
         #expect(try await self.fixture.makeLoader().image(for: request).width == 768)
     }
 
-    @Test func aPageInPlaceOfARefreshedPictureLeavesTheCachedOne() async throws {
+    @Test func aPageInPlaceOfAReloadedPictureLeavesTheCachedOne() async throws {
         let url = self.origin.url("/flower.webp")
         let request = ImageRequest(url: url, options: [.waitForStore])
         _ = try await self.fixture.makeLoader().image(for: request)
         try self.origin.write(Data("<html>try later</html>".utf8), to: "flower.webp")
         let loader = self.fixture.makeLoader()
-        let refresh = ImageRequest(url: url, options: [.refresh])
-        let error = await #expect(throws: LoadError.self) { try await loader.image(for: refresh) }
+        let reload = ImageRequest(url: url, cachePolicy: .reload)
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: reload) }
         #expect(error?.code == .notAnImage)
         #expect(try await loader.response(for: request).source == .disk)
     }
@@ -104,7 +104,7 @@ import Tintype
     @Test func cacheOnlyNeverAsksTheOrigin() async throws {
         let url = self.origin.url("/kodak-3.png")
         let loader = self.fixture.makeLoader()
-        let cacheOnly = ImageRequest(url: url, options: [.cacheOnly])
+        let cacheOnly = ImageRequest(url: url, cachePolicy: .cacheOnly)
         let error = await #expect(throws: LoadError.self) { try await loader.image(for: cacheOnly) }
         #expect(error?.code == .notInCache)
         _ = try await loader.image(for: ImageRequest(url: url, options: [.waitForStore]))
@@ -117,7 +117,8 @@ import Tintype
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(
             url: self.origin.url("/kodak-3.png"),
-            options: [.skipMemory, .skipDisk, .waitForStore]
+            options: [.waitForStore],
+            originalCaching: .none
         )
         _ = try await loader.image(for: request)
         #expect((loader.cache as? CacheActor)?.memory.statistics.count == 0)
@@ -131,6 +132,8 @@ import Tintype
             #expect(try await loader.response(for: request).data == Fixtures.data("flower.webp"))
         }
         #expect(try await loader.response(for: ImageRequest(url: request.url)).data == nil)
+        // The second time the picture was in memory, and only its bytes were missing.
+        #expect(self.fixture.decodes.count == 1)
     }
 
     @Test func filesAndDataURLsNeedNoNetworkAndNoDisk() async throws {

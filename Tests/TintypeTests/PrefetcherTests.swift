@@ -50,6 +50,38 @@ import Tintype
         #expect(self.fixture.cacheFiles().isEmpty)
     }
 
+    @Test(
+        arguments: [nil, "Accept-Language", "X-User, Accept", "*"],
+        [CacheUse.all, CacheUse(query: .none, store: .disk)]
+    )
+    func `what HTTP's rules have stored is found by its name`(vary: String?, originals: CacheUse) async throws {
+        let fields = [("Cache-Control", "max-age=600")] + (vary.map { [("Vary", $0)] } ?? [])
+        let origin = try FaultyOrigin(["/0": .body(try makePNG(), headers: fields)])
+        let request = ImageRequest(
+            url: origin.url("/0"),
+            headers: ["Accept-Language": "de", "X-User": "alice"],
+            originalCaching: originals,
+            cachePolicy: .honorFreshness
+        )
+        for await progress in Prefetcher(loader: self.fixture.makeLoader()).prefetch([request]) {
+            #expect(throws: Never.self) { try progress.latest.outcome.get() }
+        }
+        #expect(!self.fixture.cacheFiles().isEmpty)
+    }
+
+    @Test func `what HTTP's rules do not store is a failure, whatever other rules have stored`() async throws {
+        let fields = [("Cache-Control", "no-store")]
+        let origin = try FaultyOrigin(["/0": .body(try makePNG(), headers: fields)])
+        let loader = self.fixture.makeLoader()
+        var request = ImageRequest(url: origin.url("/0"), headers: ["X-User": "alice"], options: [.waitForStore])
+        _ = try await loader.data(for: request)
+        request.cachePolicy = .honorFreshness
+        for await progress in Prefetcher(loader: loader).prefetch([request]) {
+            let error = #expect(throws: LoadError.self) { try progress.latest.outcome.get() }
+            #expect(error?.code == .cacheFailed)
+        }
+    }
+
     @Test func picturesForMemoryAreDecoded() async throws {
         let origin = try FaultyOrigin(["/0": .body(try makePNG())])
         let loader = self.fixture.makeLoader()

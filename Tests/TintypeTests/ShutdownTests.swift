@@ -108,7 +108,7 @@ import Testing
         }
         for _ in 0..<20 { try await round() }
         let before = try Resources.now()
-        for _ in 0..<200 { try await round() }
+        for _ in 0..<60 { try await round() }
         await until { ((try? Resources.now().descriptors) ?? .max) <= before.descriptors + 16 }
     }
 }

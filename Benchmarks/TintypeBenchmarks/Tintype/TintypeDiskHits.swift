@@ -36,9 +36,9 @@ enum TintypeDiskHits {
         guard let url = URL(string: address) else { throw Unavailable("bad address \(address)") }
         let folder = session.folders.temporary.appendingPathComponent("disk-\(UUID())")
         let loader = TintypeLoader.withDisk(in: folder)
-        _ = try await loader.data(for: ImageRequest(url: url, options: [.skipMemory, .waitForStore]))
+        _ = try await loader.data(for: ImageRequest(url: url, options: [.waitForStore], originalCaching: .disk))
         // A miss would be an error: nothing here can come from the network.
-        let request = ImageRequest(url: url, options: [.skipMemory, .cacheOnly])
+        let request = ImageRequest(url: url, originalCaching: .disk, cachePolicy: .cacheOnly)
         try Check.equal("the picture's source", "\(try await loader.response(for: request).source)", "disk")
         return (loader, request)
     }

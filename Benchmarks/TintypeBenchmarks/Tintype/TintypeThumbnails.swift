@@ -30,7 +30,8 @@ enum TintypeThumbnails {
     private static func thumbnail(_ path: String, _ loader: LoaderActor) async throws -> Image {
         let box = Resize.fit(width: Thumbnails.Job.side, height: Thumbnails.Job.side)
         let url = URL(fileURLWithPath: path)
-        return try await loader.image(for: ImageRequest(url: url, thumbnail: box, options: [.skipMemory, .skipDisk]))
+        let request = ImageRequest(url: url, thumbnail: box, originalCaching: .none, variantCaching: .none)
+        return try await loader.image(for: request)
     }
 
     private static func encoded(_ image: Image, _ job: Thumbnails.Job, _ loader: LoaderActor) async throws -> Data {

@@ -28,16 +28,9 @@ struct FreshnessRules: Sendable {
         ]
     }
 
-    /// The policy that counts for a request.
-    func policy(for request: ImageRequest) -> CachePolicy {
-        request.isLocal ? .neverRevalidate : self.networkPolicy(for: request)
-    }
-
-    private func networkPolicy(for request: ImageRequest) -> CachePolicy {
-        // Nobody else is asked then, so what is there must do.
-        if request.options.contains(.cacheOnly) { return .neverRevalidate }
-        if request.options.contains(.refreshCached) { return .alwaysRevalidate }
-        return request.cachePolicy ?? self.defaultPolicy
+    /// How a load of `request` uses the caches.
+    func plan(for request: ImageRequest) -> CachingPlan {
+        request.cachingPlan(loaderPolicy: self.defaultPolicy)
     }
 
     /// All fields of the request that the origin sees, as far as responses may vary on them.
@@ -62,8 +55,7 @@ struct FreshnessRules: Sendable {
     func decision(for metadata: EntryMetadata, of request: ImageRequest) -> ReuseDecision {
         ReuseDecision(
             metadata.response?.freshness,
-            // Only what came over the network has a response, and looking at a URL takes long.
-            policy: metadata.response == nil ? self.policy(for: request) : self.networkPolicy(for: request),
+            policy: self.plan(for: request).policy,
             headers: request.headers,
             now: self.now()
         )

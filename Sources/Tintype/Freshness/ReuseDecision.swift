@@ -17,9 +17,10 @@ enum ReuseDecision: Sendable, Hashable {
     /// honoured where HTTP's freshness counts.
     init(_ freshness: Freshness?, policy: CachePolicy, headers: HTTPHeaders, now: Date) {
         switch policy {
-        case .neverRevalidate: self = .serve
+        case .neverRevalidate, .cacheOnly: self = .serve
         case .honorFreshness: self = Self.honoring(freshness, headers: headers, now: now)
-        case .alwaysRevalidate:
+        case .reload: self = .revalidate
+        case .revalidate:
             let isPromised = freshness?.flags.contains(.immutable) ?? false
             let decision = isPromised ? Self.honoring(freshness, headers: headers, now: now) : .revalidate
             self = decision == .serve ? .serve : .revalidate

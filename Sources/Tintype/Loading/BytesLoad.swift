@@ -58,11 +58,12 @@ struct BytesLoad: Sendable {
         guard self.mayAskOrigin else {
             throw LoadError(
                 code: .notInCache,
-                message: "\(self.request.displayURL) is not in the cache; load it without the cache-only option."
+                message: "\(self.request.displayURL) is not in the cache; "
+                    + "load it with a cache policy that asks the origin."
             )
         }
         try Task.checkCancellation()
-        if stored == nil, let held, held.bodyDigest != nil, self.policy != .neverRevalidate {
+        if stored == nil, let held, held.bodyDigest != nil, self.plan.obeysHTTP {
             stored = StoredSource(key: self.request.key, metadata: held, data: nil)
         }
         let exchange = OriginExchange(
@@ -81,11 +82,11 @@ struct BytesLoad: Sendable {
 
     // MARK: Parts
 
-    private var policy: CachePolicy { self.services.rules.policy(for: self.request) }
+    private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
 
     private var mayAskOrigin: Bool {
-        guard !self.request.options.contains(.cacheOnly) else { return false }
-        guard self.policy != .neverRevalidate else { return true }
+        guard self.plan.policy != .cacheOnly else { return false }
+        guard self.plan.obeysHTTP else { return true }
         return !CacheControl(self.request.headers.values(for: "Cache-Control")).has("only-if-cached")
     }
 
@@ -97,7 +98,7 @@ struct BytesLoad: Sendable {
         let metadata = stored.metadata
         let decision = self.services.rules.decision(for: metadata, of: self.request)
         guard decision == .serve || decision == .serveWhileRevalidating && self.mayServeStale else { return nil }
-        let isHTTP = self.policy != .neverRevalidate
+        let isHTTP = self.plan.obeysHTTP
         if isHTTP, Precondition.isNotModified(self.request.headers, stored: metadata, now: self.services.rules.now()) {
             throw LoadError.notModified(self.request)
         }
@@ -110,7 +111,7 @@ struct BytesLoad: Sendable {
         _ error: DownloadError,
         _ ticket: SourceLedger.Ticket
     ) -> DataResponse? {
-        guard error.isOriginFailure, self.policy == .honorFreshness,
+        guard error.isOriginFailure, self.plan.policy == .honorFreshness,
             ReuseDecision.servesAfterFailure(
                 stored.metadata.response?.freshness,
                 headers: self.request.headers,

@@ -23,8 +23,7 @@ struct LoadTable: Sendable {
         /// The tiers that may answer: those for the bytes, and those for the picture.
         var queries: [CacheTiers] = []
         var policy = CachePolicy.neverRevalidate
-        var isCacheOnly = false
-        var isRefresh = false
+        var usesHTTPKeys = false
         var mayServeStale = true
         /// The bytes of which a picture is there already.
         var held: UInt64?
@@ -34,6 +33,7 @@ struct LoadTable: Sendable {
     struct Demand: Hashable, Sendable {
         var priority = DownloadPriority.veryLow
         var showsPreviews = false
+        var keepsData = false
         var waitsForStore = false
         var storesBytes = false
         /// The tiers that keep the picture.
@@ -42,6 +42,7 @@ struct LoadTable: Sendable {
         mutating func formUnion(_ other: Demand) {
             self.priority = max(self.priority, other.priority)
             self.showsPreviews = self.showsPreviews || other.showsPreviews
+            self.keepsData = self.keepsData || other.keepsData
             self.waitsForStore = self.waitsForStore || other.waitsForStore
             self.storesBytes = self.storesBytes || other.storesBytes
             self.pictureTiers.formUnion(other.pictureTiers)

@@ -23,8 +23,9 @@ public actor LoaderActor {
     /// The frames of all animations that this loader opened.
     nonisolated let framePool: FramePool
     nonisolated let services: LoadServices
-    /// The uses of memory for which a picture is served whatever its age.
-    private nonisolated let trusted: MemoryUse
+    private nonisolated let policy: CachePolicy
+    /// The requests that the memory answers without a look at the entry.
+    private nonisolated let unchecked: CachingPlan.UncheckedMemory
 
     /// Which loads there are, and what waits for them.
     private var table = LoadTable()
@@ -51,7 +52,8 @@ public actor LoaderActor {
         self.framePool = FramePool(byteLimit: configuration.framePoolByteLimit)
         self.cache = cache
         self.downloads = downloads
-        self.trusted = configuration.cachePolicy == .neverRevalidate ? [.trusted, .byDefault] : .trusted
+        self.policy = configuration.cachePolicy
+        self.unchecked = CachingPlan.UncheckedMemory(acceptedUnder: configuration.cachePolicy)
         self.services = LoadServices(
             configuration: configuration,
             cache: cache,
@@ -77,8 +79,11 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for url: URL) async throws -> Image {
-        // The key alone takes a third of the time of a request, and a plain request has no other.
-        if self.trusted.contains(.byDefault), let image = self.cache.memoryImage(for: RequestKeys.plain(url)) {
+        // The key alone takes a third of the time of a request. Every key in memory is of a canonical URL, so that one
+        // of the text as it is finds nothing that it should not; of another spelling the request's key finds it.
+        if self.unchecked.contains(.ofTrustingLoaders),
+            let image = self.cache.memoryImage(for: RequestKeys.verbatim(url))
+        {
             return image
         }
         return try await self.image(for: ImageRequest(url: url))
@@ -88,7 +93,9 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for request: ImageRequest) async throws -> Image {
-        if !request.memoryUse.isDisjoint(with: self.trusted), let image = self.cache.memoryImage(for: request.key) {
+        if !request.uncheckedMemory.isDisjoint(with: self.unchecked),
+            let image = self.cache.memoryImage(for: request.key)
+        {
             return image
         }
         return try await self.response(for: request).image
@@ -98,7 +105,7 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func response(for request: ImageRequest) async throws -> ImageResponse {
-        if let response = await self.memoryResponse(for: request) { return response }
+        if let response = try await self.memoryResponse(for: request) { return response }
         return try await self.load(request, observer: nil)
     }
 
@@ -117,7 +124,7 @@ public actor LoaderActor {
             let response = try await self.reference.bytes(
                 for: request,
                 mayServeStale: true,
-                interest: .caller(request.demand)
+                interest: .caller(self.services.demand(of: request))
             )
             if response.revalidation == .inBackground { await self.revalidate(.bytes, request) }
             // From here on the bytes are the caller's.
@@ -128,12 +135,13 @@ public actor LoaderActor {
         }
     }
 
-    /// The events of loading `request`: the cached picture with ``LoadOptions/refreshCached``, progress,
+    /// The events of loading `request`: the cached picture under ``CachePolicy/revalidate``, progress,
     /// previews if they are asked for, then the picture.
     public nonisolated func events(for request: ImageRequest) -> LoadEvents {
         LoadEvents { report in
-            if let response = await self.memoryResponse(for: request) { return response }
-            if request.options.contains(.refreshCached), let cached = try await self.cachedResponse(for: request) {
+            if let response = try await self.memoryResponse(for: request) { return response }
+            let plan = request.cachingPlan(loaderPolicy: self.policy)
+            if plan.policy == .revalidate, let cached = try await self.cachedResponse(for: request) {
                 report(.cached(cached))
             }
             return try await self.load(request, observer: report)
@@ -141,10 +149,40 @@ public actor LoaderActor {
     }
 
     /// The picture, if it is in memory and may be served; where it is stale, it is revalidated in the background.
-    private nonisolated func memoryResponse(for request: ImageRequest) async -> ImageResponse? {
+    private nonisolated func memoryResponse(for request: ImageRequest) async throws -> ImageResponse? {
         guard let response = self.services.memoryResponse(for: request) else { return nil }
         if response.revalidation == .inBackground { await self.revalidate(.picture, request) }
-        return response
+        return try await self.finished(response, for: request)
+    }
+
+    /// The response with the encoded bytes where the request wants them, and without them elsewhere.
+    private nonisolated func finished(
+        _ response: ImageResponse,
+        for request: ImageRequest
+    ) async throws -> ImageResponse {
+        guard request.options.contains(.keepData) else {
+            return response.data == nil ? response : response.with(data: nil)
+        }
+        guard response.data == nil else { return response }
+        do {
+            let bytes = try await self.reference.bytes(
+                for: request,
+                mayServeStale: true,
+                interest: .caller(self.services.demand(of: request))
+            )
+            defer { bytes.claim?.giveBack() }
+            guard bytes.metadata.bodyDigest != response.metadata.bodyDigest else {
+                return response.with(data: bytes.data)
+            }
+            // Another body has come since the picture was made.
+            return ImageResponse(
+                try await self.services.decoding.image(from: bytes.data, for: request),
+                source: bytes.source,
+                bytes
+            )
+        } catch {
+            throw LoadError.wrapping(error)
+        }
     }
 
     private nonisolated func load(_ request: ImageRequest, observer: Flight.Observer?) async throws -> ImageResponse {
@@ -152,11 +190,11 @@ public actor LoaderActor {
             let response = try await self.reference.picture(
                 for: request,
                 mayServeStale: true,
-                interest: .caller(request.demand),
+                interest: .caller(self.services.demand(of: request)),
                 observer: observer
             )
             if response.revalidation == .inBackground { await self.revalidate(.picture, request) }
-            return response
+            return try await self.finished(response, for: request)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -165,8 +203,7 @@ public actor LoaderActor {
     /// What the caches hold, whatever its age.
     private nonisolated func cachedResponse(for request: ImageRequest) async throws -> ImageResponse? {
         var request = request
-        request.options.remove(.refreshCached)
-        request.options.insert(.cacheOnly)
+        request.cachePolicy = .cacheOnly
         do {
             return try await self.response(for: request)
         } catch is LoadError {
@@ -319,7 +356,7 @@ public actor LoaderActor {
         guard !self.table.makes(product) else { return }
         let reference = self.reference
         // What asks next finds what came of it; an error leaves what is stale as it was.
-        let joined = try? self.join(product, .caller(request.demand)) { flight in
+        let joined = try? self.join(product, .caller(self.services.demand(of: request))) { flight in
             try await reference.make(kind, request, mayServeStale: false, flight)
         }
         if let joined { self.revalidations.insert(joined.waiter.id) }
@@ -442,28 +479,30 @@ struct LoaderReference: Sendable {
 
 extension LoadTable.Product {
     init(_ kind: Kind, _ request: ImageRequest, rules: FreshnessRules, mayServeStale: Bool) {
+        let plan = rules.plan(for: request)
         let isPicture = kind == .picture
         self.init(
             kind: kind,
             key: isPicture ? request.key : request.sourceKey,
-            queries: isPicture ? [request.bytesUse.query, request.pictureUse.query] : [request.bytesUse.query],
-            policy: rules.policy(for: request),
-            isCacheOnly: request.options.contains(.cacheOnly),
-            isRefresh: request.options.contains(.refresh),
+            queries: isPicture ? [plan.bytes.query, plan.picture.query] : [plan.bytes.query],
+            policy: plan.policy,
+            usesHTTPKeys: plan.usesHTTPKeys,
             mayServeStale: mayServeStale
         )
     }
 }
 
-extension ImageRequest {
-    /// What a load of this request wants beside its product.
-    var demand: LoadTable.Demand {
-        LoadTable.Demand(
-            priority: self.priority,
-            showsPreviews: self.options.contains(.previews),
-            waitsForStore: self.options.contains(.waitForStore),
-            storesBytes: self.bytesUse.store.contains(.disk),
-            pictureTiers: self.pictureUse.store
+extension LoadServices {
+    /// What a load of `request` wants beside its product.
+    func demand(of request: ImageRequest) -> LoadTable.Demand {
+        let plan = self.rules.plan(for: request)
+        return LoadTable.Demand(
+            priority: request.priority,
+            showsPreviews: request.options.contains(.previews),
+            keepsData: request.options.contains(.keepData),
+            waitsForStore: request.options.contains(.waitForStore),
+            storesBytes: plan.bytes.store.contains(.disk),
+            pictureTiers: plan.picture.store
         )
     }
 }

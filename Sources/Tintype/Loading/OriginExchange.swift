@@ -11,8 +11,8 @@ struct OriginExchange: Sendable {
     let flight: Flight
 
     private var rules: FreshnessRules { self.services.rules }
-    private var policy: CachePolicy { self.rules.policy(for: self.request) }
-    private var usesHTTP: Bool { self.policy != .neverRevalidate }
+    private var plan: CachingPlan { self.rules.plan(for: self.request) }
+    private var usesHTTP: Bool { self.plan.obeysHTTP }
 
     /// Asks the origin, with the validators of what is stored, if anything is.
     func response(validating stored: StoredSource?) async throws -> DataResponse {
@@ -64,10 +64,13 @@ struct OriginExchange: Sendable {
         }
     }
 
-    /// What caches on the way are told (RFC 9111, 5.2.1); a refresh shares no transfer of a plain load.
+    /// What caches on the way are told (RFC 9111, 5.2.1); a reload shares no transfer of a plain load.
     private var directive: String? {
-        if self.request.options.contains(.refresh) { return "no-cache" }
-        return self.policy == .alwaysRevalidate ? "max-age=0" : nil
+        switch self.plan.policy {
+        case .reload: "no-cache"
+        case .revalidate: "max-age=0"
+        case .neverRevalidate, .honorFreshness, .cacheOnly: nil
+        }
     }
 
     // MARK: Answers

@@ -17,10 +17,12 @@ struct PictureLoad: Sendable {
     private var cache: any ImageCache { self.services.cache }
     private var rules: FreshnessRules { self.services.rules }
     private var ledger: SourceLedger { self.services.ledger }
+    private var plan: CachingPlan { self.rules.plan(for: self.request) }
     private var variants: VariantPipeline {
         VariantPipeline(
             cache: self.services.cache,
             decoding: self.services.decoding,
+            rules: self.rules,
             encoder: self.services.variantEncoder
         )
     }
@@ -40,20 +42,22 @@ struct PictureLoad: Sendable {
             return try await self.keep(self.variants.thumbnail(of: original, for: self.request), read: nil)
         }
         let known = KnownPictures(held: self.heldEntry, variant: variant, original: original)
-        var bytes = try await self.bytes(held: known.metadata)
+        // An origin that confirms a picture sends no bytes.
+        var bytes = try await self.bytes(held: self.flight.demand.keepsData ? nil : known.metadata)
         if let response = try await self.picture(confirmedBy: bytes, known) { return response }
         // What was known is gone or of no use after all, and its bytes are not there.
         if bytes.source == .memory { bytes = try await self.bytes() }
         do {
             return try await self.makeImage(from: bytes)
-        } catch let error as CodingError where error.isAboutContent {
+        } catch let error as CodingError where error.isAboutContent && self.request.coder == nil {
+            // A request's own coder that fails says nothing of the bytes: others may read them.
             // What is no picture must not stay in the cache; what was on disk may have been
             // damaged there, so the origin is asked once more. Bytes that are not stored leave an
             // older, good copy.
             if bytes.source == .disk || self.rules.isStorable(bytes.data) {
                 await self.services.store.remove(self.request)
             }
-            guard bytes.source == .disk, !self.request.options.contains(.cacheOnly) else { throw error }
+            guard bytes.source == .disk, self.plan.policy != .cacheOnly else { throw error }
             // Loads that hold bytes must not wait for room for others.
             bytes.claim?.giveBack()
             return try await self.makeImage(from: self.bytes())
@@ -82,17 +86,18 @@ struct PictureLoad: Sendable {
 
     /// The picture in memory that may turn out to be current.
     private var heldEntry: MemoryEntry? {
-        self.request.readsMemory && self.usesHTTP ? self.cache.memoryEntry(for: self.request.key) : nil
+        guard self.plan.obeysHTTP, self.plan.picture.query.contains(.memory) else { return nil }
+        return self.cache.memoryEntry(for: self.request.key)
     }
 
-    private var usesHTTP: Bool { self.rules.policy(for: self.request) != .neverRevalidate }
+    private var usesHTTP: Bool { self.plan.obeysHTTP }
 
     /// The picture that was made of the same bytes before, so that it need not be made again.
     private func picture(
         confirmedBy bytes: DataResponse,
         _ known: KnownPictures
     ) async throws -> ImageResponse? {
-        guard self.usesHTTP, !self.request.options.contains(.keepData), let body = bytes.metadata.bodyDigest
+        guard self.usesHTTP, let body = bytes.metadata.bodyDigest
         else { return nil }
         let read = self.read(bytes)
         if let held = known.held, held.metadata?.bodyDigest == body {
@@ -156,8 +161,7 @@ struct PictureLoad: Sendable {
     private func makeImage(from bytes: DataResponse) async throws -> ImageResponse {
         let image = try await self.decode(bytes)
         try Task.checkCancellation()
-        let data = self.request.options.contains(.keepData) ? bytes.data : nil
-        let response = ImageResponse(image, source: bytes.source, bytes, data: data)
+        let response = ImageResponse(image, source: bytes.source, bytes)
         guard bytes.mayBeKept else { return response }
         return try await self.keep(response, read: self.read(bytes))
     }
@@ -226,7 +230,9 @@ struct PictureLoad: Sendable {
 extension LoadServices {
     /// The picture, if it is in memory and may be served.
     func memoryResponse(for request: ImageRequest, mayServeStale: Bool = true) -> ImageResponse? {
-        guard request.readsMemory, let entry = self.cache.memoryEntry(for: request.key) else { return nil }
+        guard self.rules.plan(for: request).picture.query.contains(.memory),
+            let entry = self.cache.memoryEntry(for: request.key)
+        else { return nil }
         let metadata = entry.metadata ?? EntryMetadata()
         let decision = self.rules.decision(for: metadata, of: request)
         guard decision == .serve || decision == .serveWhileRevalidating && mayServeStale else { return nil }
@@ -256,12 +262,12 @@ private struct KnownPictures {
 
 extension ImageResponse {
     /// A picture that was made of `bytes`, now or before.
-    fileprivate init(_ image: Image, source: LoadSource, _ bytes: DataResponse, data: Data? = nil) {
+    init(_ image: Image, source: LoadSource, _ bytes: DataResponse) {
         self.init(
             image: image,
             source: source,
             metadata: bytes.metadata,
-            data: data,
+            data: bytes.data.isEmpty ? nil : bytes.data,
             storeError: bytes.storeError,
             revalidation: bytes.revalidation
         )

@@ -25,8 +25,21 @@ struct SourceStore: Sendable {
 
     /// The entry that a request selects, whatever its age.
     func entry(for request: ImageRequest) async throws -> StoredSource? {
-        guard request.bytesUse.query.contains(.disk) else { return nil }
-        guard self.usesHTTPKeys(request) else { return try await self.entry(request.sourceKey) }
+        let plan = self.rules.plan(for: request)
+        return plan.bytes.query.contains(.disk) ? try await self.find(request, plan) : nil
+    }
+
+    /// The entry that a request selects, whether or not its load asks the disk.
+    private func find(_ request: ImageRequest, _ plan: CachingPlan) async throws -> StoredSource? {
+        if !plan.usesHTTPKeys {
+            if let stored = try await self.entry(request.sourceKey) { return stored }
+            // What a request of another policy has stored is in the cache as well.
+            guard plan.policy == .cacheOnly, !request.headers.isEmpty else { return nil }
+        }
+        return try await self.findByHTTP(request)
+    }
+
+    private func findByHTTP(_ request: ImageRequest) async throws -> StoredSource? {
         guard !Precondition.bypassesCache(request.headers),
             let stored = try await self.selected(by: request), self.mayBeHere(stored, request)
         else { return nil }
@@ -36,7 +49,7 @@ struct SourceStore: Sendable {
     /// The same for a load that goes on with the bytes, which count in `budget`: it waits for its turn where too many
     /// bytes are in memory already.
     func entry(for request: ImageRequest, countedIn budget: ByteBudget) async throws -> StoredSource? {
-        guard request.bytesUse.query.contains(.disk) else { return nil }
+        guard self.rules.plan(for: request).bytes.query.contains(.disk) else { return nil }
         // Others may take their time, and have limits of their own.
         let isLocal = self.cache is CacheActor || self.cache is CacheGroup
         if isLocal { try await budget.beginRead() }
@@ -79,6 +92,7 @@ struct SourceStore: Sendable {
     ) async -> LoadError? {
         guard demand.storesBytes else { return nil }
         let key = await self.key(for: metadata, of: request)
+        await self.removeOtherName(of: request, than: key)
         guard demand.waitsForStore else {
             await self.cache.store(nil, data: body, metadata: metadata, for: key, in: .disk)
             return nil
@@ -91,21 +105,26 @@ struct SourceStore: Sendable {
         }
     }
 
-    /// Whether the disk has what a request selects.
-    func contains(_ request: ImageRequest) async -> Bool {
-        // Without revalidation this is the key, and it costs no read.
-        if await self.cache.contains(request.sourceKey, in: .disk) { return true }
-        var request = request
-        request.options.remove(.refresh)
-        return (try? await self.entry(for: request)) != nil
+    /// Removes what a request of another policy has stored under another name, where a reload replaces it.
+    private func removeOtherName(of request: ImageRequest, than key: CacheKey) async {
+        let plan = self.rules.plan(for: request)
+        guard plan.policy == .reload, !plan.usesHTTPKeys, !request.headers.isEmpty,
+            let other = try? await self.findByHTTP(request), other.key != key
+        else { return }
+        // One that can't be removed is as old as it was; the reloaded bytes are stored all the same.
+        _ = try? await self.cache.remove(other.key, from: .disk)
+    }
+
+    /// Whether the disk has the response of `metadata` under the name that the request's policy gives it.
+    func contains(_ metadata: EntryMetadata, of request: ImageRequest) async -> Bool {
+        await self.cache.contains(self.name(of: metadata, for: request).key, in: .disk)
     }
 
     /// Removes what a request selects.
     func remove(_ request: ImageRequest) async {
-        guard !request.options.contains(.skipDisk), !request.isLocal else { return }
-        var request = request
-        request.options.remove(.refresh)
-        let stored = try? await self.entry(for: request)
+        let plan = self.rules.plan(for: request)
+        guard plan.touchesDisk else { return }
+        let stored = try? await self.find(request, plan)
         // An entry that can't be removed is found unusable again next time; nothing is lost.
         _ = try? await self.cache.remove(stored?.key ?? request.sourceKey, from: .disk)
     }
@@ -125,12 +144,6 @@ struct SourceStore: Sendable {
         return Storability.allows(record, requestHeaders: headers, isShared: self.rules.isShared)
     }
 
-    private func usesHTTPKeys(_ request: ImageRequest) -> Bool {
-        // A load that asks nobody takes what the policy of others has stored.
-        let policy = request.cachePolicy ?? self.rules.defaultPolicy
-        return policy != .neverRevalidate || request.options.contains(.refreshCached)
-    }
-
     private func entry(_ key: CacheKey) async throws -> StoredSource? {
         guard case .disk(let entry) = try await self.cache.lookUp(key, in: .disk) else { return nil }
         return StoredSource(key: key, metadata: entry.metadata, data: entry.data)
@@ -138,16 +151,23 @@ struct SourceStore: Sendable {
 
     /// The key for a response; where others select otherwise, the names that they select by are kept.
     private func key(for metadata: EntryMetadata, of request: ImageRequest) async -> CacheKey {
-        guard self.usesHTTPKeys(request) else { return request.sourceKey }
-        let resource = self.rules.resourceKey(of: request)
-        guard resource != request.sourceKey, let record = metadata.response,
-            let digest = record.selectionDigest, let names = RequestSelection.names(in: record.values(for: "Vary"))
-        else { return resource }
-        let selectors = RequestKeys.selectors(of: resource)
-        let list = Data(names.joined(separator: "\n").utf8)
+        let name = self.name(of: metadata, for: request)
+        guard let fields = name.fields else { return name.key }
+        let selectors = RequestKeys.selectors(of: self.rules.resourceKey(of: request))
+        let list = Data(fields.joined(separator: "\n").utf8)
         if (try? await self.entry(selectors))?.data != list {
             await self.cache.store(nil, data: list, metadata: EntryMetadata(), for: selectors, in: .disk)
         }
-        return RequestKeys.representation(of: resource, digest: digest)
+        return name.key
+    }
+
+    /// The key for a response, and the request fields that select it, where any do.
+    private func name(of metadata: EntryMetadata, for request: ImageRequest) -> (key: CacheKey, fields: [String]?) {
+        guard self.rules.plan(for: request).usesHTTPKeys else { return (request.sourceKey, nil) }
+        let resource = self.rules.resourceKey(of: request)
+        guard resource != request.sourceKey, let record = metadata.response,
+            let digest = record.selectionDigest, let fields = RequestSelection.names(in: record.values(for: "Vary"))
+        else { return (resource, nil) }
+        return (RequestKeys.representation(of: resource, digest: digest), fields)
     }
 }

@@ -8,11 +8,12 @@ import TintypeImage
 struct VariantPipeline: Sendable {
     let cache: any ImageCache
     let decoding: DecodePipeline
+    let rules: FreshnessRules
     let encoder: LoaderActor.Configuration.VariantEncoder?
 
     /// The entry on disk of the variant that `request` asks for.
     func entry(for request: ImageRequest) async throws -> DiskEntry? {
-        guard request.isVariant, request.pictureUse.query.contains(.disk),
+        guard request.isVariant, self.rules.plan(for: request).picture.query.contains(.disk),
             case .disk(let entry) = try await self.cache.lookUp(request.key, in: .disk)
         else { return nil }
         return entry
@@ -44,7 +45,8 @@ struct VariantPipeline: Sendable {
 
     /// The decoded original in memory that the thumbnail of `request` may be made from.
     func decodedOriginal(for request: ImageRequest) -> MemoryEntry? {
-        request.decodedOriginalKey.flatMap { self.cache.memoryEntry(for: $0) }
+        guard self.rules.plan(for: request).readsDecodedOriginal else { return nil }
+        return self.cache.memoryEntry(for: request.decodedOriginalKey)
     }
 
     /// The thumbnail that `request` asks for, made from a decoded original.

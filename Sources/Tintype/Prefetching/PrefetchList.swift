@@ -76,7 +76,8 @@ struct PrefetchList: Sendable {
             )
         }
         // What is a file already needs no copy.
-        if response.source == .network, await !self.loader.services.store.contains(request) {
+        let store = self.loader.services.store
+        if response.source == .network, await !store.contains(response.metadata, of: request) {
             throw LoadError(
                 code: .cacheFailed,
                 message: "\(request.displayURL) is not on disk after its load; "

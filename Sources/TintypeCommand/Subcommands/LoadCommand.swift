@@ -5,7 +5,7 @@ import Tintype
 struct LoadCommand: Subcommand {
     static let name = "load"
     static let summary = "load pictures, and write them to files"
-    static let flags: Set = ["--refresh", "--revalidate", "--cache-only", "--json", "--no-progress"]
+    static let flags: Set = ["--reload", "--revalidate", "--cache-only", "--json", "--no-progress"]
     static let values: Set = ["-o", "--format", "--quality", "--resize", "--mode", "--cache-dir"]
     static let help = """
         Loads pictures: from the disk cache, or from their origin.
@@ -18,7 +18,7 @@ struct LoadCommand: Subcommand {
           --resize WxH          bring the picture to a box; never enlarges
           --mode MODE           how the box is met: fit (default), fill or stretch
           --cache-dir DIR       the disk cache; default ~/.cache/tintype
-          --refresh             load from the origin whatever is cached
+          --reload              load from the origin whatever is cached
           --revalidate          ask the origin whether what is cached is current, and load it again if not
           --cache-only          never ask the origin
           --json                one JSON object a line on standard output

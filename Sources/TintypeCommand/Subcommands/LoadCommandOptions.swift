@@ -12,6 +12,7 @@ struct LoadCommandOptions: Sendable {
     let resize: Resize?
     let configuration: LoaderActor.Configuration
     let loadOptions: LoadOptions
+    let cachePolicy: CachePolicy?
 
     init(_ arguments: ParsedArguments, inputs: [Input]) throws(UsageError) {
         self.output = arguments.file("-o")
@@ -30,14 +31,8 @@ struct LoadCommandOptions: Sendable {
         self.quality = try arguments.number("--quality", in: 1...100)
         self.resize = try Self.resize(arguments)
         self.configuration = try Self.configuration(arguments)
-        let wishes = ["--refresh", "--revalidate", "--cache-only"].filter { arguments.has($0) }
-        guard wishes.count <= 1 else {
-            throw UsageError("\(wishes[0]) and \(wishes[1]) contradict each other")
-        }
+        self.cachePolicy = try Self.cachePolicy(arguments)
         var options: LoadOptions = [.waitForStore]
-        if arguments.has("--refresh") { options.insert(.refresh) }
-        if arguments.has("--revalidate") { options.insert(.refreshCached) }
-        if arguments.has("--cache-only") { options.insert(.cacheOnly) }
         if self.output != nil { options.insert(.keepData) }
         self.loadOptions = options
     }
@@ -52,6 +47,17 @@ struct LoadCommandOptions: Sendable {
             configuration.disk?.directory = URL(filePath: directory, directoryHint: .isDirectory)
         }
         return configuration
+    }
+
+    private static func cachePolicy(_ arguments: ParsedArguments) throws(UsageError) -> CachePolicy? {
+        let policies: [(flag: String, policy: CachePolicy)] = [
+            ("--reload", .reload), ("--revalidate", .revalidate), ("--cache-only", .cacheOnly),
+        ]
+        let chosen = policies.filter { arguments.has($0.flag) }
+        guard chosen.count <= 1 else {
+            throw UsageError("\(chosen[0].flag) and \(chosen[1].flag) contradict each other")
+        }
+        return chosen.first?.policy
     }
 
     private static func resize(_ arguments: ParsedArguments) throws(UsageError) -> Resize? {

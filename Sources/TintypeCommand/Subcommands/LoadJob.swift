@@ -67,7 +67,12 @@ struct LoadJob: Sendable {
     }
 
     private func load(_ input: Input, index: Int) async throws -> ImageResponse {
-        let request = ImageRequest(url: input.url, thumbnail: self.options.resize, options: self.options.loadOptions)
+        let request = ImageRequest(
+            url: input.url,
+            thumbnail: self.options.resize,
+            options: self.options.loadOptions,
+            cachePolicy: self.options.cachePolicy
+        )
         for try await event in self.loader.events(for: request) {
             switch event {
             case .progress(let progress): self.board.update(index, progress)

@@ -170,13 +170,13 @@ import Testing
             .revalidate
         ),
         ReuseCase("RFC 5861 4", ["Cache-Control": "max-age=1, stale-if-error=60"], .revalidate),
-        ReuseCase("RFC 8246 2", ["Cache-Control": "max-age=60, immutable"], policy: .alwaysRevalidate, .serve),
-        ReuseCase("RFC 8246 2", ["Cache-Control": "max-age=1, immutable"], policy: .alwaysRevalidate, .revalidate),
-        ReuseCase("RFC 8246 2", ["Cache-Control": "max-age=60"], policy: .alwaysRevalidate, .revalidate),
+        ReuseCase("RFC 8246 2", ["Cache-Control": "max-age=60, immutable"], policy: .revalidate, .serve),
+        ReuseCase("RFC 8246 2", ["Cache-Control": "max-age=1, immutable"], policy: .revalidate, .revalidate),
+        ReuseCase("RFC 8246 2", ["Cache-Control": "max-age=60"], policy: .revalidate, .revalidate),
         ReuseCase(
             "RFC 8246 2",
             ["Cache-Control": "max-age=1, immutable, stale-while-revalidate=9"],
-            policy: .alwaysRevalidate,
+            policy: .revalidate,
             .revalidate
         ),
         // The policy that asks nothing.

@@ -39,8 +39,8 @@ import Testing
         )
     }
 
-    private func request(_ headers: HTTPHeaders, _ options: LoadOptions = [.waitForStore]) -> ImageRequest {
-        ImageRequest(url: self.origin.url("/a"), headers: headers, options: options)
+    private func request(_ headers: HTTPHeaders, _ policy: CachePolicy? = nil) -> ImageRequest {
+        ImageRequest(url: self.origin.url("/a"), headers: headers, options: [.waitForStore], cachePolicy: policy)
     }
 
     private static let names = ["X-User", "X-Api-Key", "X-Tenant", "Referer", "Origin", "X-Forwarded-For", "Cookie"]
@@ -68,10 +68,10 @@ import Testing
         _ = try await loader.image(for: self.request(["X-User": "alice"]))
         for loader in [loader, self.makeLoader()] {
             let error = await #expect(throws: LoadError.self) {
-                try await loader.image(for: self.request(["X-User": "bob"], [.cacheOnly]))
+                try await loader.image(for: self.request(["X-User": "bob"], .cacheOnly))
             }
             #expect(error?.code == .notInCache)
-            #expect(try await loader.image(for: self.request(["X-User": "alice"], [.cacheOnly])).width == 5)
+            #expect(try await loader.image(for: self.request(["X-User": "alice"], .cacheOnly)).width == 5)
         }
         // Nor is a variant that was made of it.
         let thumbnail = { (user: String) in
@@ -87,6 +87,20 @@ import Testing
         let count = self.origin.requestCount(for: "/a")
         _ = try await self.makeLoader().image(for: thumbnail("bob"))
         #expect(self.origin.requestCount(for: "/a") == count + 1)
+    }
+
+    @Test func `what a request of another policy has stored is found in the cache, and replaced by a reload`()
+        async throws
+    {
+        self.script("Accept-Language", vary: "Accept-Language")
+        let headers: HTTPHeaders = ["Accept-Language": "deutsch"]
+        let honoring = self.request(headers, .honorFreshness)
+        _ = try await self.makeLoader(.neverRevalidate).image(for: honoring)
+        let offline = try await self.makeLoader(.neverRevalidate).response(for: self.request(headers, .cacheOnly))
+        #expect((offline.source, offline.image.width) == (.disk, 7))
+        self.origin.script("/a", .body(try makePNG(width: 9), headers: [("Cache-Control", "max-age=600")]))
+        #expect(try await self.makeLoader(.neverRevalidate).image(for: self.request(headers, .reload)).width == 9)
+        #expect(try await self.makeLoader(.neverRevalidate).image(for: honoring).width == 9)
     }
 
     @Test func `requests that overlap are not shared across such a field`() async throws {

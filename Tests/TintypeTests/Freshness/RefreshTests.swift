@@ -33,7 +33,7 @@ import TintypeConcurrency
         let first = self.fixture.makeLoader()
         _ = try await first.image(for: ImageRequest(url: origin.url, options: [.waitForStore]))
         let loader = isOnDiskOnly ? self.fixture.makeLoader() : first
-        let request = ImageRequest(url: origin.url, options: [.refreshCached, .waitForStore])
+        let request = ImageRequest(url: origin.url, options: [.waitForStore], cachePolicy: .revalidate)
 
         let unchanged = try await self.collect(loader.events(for: request))
         #expect(unchanged.cached.map(\.image.width) == [10])
@@ -55,7 +55,7 @@ import TintypeConcurrency
 
     @Test func withNothingCachedThereIsOnlyTheEnd() async throws {
         let origin = try RevisingOrigin()
-        let request = ImageRequest(url: origin.url, options: [.refreshCached])
+        let request = ImageRequest(url: origin.url, cachePolicy: .revalidate)
         let events = try await self.collect(self.fixture.makeLoader().events(for: request))
         #expect(events.cached.isEmpty)
         #expect(events.end?.revalidation == nil)
@@ -65,23 +65,23 @@ import TintypeConcurrency
     @Test func anImageIsTheFinalOne() async throws {
         let origin = try RevisingOrigin()
         let loader = self.fixture.makeLoader()
-        let request = ImageRequest(url: origin.url, options: [.refreshCached])
+        let request = ImageRequest(url: origin.url, cachePolicy: .revalidate)
         _ = try await loader.image(for: request)
         origin.revise()
         #expect(try await loader.image(for: request).width == 11)
         #expect(origin.requests[1]["If-None-Match"] == "\"0\"")
     }
 
-    @Test func aRefreshIsUnconditionalAndPassesCachesOnTheWay() async throws {
+    @Test func aReloadIsUnconditionalAndPassesCachesOnTheWay() async throws {
         let origin = try RevisingOrigin()
         let loader = self.fixture.makeLoader()
         _ = try await loader.image(for: ImageRequest(url: origin.url))
-        _ = try await loader.image(for: ImageRequest(url: origin.url, options: [.refresh]))
+        _ = try await loader.image(for: ImageRequest(url: origin.url, cachePolicy: .reload))
         #expect(origin.requests[1]["If-None-Match"] == nil)
         #expect(origin.requests.map { $0["Cache-Control"] } == [nil, "no-cache"])
     }
 
-    @Test func aRefreshDoesNotJoinALoadThatBeganBefore() async throws {
+    @Test func aReloadDoesNotJoinALoadThatBeganBefore() async throws {
         let latch = Latch()
         let origin = try RevisingOrigin()
         let loader = self.fixture.makeLoader()
@@ -89,7 +89,7 @@ import TintypeConcurrency
         async let old = loader.image(for: ImageRequest(url: origin.url))
         await origin.waitForRequests(1)
         origin.fail(with: nil)
-        #expect(try await loader.image(for: ImageRequest(url: origin.url, options: [.refresh])).width == 10)
+        #expect(try await loader.image(for: ImageRequest(url: origin.url, cachePolicy: .reload)).width == 10)
         latch.open()
         #expect(try await old.width == 30)
         #expect(origin.requests.count == 2)
@@ -112,8 +112,8 @@ import TintypeConcurrency
         // Both wait for the old bytes.
         await until { await loader.bytesWaiterCount >= 2 }
         origin.fail(with: nil)
-        let refresh = ImageRequest(url: origin.url, options: [.refresh, .waitForStore])
-        #expect(try await loader.image(for: refresh).width == 10)
+        let reload = ImageRequest(url: origin.url, options: [.waitForStore], cachePolicy: .reload)
+        #expect(try await loader.image(for: reload).width == 10)
         latch.open()
         // Those who asked before get what was asked for.
         #expect(try await oldImage.width == 30)
@@ -125,26 +125,27 @@ import TintypeConcurrency
         #expect(origin.requests.count == 2)
     }
 
-    /// Whatever overlaps with whatever: after the last refresh nothing older is served.
-    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .alwaysRevalidate])
+    /// Whatever overlaps with whatever: after the last reload nothing older is served.
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .revalidate])
     func afterAStormTheNewestPictureIsEverywhere(policy: CachePolicy) async throws {
         let origin = try RevisingOrigin([("Cache-Control", "max-age=600")])
         let loader = self.fixture.makeLoader { $0.cachePolicy = policy }
-        @Sendable func request(_ index: Int, _ options: LoadOptions = []) -> ImageRequest {
+        @Sendable func request(_ index: Int, _ policy: CachePolicy? = nil) -> ImageRequest {
             let thumbnail: Resize? = index % 3 == 0 ? nil : .stretch(width: 4 * (index % 3), height: 3)
-            return ImageRequest(url: origin.url, thumbnail: thumbnail, options: options)
+            let options: LoadOptions = policy == nil ? [] : .waitForStore
+            return ImageRequest(url: origin.url, thumbnail: thumbnail, options: options, cachePolicy: policy)
         }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for index in 0..<200 {
                 if index % 10 == 0 { origin.revise() }
                 group.addTask {
-                    let options: LoadOptions = index % 7 == 0 ? .refresh : index % 5 == 0 ? .refreshCached : []
-                    _ = try await loader.image(for: request(index, options))
+                    let policy: CachePolicy? = index % 7 == 0 ? .reload : index % 5 == 0 ? .revalidate : nil
+                    _ = try await loader.image(for: request(index, policy))
                 }
             }
             try await group.waitForAll()
         }
-        let last = try await loader.response(for: request(0, [.refresh, .waitForStore]))
+        let last = try await loader.response(for: request(0, .reload))
         for index in 0..<3 {
             let response = try await loader.response(for: request(index))
             #expect(response.metadata.bodyDigest == last.metadata.bodyDigest)

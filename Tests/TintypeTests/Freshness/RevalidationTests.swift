@@ -68,7 +68,7 @@ import TintypeConcurrency
         #expect(origin.requests.count == 2)
     }
 
-    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .alwaysRevalidate])
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .revalidate])
     func thumbnailsOfOldBytesAreNotServed(policy: CachePolicy) async throws {
         let origin = try RevisingOrigin([("Cache-Control", "max-age=600")])
         let loader = self.makeLoader(policy)
@@ -80,7 +80,7 @@ import TintypeConcurrency
         )
         let old = try await loader.image(for: thumbnail)
         for _ in 0..<10 { origin.revise() }
-        #expect(try await loader.image(for: ImageRequest(url: origin.url, options: [.refresh])).width == 20)
+        #expect(try await loader.image(for: ImageRequest(url: origin.url, cachePolicy: .reload)).width == 20)
         let new = try await loader.image(for: thumbnail)
         #expect(old.width == 5)
         #expect(new.width == 10)
@@ -89,7 +89,7 @@ import TintypeConcurrency
     @Test(arguments: [true, false]) func aPictureInMemoryAloneIsValidatedToo(hasDisk: Bool) async throws {
         let origin = try RevisingOrigin([("Cache-Control", "max-age=60")])
         let loader = self.makeLoader { if !hasDisk { $0.disk = nil } }
-        let request = ImageRequest(url: origin.url, options: [.skipDisk])
+        let request = ImageRequest(url: origin.url, originalCaching: .memory)
         let first = try await loader.image(for: request)
         self.clock.advance(by: 61)
         let validated = try await loader.response(for: request)
@@ -189,7 +189,7 @@ import TintypeConcurrency
 
     @Test func alwaysAsksEachTime() async throws {
         let origin = try RevisingOrigin([("Cache-Control", "max-age=600")])
-        let loader = self.makeLoader(.alwaysRevalidate)
+        let loader = self.makeLoader(.revalidate)
         let request = ImageRequest(url: origin.url)
         for index in 0..<3 {
             let response = try await loader.response(for: request)
@@ -215,7 +215,7 @@ import TintypeConcurrency
         let origin = try RevisingOrigin()
         let loader = self.makeLoader()
         _ = try await loader.image(for: ImageRequest(url: origin.url))
-        let offline = ImageRequest(url: origin.url, options: [.cacheOnly])
+        let offline = ImageRequest(url: origin.url, cachePolicy: .cacheOnly)
         #expect(try await loader.response(for: offline).source == .memory)
         #expect(origin.requests.count == 1)
     }

@@ -83,11 +83,11 @@ struct CacheTestRun: Sendable {
         }
         var request = ImageRequest(url: origin.url(of: exchange, at: self.server), headers: headers)
         switch exchange.json["cache"]?.string {
-        case "no-cache": request.cachePolicy = .alwaysRevalidate
-        case "reload": request.options = [.refresh]
-        case "no-store": request.options = [.refresh, .skipDisk, .skipMemory]
+        case "no-cache": request.cachePolicy = .revalidate
+        case "reload": request.cachePolicy = .reload
+        case "no-store": (request.cachePolicy, request.originalCaching) = (.reload, .none)
         case "force-cache": request.cachePolicy = .neverRevalidate
-        case "only-if-cached": request.options = [.cacheOnly]
+        case "only-if-cached": request.cachePolicy = .cacheOnly
         default: break
         }
         return request

@@ -21,43 +21,54 @@ public struct ImageRequest: Sendable, Hashable {
         var cachePolicy: CachePolicy?
     }
 
-    private final class Storage: Sendable {
-        let fields: Fields
-        let sourceKey: CacheKey
-        let key: CacheKey
-        let resourceKey: CacheKey
-        /// Worked out once, for the hits.
-        let memoryUse: MemoryUse
+    /// What the caches call a request's source and picture.
+    private struct Keys: Sendable {
+        let source: CacheKey
+        let picture: CacheKey
+        let resource: CacheKey
+        let subject: CachingPlan.Subject
 
         init(_ fields: Fields) {
-            self.fields = fields
-            self.sourceKey = RequestKeys.source(url: fields.url, headers: fields.headers, options: fields.options)
-            self.key = RequestKeys.picture(
-                source: self.sourceKey,
+            self.source = RequestKeys.source(url: fields.url, headers: fields.headers, options: fields.options)
+            self.picture = RequestKeys.picture(
+                source: self.source,
                 thumbnail: fields.thumbnail,
                 scaleDownLimit: fields.scaleDownLimit,
                 coder: fields.coder,
                 options: fields.options
             )
-            self.resourceKey =
+            self.resource =
                 fields.headers.isEmpty
-                ? self.sourceKey
+                ? self.source
                 : RequestKeys.resource(url: fields.url, headers: fields.headers, options: fields.options)
-            let caching = self.key == self.sourceKey ? fields.originalCaching : fields.variantCaching
-            self.memoryUse = Self.memoryUse(fields, caching)
+            var subject: CachingPlan.Subject = RequestKeys.isLocal(self.source) ? .local : []
+            if self.picture != self.source { subject.insert(.variant) }
+            if fields.thumbnail != nil { subject.insert(.thumbnail) }
+            self.subject = subject
+        }
+    }
+
+    private final class Storage: Sendable {
+        let fields: Fields
+        let keys: Keys
+        /// Worked out once, for the hits.
+        let uncheckedMemory: CachingPlan.UncheckedMemory
+
+        init(_ fields: Fields, _ keys: Keys) {
+            self.fields = fields
+            self.keys = keys
+            self.uncheckedMemory = CachingPlan.UncheckedMemory { Self.plan(fields, keys, loaderPolicy: $0) }
         }
 
-        private static func memoryUse(_ fields: Fields, _ caching: CacheUse) -> MemoryUse {
-            guard caching.query.contains(.memory),
-                fields.options.isDisjoint(with: [.refresh, .skipMemory, .keepData])
-            else { return [] }
-            if fields.options.contains(.cacheOnly) { return .trusted }
-            if fields.options.contains(.refreshCached) { return .checked }
-            return switch fields.cachePolicy {
-            case nil: .byDefault
-            case .neverRevalidate: .trusted
-            case .honorFreshness, .alwaysRevalidate: .checked
-            }
+        static func plan(_ fields: Fields, _ keys: Keys, loaderPolicy: CachePolicy) -> CachingPlan {
+            CachingPlan(
+                policy: fields.cachePolicy,
+                originals: fields.originalCaching,
+                variants: fields.variantCaching,
+                options: fields.options,
+                subject: keys.subject,
+                loaderPolicy: loaderPolicy
+            )
         }
     }
 
@@ -74,7 +85,7 @@ public struct ImageRequest: Sendable, Hashable {
     ///   - scaleDownLimit: The bytes of pixels, four for each, that a picture without a thumbnail
     ///     may have; a larger one is scaled down to it as it is decoded. `nil` is no limit.
     ///   - coder: Decodes the picture; `nil` asks the registered coders.
-    ///   - options: How the load uses the caches and what it tolerates.
+    ///   - options: What the load tolerates, hands out and waits for.
     ///   - originalCaching: The tiers for the original: its bytes on disk, its full-size picture in memory.
     ///   - variantCaching: The tiers for what is made of the original, such as a thumbnail.
     ///   - cachePolicy: When the origin is asked whether what is cached is current; `nil` leaves it to the loader.
@@ -89,19 +100,18 @@ public struct ImageRequest: Sendable, Hashable {
         variantCaching: CacheUse = CacheUse(query: .all, store: .memory),
         cachePolicy: CachePolicy? = nil
     ) {
-        self.storage = Storage(
-            Fields(
-                url: url,
-                headers: headers,
-                thumbnail: thumbnail,
-                scaleDownLimit: scaleDownLimit,
-                coder: coder,
-                options: options,
-                originalCaching: originalCaching,
-                variantCaching: variantCaching,
-                cachePolicy: cachePolicy
-            )
+        let fields = Fields(
+            url: url,
+            headers: headers,
+            thumbnail: thumbnail,
+            scaleDownLimit: scaleDownLimit,
+            coder: coder,
+            options: options,
+            originalCaching: originalCaching,
+            variantCaching: variantCaching,
+            cachePolicy: cachePolicy
         )
+        self.storage = Storage(fields, Keys(fields))
     }
 
     /// The usual limit for ``scaleDownLimit``: 60 MiB, which is 15.7 megapixels.
@@ -110,37 +120,40 @@ public struct ImageRequest: Sendable, Hashable {
     /// Where the picture is.
     public var url: URL {
         get { self.storage.fields.url }
-        set { self.set(\.url, newValue) }
+        set { self.set(\.url, newValue, changesKeys: true) }
     }
 
     /// Header fields to send besides the loader's own.
     public var headers: HTTPHeaders {
         get { self.storage.fields.headers }
-        set { self.set(\.headers, newValue) }
+        set { self.set(\.headers, newValue, changesKeys: true) }
     }
 
     /// The size to bring the picture to, or `nil` for full size.
     public var thumbnail: Resize? {
         get { self.storage.fields.thumbnail }
-        set { self.set(\.thumbnail, newValue) }
+        set { self.set(\.thumbnail, newValue, changesKeys: true) }
     }
 
     /// The bytes of pixels that a picture without a thumbnail may have, or `nil` for no limit.
     public var scaleDownLimit: Int? {
         get { self.storage.fields.scaleDownLimit }
-        set { self.set(\.scaleDownLimit, newValue) }
+        set { self.set(\.scaleDownLimit, newValue, changesKeys: true) }
     }
 
     /// The coder that decodes the picture, or `nil` for the registered ones.
     public var coder: CustomCoder? {
         get { self.storage.fields.coder }
-        set { self.set(\.coder, newValue) }
+        set { self.set(\.coder, newValue, changesKeys: true) }
     }
 
-    /// How the load uses the caches and what it tolerates.
+    /// What the load tolerates, hands out and waits for.
     public var options: LoadOptions {
         get { self.storage.fields.options }
-        set { self.set(\.options, newValue) }
+        set {
+            let changed = self.options.symmetricDifference(newValue)
+            self.set(\.options, newValue, changesKeys: !changed.isDisjoint(with: .identifying))
+        }
     }
 
     /// The tiers for the original: its bytes on disk, its full-size picture in memory.
@@ -176,22 +189,51 @@ public struct ImageRequest: Sendable, Hashable {
         set { self.set(\.priority, newValue) }
     }
 
+    // MARK: Keys
+
+    /// Names the picture: the source and everything that is made of it.
+    public var key: CacheKey { self.storage.keys.picture }
+
     /// Names the encoded bytes: URL, headers, and whether certificates are verified.
-    public var sourceKey: CacheKey { self.storage.sourceKey }
+    public var sourceKey: CacheKey { self.storage.keys.source }
 
     /// Names the encoded bytes as HTTP does, where its freshness counts: by the URL and what may say who asks.
     ///
     /// What responses vary on besides is told apart by their `Vary`.
-    var resourceKey: CacheKey { self.storage.resourceKey }
+    var resourceKey: CacheKey { self.storage.keys.resource }
 
-    /// How the memory tier may answer; empty where it may not.
-    var memoryUse: MemoryUse { self.storage.memoryUse }
+    /// Names the decoded original that a thumbnail may be made from.
+    var decodedOriginalKey: CacheKey {
+        RequestKeys.picture(
+            source: self.sourceKey,
+            thumbnail: nil,
+            scaleDownLimit: nil,
+            coder: self.coder,
+            options: self.options
+        )
+    }
 
-    /// Whether the memory tier may answer, once its entry was found to be good.
-    var readsMemory: Bool { !self.storage.memoryUse.isEmpty }
+    // MARK: Caching
 
-    /// Names the picture: the source and everything that is made of it.
-    public var key: CacheKey { self.storage.key }
+    /// How a loader of this policy uses the caches for the request.
+    func cachingPlan(loaderPolicy: CachePolicy) -> CachingPlan {
+        Storage.plan(self.storage.fields, self.storage.keys, loaderPolicy: loaderPolicy)
+    }
+
+    /// The loaders whose memory answers the request unchecked.
+    var uncheckedMemory: CachingPlan.UncheckedMemory { self.storage.uncheckedMemory }
+
+    /// Whether the picture is something else than the original at full size.
+    var isVariant: Bool { self.storage.keys.subject.contains(.variant) }
+
+    /// Whether the bytes need no network: a `file:` or `data:` URL.
+    var isLocal: Bool { self.storage.keys.subject.contains(.local) }
+
+    /// The URL for messages: without credentials, and cut where it is long.
+    var displayURL: String {
+        let text = self.url.withoutCredentials.text
+        return text.utf8.count > 200 ? "\(text.prefix(200))..." : text
+    }
 
     public static func == (left: ImageRequest, right: ImageRequest) -> Bool {
         left.storage === right.storage || left.storage.fields == right.storage.fields
@@ -201,9 +243,14 @@ public struct ImageRequest: Sendable, Hashable {
         hasher.combine(self.storage.fields)
     }
 
-    private mutating func set<Value>(_ path: WritableKeyPath<Fields, Value>, _ value: Value) {
+    /// Changes a field; the keys are derived anew only where it is a part of them.
+    private mutating func set<Value>(
+        _ path: WritableKeyPath<Fields, Value>,
+        _ value: Value,
+        changesKeys: Bool = false
+    ) {
         var fields = self.storage.fields
         fields[keyPath: path] = value
-        self.storage = Storage(fields)
+        self.storage = Storage(fields, changesKeys ? Keys(fields) : self.storage.keys)
     }
 }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Testing
-import Tintype
+
+@testable import Tintype
 
 @Suite struct ImageRequestTests {
     let url: URL
@@ -30,26 +31,68 @@ import Tintype
         #expect(Set(requests.map(\.sourceKey)).count == 6)
     }
 
-    @Test(arguments: [LoadOptions.refresh, .cacheOnly, .skipMemory, .skipDisk, .waitForStore, .keepData])
+    @Test(arguments: [LoadOptions.waitForStore, .keepData, .previews])
     func optionsOfTheLoadAreNotInTheKey(options: LoadOptions) {
         #expect(ImageRequest(url: self.url, options: options).key == ImageRequest(url: self.url).key)
+    }
+
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .revalidate, .reload, .cacheOnly])
+    func theCachePolicyIsNotInTheKey(policy: CachePolicy) {
+        #expect(ImageRequest(url: self.url, cachePolicy: policy).key == ImageRequest(url: self.url).key)
     }
 
     @Test func aChangeChangesTheKeysAndNotTheOriginal() {
         let original = ImageRequest(url: self.url)
         var copy = original
         copy.thumbnail = .fit(width: 1, height: 1)
-        copy.options = [.refresh]
+        copy.cachePolicy = .reload
         copy.headers = ["A": "b"]
         #expect(original.thumbnail == nil)
         #expect(copy.key != original.key)
         #expect(copy != original)
         copy.thumbnail = nil
-        copy.options = []
+        copy.cachePolicy = nil
         copy.headers = [:]
         #expect(copy == original)
         #expect(copy.key == original.key)
         #expect(Set([copy, original]).count == 1)
+    }
+
+    @Test func `keys are derived anew only when a part of them changes`() {
+        // A key is a reference: the same one is one that was not made again.
+        func addresses(_ request: ImageRequest) -> [UInt] {
+            [request.key, request.sourceKey, request.resourceKey].map { unsafeBitCast($0, to: UInt.self) }
+        }
+        let original = ImageRequest(url: self.url, headers: ["X": "1"], thumbnail: .fit(width: 1, height: 1))
+        let unrelated: [(inout ImageRequest) -> Void] = [
+            { $0.priority = .high }, { $0.cachePolicy = .reload }, { $0.originalCaching = .none },
+            { $0.variantCaching = .all }, { $0.options = [.waitForStore, .keepData, .previews] },
+        ]
+        for change in unrelated {
+            var request = original
+            change(&request)
+            #expect(request != original)
+            #expect(addresses(request) == addresses(original))
+        }
+        let related: [(inout ImageRequest) -> Void] = [
+            { $0.headers = [:] }, { $0.thumbnail = nil }, { $0.options = .allowTruncated },
+            { $0.options = .keepColorProfile }, { $0.options = .allowInvalidCertificates },
+            { $0.scaleDownLimit = 1_000 }, { $0.url.append(path: "b") },
+        ]
+        for change in related {
+            var request = original
+            change(&request)
+            #expect(addresses(request) != addresses(original))
+        }
+    }
+
+    @Test func `a change decides anew whether memory answers unchecked`() {
+        var request = ImageRequest(url: self.url)
+        #expect(request.uncheckedMemory == .ofTrustingLoaders)
+        request.cachePolicy = .cacheOnly
+        #expect(request.uncheckedMemory == [.ofTrustingLoaders, .ofAllLoaders])
+        request.originalCaching = .disk
+        #expect(request.uncheckedMemory == [])
     }
 
     @Test func secretsAreInKeysOnlyAsDigests() throws {

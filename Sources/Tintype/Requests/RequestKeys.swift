@@ -5,19 +5,20 @@ import TintypeTransforms
 
 /// The one place where keys are derived from requests.
 ///
-/// A key is a canonical text: the URL on one line, then whether it may be unverified, then a line
-/// for each header, then one for what is made of it. Keys are written to disk, so that what may be
-/// a secret is in them only as a digest: header values, and a user and password in the URL.
+/// A key is a canonical text: the URL on one line, as ``CanonicalURL`` writes it, then whether it may
+/// be unverified, then a line for each header, then one for what is made of it. Keys are written to
+/// disk, so that what may be a secret is in them only as a digest: header values, and a user and
+/// password in the URL.
 enum RequestKeys {
-    /// The key of the picture at `url` as it is, without headers and options.
-    static func plain(_ url: URL) -> CacheKey {
-        self.source(url: url, headers: [:], options: [])
+    /// The key of the picture at `url`, without headers and options, if the URL is canonical; else a key of nothing.
+    static func verbatim(_ url: URL) -> CacheKey {
+        CacheKey(url.absoluteString)
     }
 
     static func source(url: URL, headers: HTTPHeaders, options: LoadOptions) -> CacheKey {
-        let (address, credentials) = url.withoutCredentials
-        var text = address
-        if let credentials { text += "\n|user: \(self.digest(credentials))" }
+        let address = CanonicalURL(url)
+        var text = address.text
+        if let credentials = address.credentials { text += "\n|user: \(self.digest(credentials))" }
         // What anyone on the way may have written must not answer who asked for the origin's own.
         if options.contains(.allowInvalidCertificates) { text += "\n|unverified" }
         for (name, value) in headers {
@@ -72,6 +73,12 @@ enum RequestKeys {
         if thumbnail == nil, let scaleDownLimit { text += "|limit(\(scaleDownLimit))" }
         if let thumbnail { text += "|\(thumbnail.key)" }
         return CacheKey(text)
+    }
+
+    /// Whether the bytes that `source` names need no network: those of a `file:` or `data:` URL.
+    static func isLocal(_ source: CacheKey) -> Bool {
+        let text = source.text.utf8
+        return text.starts(with: "file:".utf8) || text.starts(with: "data:".utf8)
     }
 
     private static func digest(_ text: String) -> String {

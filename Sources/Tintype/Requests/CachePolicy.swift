@@ -1,0 +1,30 @@
+/// When a load asks the origin, where something is cached.
+///
+/// Which tiers are read and filled is the choice of ``CacheUse``.
+public enum CachePolicy: Sendable, Hashable {
+    /// Never, where anything is cached: it is served until it is evicted or its age limit is over.
+    ///
+    /// The known default of image loaders; the headers of responses decide nothing.
+    case neverRevalidate
+    /// When HTTP says so: RFC 9111 for a private cache, with RFC 5861 and RFC 8246, and without heuristics.
+    ///
+    /// What the origin gave no lifetime is stale from the start, and is asked for with its validators.
+    case honorFreshness
+    /// Always, unless the origin promised that a fresh picture is `immutable`: what is cached is served if the
+    /// origin says that it is current, and loaded again if not.
+    ///
+    /// ``LoaderActor/events(for:)`` shows the cached picture first, as ``LoadEvent/cached(_:)``.
+    case revalidate
+    /// Always, and without a look at what is cached, which the answer replaces.
+    ///
+    /// By which rules the answer is stored is the loader's own policy: by HTTP's, where that revalidates.
+    case reload
+    /// Never: what is cached is served whatever its age, and a miss is `LoadError.Code.notInCache`.
+    case cacheOnly
+
+    /// Whether stored responses are reused as HTTP permits.
+    var revalidates: Bool { self == .honorFreshness || self == .revalidate }
+
+    /// Whether what is cached is served without a question.
+    var servesAnyAge: Bool { self == .neverRevalidate || self == .cacheOnly }
+}

@@ -1,0 +1,33 @@
+/// What one load tolerates, hands out and waits for.
+///
+/// When the origin is asked is the choice of ``CachePolicy``; which tiers are used is that of ``CacheUse``.
+public struct LoadOptions: OptionSet, Sendable, Hashable {
+    public let rawValue: UInt32
+
+    public init(rawValue: UInt32) {
+        self.rawValue = rawValue
+    }
+
+    /// Takes a picture whose end is missing as far as it goes, instead of an error.
+    public static let allowTruncated = LoadOptions(rawValue: 1 << 0)
+    /// Shows unfinished pictures among the events while the bytes arrive, where the format allows it.
+    public static let previews = LoadOptions(rawValue: 1 << 1)
+    /// Hands out the encoded bytes with the picture, as ``ImageResponse/data``.
+    public static let keepData = LoadOptions(rawValue: 1 << 2)
+    /// Keeps the stored samples and hands out their profile with the picture, instead of converting to sRGB.
+    public static let keepColorProfile = LoadOptions(rawValue: 1 << 3)
+    /// Ends the load only when the bytes are on disk, or when ``ImageResponse/storeError`` says why not.
+    public static let waitForStore = LoadOptions(rawValue: 1 << 4)
+    /// Accepts TLS certificates that can't be verified.
+    ///
+    /// For tests of one's own servers. What such a request loads is cached apart from what is
+    /// loaded with verified certificates.
+    public static let allowInvalidCertificates = LoadOptions(rawValue: 1 << 5)
+
+    /// The options that change what the pixels are: a part of the picture's key.
+    static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]
+    /// The options that are a part of any key.
+    static let identifying = Self.decoding.union(.allowInvalidCertificates)
+    /// The options that change how the bytes are got and kept: loads that agree in them share their bytes.
+    static let fetching: LoadOptions = [.waitForStore, .allowInvalidCertificates, .previews]
+}
