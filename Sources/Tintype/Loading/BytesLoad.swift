@@ -37,7 +37,9 @@ struct LoadServices: Sendable {
 struct BytesLoad: Sendable {
     let services: LoadServices
     let request: ImageRequest
-    /// What is known of a picture that is there. Where the disk has no bytes, the origin is asked whether that one is
+    /// What is known of a picture that is there.
+    ///
+    /// Where the disk has no bytes, the origin is asked whether that one is
     /// current; if it is, the response says so and has no bytes.
     let held: EntryMetadata?
     /// Whether stale bytes may be served where that is permitted; they must then be revalidated.

@@ -9,7 +9,9 @@ struct LoadTable: Sendable {
     /// Names a waiter or a flight; never used twice.
     typealias ID = UInt64
 
-    /// What a flight makes. Loads that may be answered from the same places share it.
+    /// What a flight makes.
+    ///
+    /// Loads that may be answered from the same places share it.
     struct Product: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
             case bytes
@@ -197,8 +199,8 @@ struct LoadTable: Sendable {
 
     /// Sums up what is wanted of a flight.
     ///
-    /// - Parameter hasLess: Whether it can only have become less: mostly the first of those that are left wants as
-    ///   much as all did, and a thousand that leave cost no million looks.
+    /// With `hasLess` it can only have become less: mostly the first of those that are left wants as much as all did,
+    /// and a thousand that leave cost no million looks.
     private mutating func update(_ id: ID, hasLess: Bool = false, _ actions: inout [Action]) {
         guard let flight = self.flights[id] else { return }
         var sum = Demand()
