@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
+import TintypeHTTP
 import TintypeImage
 
 /// Request to encoded bytes: from disk, else from the origin, and then onto the disk.

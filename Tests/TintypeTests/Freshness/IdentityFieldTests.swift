@@ -39,7 +39,7 @@ import Testing
         )
     }
 
-    private func request(_ headers: HTTPHeaders, _ options: LoadOptions = [.waitForStore]) -> ImageRequest {
+    private func request(_ headers: HeaderFields, _ options: LoadOptions = [.waitForStore]) -> ImageRequest {
         ImageRequest(url: self.origin.url("/a"), headers: headers, options: options)
     }
 
