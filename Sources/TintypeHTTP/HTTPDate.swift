@@ -109,9 +109,7 @@ private struct DateScanner {
     /// Takes exactly `count` digits off the front.
     mutating func readNumber(_ count: Int) -> Int? {
         let digits = self.rest.prefix(count)
-        guard digits.count == count, digits.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }) else {
-            return nil
-        }
+        guard digits.count == count, FieldText.isNumber(Substring(digits)) else { return nil }
         self.rest = self.rest.dropFirst(count)
         return digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
     }

@@ -77,14 +77,9 @@ public struct HeaderFields: Sendable, Hashable {
     ///
     /// The field keeps the place of the first one of that name.
     public mutating func set(_ value: String?, for name: String) {
-        let index = self.fields.firstIndex { $0.isNamed(name) }
-        guard let value else {
-            if index != nil { self.fields.removeAll { $0.isNamed(name) } }
-            return
-        }
-        guard let index else {
-            self.append(value, for: name)
-            return
+        guard let value else { return self.fields.removeAll { $0.isNamed(name) } }
+        guard let index = self.fields.firstIndex(where: { $0.isNamed(name) }) else {
+            return self.append(value, for: name)
         }
         self.fields[index].value = value
         let rest = self.fields[(index + 1)...].filter { !$0.isNamed(name) }

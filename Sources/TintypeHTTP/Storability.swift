@@ -11,13 +11,14 @@ package enum Storability {
         guard 200..<600 ~= record.status, record.status != 206, record.status != 304 else { return false }
         guard !request.has("no-store") else { return false }
         if response.has("must-understand") {
-            // Who understands the status disregards `no-store` (RFC 9111, 5.2.2.3).
+            // A cache that understands the status disregards `no-store` (RFC 9111, 5.2.2.3).
             guard self.cacheableByDefault.contains(record.status) else { return false }
         } else if response.has("no-store") {
             return false
         }
         if isShared {
-            guard !self.isPrivate(response) else { return false }
+            // Even one about some fields is obeyed as a whole.
+            guard !response.has("private") else { return false }
             let isForAll = ["public", "s-maxage", "must-revalidate"].contains { response.has($0) }
             guard requestHeaders["Authorization"] == nil || isForAll else { return false }
         }
@@ -25,10 +26,5 @@ package enum Storability {
             response.has("public") || response.has("max-age") || !record.values(for: "Expires").isEmpty
             || (isShared ? response.has("s-maxage") : response.has("private"))
         return isExplicit || self.cacheableByDefault.contains(record.status)
-    }
-
-    /// Whether `private` is about the whole response; even one about some fields is obeyed as a whole.
-    private static func isPrivate(_ control: CacheControl) -> Bool {
-        control.has("private")
     }
 }
