@@ -4,27 +4,26 @@ import Testing
 import Tintype
 
 @Suite struct ImportTests {
-    /// A name that `import Tintype` brings as well would be ambiguous here, and nothing would compile.
-    private static let names: [Any.Type] = [
-        Abort.self, Application.self, Authenticator.self, BasicAuthorization.self, BearerAuthorization.self,
-        BodyStreamResult.self, ByteBuffer.self, Cache.self, CacheControl.self, CacheExpirationTime.self, Channel.self,
-        Client.self, ClientRequest.self, ClientResponse.self, Command.self, Console.self, Content.self,
-        ContentConfiguration.self, Cookie.self, Cookies.self, Counter.self, Digest.self, Environment.self,
-        ErrorSource.self, EventLoop.self, EventLoopFuture.self, File.self, FileIO.self, FileMiddleware.self,
-        FileProvider.self, Gauge.self, HTTPClient.self, HTTPClientError.self, HTTPClientRequest.self,
-        HTTPClientRequestPart.self, HTTPClientResponse.self, HTTPCookies.self, HTTPError.self, HTTPField.self,
-        HTTPFields.self, HTTPHeaders.self, HTTPMediaType.self, HTTPMethod.self, HTTPParserError.self,
-        HTTPRequest.self, HTTPRequestHead.self, HTTPResponse.self, HTTPResponseHead.self, HTTPResponseStatus.self,
-        HTTPStatus.self, HTTPVersion.self, IOData.self, IOError.self, LogRequestsMiddleware.self, Logger.self,
-        MediaType.self, Middleware.self, Parameters.self, ProgressBar.self, Request.self, RequestBody.self,
-        RequestContext.self, Responder.self, Response.self, ResponseBody.self, Route.self, RouteCollection.self,
-        Router.self, RouterGroup.self, SHA256.self, Server.self, Session.self, SessionData.self, SocketAddress.self,
-        Storage.self, TLSConfiguration.self, TLSVersion.self, Terminal.self, TimeAmount.self, URI.self,
-        Validatable.self, Validations.self, Validator.self, ValidatorResult.self, View.self, WebSocket.self,
-    ]
+    /// A type that `import Tintype` brings under one of these names as well would be ambiguous here, so that nothing
+    /// compiles; one that it hands on by name would hide the framework's, and fail the test.
+    private typealias Names = (
+        Abort, Application, Authenticator, BasicAuthorization, BearerAuthorization, BodyStreamResult, ByteBuffer,
+        Cache, CacheControl, CacheExpirationTime, Channel, Client, ClientRequest, ClientResponse, Command, Console,
+        Content, ContentConfiguration, Cookie, Cookies, Counter, Digest, Environment, ErrorSource, EventLoop,
+        EventLoopFuture, File, FileIO, FileMiddleware, FileProvider, Gauge, HTTPClient, HTTPClientError,
+        HTTPClientRequest, HTTPClientRequestPart, HTTPClientResponse, HTTPCookies, HTTPError, HTTPField, HTTPFields,
+        HTTPHeaders, HTTPMediaType, HTTPMethod, HTTPParserError, HTTPRequest, HTTPRequestHead, HTTPResponse,
+        HTTPResponseHead, HTTPResponseStatus, HTTPStatus, HTTPVersion, IOData, IOError, LogRequestsMiddleware, Logger,
+        MediaType, Middleware, Parameters, ProgressBar, Request, RequestBody, RequestContext, Responder, Response,
+        ResponseBody, Route, RouteCollection, Router, RouterGroup, SHA256, Server, Session, SessionData,
+        SocketAddress, Storage, TLSConfiguration, TLSVersion, Terminal, TimeAmount, URI, Validatable, Validations,
+        Validator, ValidatorResult, View, WebSocket
+    )
 
     @Test func `the names of server frameworks are theirs beside our import`() {
-        for name in Self.names { #expect(String(reflecting: name).hasPrefix("FrameworkNames.")) }
+        let names = String(reflecting: Names.self).dropFirst().dropLast().split(separator: ", ")
+        #expect(names.count > 80)
+        #expect(names.filter { !$0.hasPrefix("FrameworkNames.") } == [])
     }
 
     @Test func `the samples that compile are the README's, line by line`() throws {
