@@ -96,6 +96,7 @@ let package = Package(
         // Floor 1
         .target(name: "TintypeImage", dependencies: ["CShims"]),
         .target(name: "TintypeConcurrency", dependencies: ["CShims"]),
+        .target(name: "TintypeHTTP", dependencies: ["CCrypto"]),
 
         // Floor 2
         .target(
@@ -109,19 +110,21 @@ let package = Package(
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
         .target(
             name: "TintypeCaching",
-            dependencies: ["TintypeImage", "TintypeConcurrency", "CCrypto", "CShims", "CXXHash"]
+            dependencies: ["TintypeImage", "TintypeConcurrency", "TintypeHTTP", "CCrypto", "CShims", "CXXHash"]
         ),
         .target(
             name: "TintypeDownloading",
-            dependencies: ["TintypeConcurrency", "CCurl", "CCrypto", "CShims", "CZlib", "CBrotli", "CZstd"]
+            dependencies: [
+                "TintypeConcurrency", "TintypeHTTP", "CCurl", "CCrypto", "CShims", "CZlib", "CBrotli", "CZstd",
+            ]
         ),
 
         // Floor 3
         .target(
             name: "Tintype",
             dependencies: [
-                "TintypeImage", "TintypeConcurrency", "TintypeCoding", "TintypeTransforms", "TintypeCaching",
-                "TintypeDownloading",
+                "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TintypeCoding", "TintypeTransforms",
+                "TintypeCaching", "TintypeDownloading",
             ]
         ),
 
@@ -215,6 +218,7 @@ let package = Package(
         ),
         .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage", "TestSupport"]),
         .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),
+        .testTarget(name: "TintypeHTTPTests", dependencies: ["TintypeHTTP"]),
         .testTarget(
             name: "TintypeCodingTests",
             dependencies: [
@@ -229,7 +233,8 @@ let package = Package(
         .testTarget(
             name: "TintypeCachingTests",
             dependencies: [
-                "TintypeCaching", "TintypeImage", "TintypeConcurrency", "TestSupport", "CacheTorture", "CShims",
+                "TintypeCaching", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TestSupport", "CacheTorture",
+                "CShims",
             ]
         ),
         // Runs in a network namespace, whose threads must all be in it: so it is a program of its own.
@@ -240,9 +245,18 @@ let package = Package(
         ),
         .testTarget(
             name: "TintypeDownloadingTests",
-            dependencies: ["TintypeDownloading", "TintypeConcurrency", "TestSupport", "CCurl", "NetworkPolicyProbe"]
+            dependencies: [
+                "TintypeDownloading", "TintypeConcurrency", "TintypeHTTP", "TestSupport", "CCurl", "NetworkPolicyProbe",
+            ]
         ),
-        .testTarget(name: "TintypeTests", dependencies: ["Tintype", "TestSupport"]),
+        .testTarget(name: "TintypeTests", dependencies: ["Tintype", "TintypeHTTP", "TestSupport"]),
+        // Server frameworks have names for HTTP as well: what users write must compile beside theirs.
+        .target(name: "FrameworkNames", path: "Tests/FrameworkNames"),
+        .testTarget(
+            name: "TintypeImportTests",
+            dependencies: ["Tintype", "FrameworkNames"],
+            packageAccess: false
+        ),
         .testTarget(
             name: "TintypeCommandTests",
             dependencies: ["TintypeCommand", "Tintype", "TintypeConcurrency", "TintypeImage", "TestSupport"]

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import TintypeCaching
 import TintypeConcurrency
-public import TintypeDownloading
+public import TintypeHTTP
 
 /// Loaded bytes and what is known about them.
 public struct DataResponse: Sendable {
@@ -15,7 +15,7 @@ public struct DataResponse: Sendable {
     ///
     /// Those of a connection are not among them. Of a response that was stored, `Age` is as of now, and fields
     /// that the origin does not want reused are left out. Empty where no response is known.
-    public let headers: HTTPHeaders
+    public let headers: HeaderFields
     /// Why the bytes are not on disk, where the request waited for the store.
     public let storeError: LoadError?
     /// What became of the cached bytes, where their freshness was in question; `nil` where it was not,
@@ -32,7 +32,7 @@ public struct DataResponse: Sendable {
         data: Data,
         source: LoadSource,
         metadata: EntryMetadata,
-        headers: HTTPHeaders = [:],
+        headers: HeaderFields = [:],
         storeError: LoadError? = nil,
         revalidation: Revalidation? = nil,
         mayBeKept: Bool = true,

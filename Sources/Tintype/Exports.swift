@@ -4,3 +4,11 @@
 @_exported public import TintypeDownloading
 @_exported public import TintypeImage
 @_exported public import TintypeTransforms
+
+// Of HTTP's rules only what the interface shows: a server's framework has its own.
+@_exported public import struct TintypeHTTP.Freshness
+@_exported public import struct TintypeHTTP.HeaderField
+@_exported public import struct TintypeHTTP.HeaderFields
+@_exported public import struct TintypeHTTP.ProtocolVersion
+@_exported public import class TintypeHTTP.ResponseRecord
+@_exported public import struct TintypeHTTP.StatusCodes

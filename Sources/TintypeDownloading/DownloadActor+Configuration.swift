@@ -1,4 +1,5 @@
 import TintypeConcurrency
+public import TintypeHTTP
 
 extension DownloadActor {
     /// The limits and habits of a downloader.
@@ -76,8 +77,8 @@ extension DownloadActor {
         public init() {}
 
         /// The fields that each request has, unless it brings its own.
-        var requestHeaders: HTTPHeaders {
-            var headers = HTTPHeaders()
+        var requestHeaders: HeaderFields {
+            var headers = HeaderFields()
             if !self.userAgent.isEmpty { headers.append(self.userAgent, for: "User-Agent") }
             if !self.acceptHeader.isEmpty { headers.append(self.acceptHeader, for: "Accept") }
             return headers

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Testing
+import TintypeHTTP
 
 @testable import TintypeCaching
 
@@ -13,7 +14,7 @@ import Testing
         EntryMetadata(
             response: ResponseRecord(
                 status: 0,
-                fields: [],
+                fields: [:],
                 requestDate: .distantPast,
                 responseDate: .distantFuture,
                 selectionDigest: nil,
@@ -60,7 +61,7 @@ import Testing
     @Test func theStoredFormOfAResponseIsStable() {
         let record = ResponseRecord(
             status: 200,
-            fields: [.init(name: "A", value: "bc")],
+            fields: ["A": "bc"],
             requestDate: Date(timeIntervalSinceReferenceDate: 0),
             responseDate: Date(timeIntervalSinceReferenceDate: 0),
             selectionDigest: "d",

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Testing
+import TintypeHTTP
 import TintypeImage
 
 @testable import TintypeCaching
@@ -51,7 +52,7 @@ import TintypeImage
 
     @Test func `metadata counts, with all fields of its response`() throws {
         let pad = String(repeating: "x", count: 60_000)
-        let fields = (0..<4).map { ResponseRecord.Field(name: "X-Padding-\($0)", value: pad) }
+        let fields = HeaderFields((0..<4).map { HeaderField(name: "X-Padding-\($0)", value: pad) })
         let metadata = EntryMetadata(
             sourceURL: pad,
             etag: pad,
@@ -68,8 +69,7 @@ import TintypeImage
         let image = try makeImage()
         for index in 0..<6_000 {
             // One text, which each entry is counted with.
-            let field = ResponseRecord.Field(name: "X-Padding", value: Self.padding)
-            let metadata = EntryMetadata(response: self.makeRecord([field]))
+            let metadata = EntryMetadata(response: self.makeRecord(["X-Padding": Self.padding]))
             cache.insert(image, metadata: metadata, for: CacheKey("\(index)"))
         }
         #expect(cache.statistics.count == limit / 240_160)
@@ -107,7 +107,7 @@ import TintypeImage
 
     private static let padding = String(repeating: "x", count: 240_000)
 
-    private func makeRecord(_ fields: [ResponseRecord.Field]) -> ResponseRecord {
+    private func makeRecord(_ fields: HeaderFields) -> ResponseRecord {
         ResponseRecord(
             status: 200,
             fields: fields,

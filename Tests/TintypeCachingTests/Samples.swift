@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeHTTP
 import TintypeImage
 
 @testable import TintypeCaching
@@ -46,8 +47,7 @@ extension ResponseRecord {
     static let sample = ResponseRecord(
         status: 203,
         fields: [
-            Field(name: "ETag", value: "\"a\""), Field(name: "X-Empty", value: ""), Field(name: "Link", value: "é"),
-            Field(name: "link", value: "2"),
+            "ETag": "\"a\"", "X-Empty": "", "Link": "é", "link": "2",
         ],
         requestDate: Date(timeIntervalSinceReferenceDate: 1.5),
         responseDate: Date(timeIntervalSinceReferenceDate: 2.5),

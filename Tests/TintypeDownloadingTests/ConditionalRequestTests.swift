@@ -2,6 +2,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 import TintypeDownloading
+import TintypeHTTP
 
 @Suite(.timeLimit(.minutes(1)))
 struct ConditionalRequestTests {
@@ -52,12 +53,5 @@ struct ConditionalRequestTests {
         ])
         #expect(try await self.downloader.body(at: origin.url("/a")) == Data([1, 2]))
         #expect(try await self.downloader.body(at: origin.url("/b")) == Data([3]))
-    }
-
-    @Test func `a set of codes knows its members`() {
-        #expect(StatusCodes.success.contains(200))
-        #expect(!StatusCodes.success.contains(300))
-        #expect(StatusCodes.success.union(304).contains(304))
-        #expect(!([304] as StatusCodes).contains(303))
     }
 }

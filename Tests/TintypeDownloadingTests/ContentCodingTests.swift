@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TestSupport
 import Testing
+import TintypeHTTP
 
 @testable import TintypeDownloading
 

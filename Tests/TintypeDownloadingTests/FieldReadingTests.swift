@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TestSupport
 import Testing
+import TintypeHTTP
 
 @testable import TintypeDownloading
 
@@ -20,14 +21,6 @@ import Testing
 
     @Test(arguments: values)
     func `no value of a field is too much`(value: String) {
-        let part = ContentRange(value)
-        #expect(part.map { $0.first <= $0.last } ?? true)
-        let delay = RetryAfter.delay(value, date: Date(timeIntervalSince1970: 0))
-        #expect(delay.map { $0 >= .zero } ?? true)
-        _ = HTTPDate.parse(value)
-        _ = DeclaredLength(["Content-Length": value])
-        _ = Validator.strong(in: ["ETag": value])
-        _ = Validator.strong(in: ["Last-Modified": value, "Date": value])
         _ = TransferLimits(DownloadRequest(url: URL(filePath: "/a")), DownloadActor.Configuration())
             .accepts(contentType: value)
         #expect(ContentCodings(["Content-Encoding": value]) != .known([]))
@@ -46,28 +39,8 @@ import Testing
     }
 
     @Test func `codings in several fields are one list`() {
-        let headers: HTTPHeaders = ["Content-Encoding": "deflate", "X-A": "1", "content-encoding": "gzip"]
+        let headers: HeaderFields = ["Content-Encoding": "deflate", "X-A": "1", "content-encoding": "gzip"]
         #expect(ContentCodings(headers) == .known([.deflate, .gzip]))
-    }
-
-    @Test(arguments: [
-        ("a", "a"), ("\u{E9}", "%C3%A9"), ("http://b\u{FC}cher.example/\u{E9}", "http://b\u{FC}cher.example/%C3%A9"),
-        ("//b\u{FC}cher.example?\u{E9}", "//b\u{FC}cher.example?%C3%A9"), ("/a//\u{E9}", "/a//%C3%A9"),
-        ("?a=//\u{E9}/", "?a=//%C3%A9/"), ("\u{E9}//b", "%C3%A9//b"),
-    ])
-    func `a location is encoded behind its host`(location: String, encoded: String) {
-        let line = Array("location: \(location)\r\n".utf8)
-        guard case .field(_, let value) = line.withUnsafeBytes({ HeaderLine($0) }) else {
-            Issue.record("no field")
-            return
-        }
-        #expect(value == encoded)
-        let other = Array("X-Location: \(location)\r\n".utf8)
-        guard case .field(_, let value) = other.withUnsafeBytes({ HeaderLine($0) }) else {
-            Issue.record("no field")
-            return
-        }
-        #expect(value == location)
     }
 
     @Test func `first bytes on disk keep all that is known of them`() throws {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TestSupport
 import Testing
+import TintypeHTTP
 
 @testable import TintypeDownloading
 
@@ -148,7 +149,7 @@ struct InjectionTests {
     ])
     func `a cookie that would be another one stays out of a jar`(name: String, value: String, domain: String) {
         let jar = CookieJar()
-        #expect(!jar.insert(Cookie(name: name, value: value, domain: domain)))
+        #expect(!jar.insert(CookieJar.Cookie(name: name, value: value, domain: domain)))
         #expect(jar.cookies.isEmpty)
     }
 }

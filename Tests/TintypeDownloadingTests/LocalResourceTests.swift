@@ -3,6 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 import TintypeDownloading
+import TintypeHTTP
 
 @Suite(.timeLimit(.minutes(1)))
 struct LocalResourceTests {

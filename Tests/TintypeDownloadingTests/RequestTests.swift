@@ -3,6 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 import TintypeDownloading
+import TintypeHTTP
 
 @Suite(.timeLimit(.minutes(1)))
 struct RequestTests {
@@ -86,8 +87,8 @@ struct RequestTests {
         #expect(!body.contains("Cookie"))
         jar.removeAll()
         #expect(jar.cookies.isEmpty)
-        #expect(jar.insert(Cookie(name: "a", value: "b", domain: "127.0.0.1")))
-        #expect(!jar.insert(Cookie(name: "a", value: "b\r\nX: y", domain: "127.0.0.1")))
+        #expect(jar.insert(CookieJar.Cookie(name: "a", value: "b", domain: "127.0.0.1")))
+        #expect(!jar.insert(CookieJar.Cookie(name: "a", value: "b\r\nX: y", domain: "127.0.0.1")))
         #expect(try await self.sent { $0.cookieJar = jar }.contains("Cookie: a=b"))
     }
 

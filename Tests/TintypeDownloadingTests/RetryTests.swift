@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TestSupport
 import Testing
+import TintypeHTTP
 
 @testable import TintypeDownloading
 
@@ -89,7 +90,7 @@ struct RetryTests {
 
     // MARK: The policy
 
-    private func error(_ status: Int, _ headers: HTTPHeaders = [:]) -> DownloadError {
+    private func error(_ status: Int, _ headers: HeaderFields = [:]) -> DownloadError {
         DownloadError(code: .badStatus, message: "", status: status, headers: headers)
     }
 

@@ -2,6 +2,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 import TintypeDownloading
+import TintypeHTTP
 
 @Suite(.timeLimit(.minutes(1)))
 struct SharingTests {

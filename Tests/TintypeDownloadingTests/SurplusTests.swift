@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import TestSupport
 import Testing
+import TintypeHTTP
 
 @testable import TintypeDownloading
 

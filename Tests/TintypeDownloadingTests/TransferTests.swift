@@ -2,6 +2,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 import TintypeDownloading
+import TintypeHTTP
 
 @Suite(.timeLimit(.minutes(1)))
 struct TransferTests {
@@ -126,7 +127,7 @@ struct TransferTests {
         let content = pattern(5_000)
         let origin = try NginxOrigin(files: ["a": content], servesTLS: true)
         let downloader = self.downloader
-        try await withThrowingTaskGroup(of: HTTPVersion?.self) { group in
+        try await withThrowingTaskGroup(of: ProtocolVersion?.self) { group in
             for number in 0..<100 {
                 group.addTask {
                     var request = DownloadRequest(url: origin.tlsURL("/a?\(number)"))

@@ -37,7 +37,7 @@ enum TintypeFreshHits {
         let freshness = Freshness(birth: Date(), lifetime: 86_400)
         let record = ResponseRecord(
             status: 200,
-            fields: [.init(name: "Cache-Control", value: "max-age=86400")],
+            fields: ["Cache-Control": "max-age=86400"],
             requestDate: Date(),
             responseDate: Date(),
             selectionDigest: nil,

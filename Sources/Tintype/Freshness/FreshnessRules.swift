@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
+import TintypeHTTP
 import TintypeImage
 
 /// How one loader judges stored responses.
@@ -13,7 +14,7 @@ struct FreshnessRules: Sendable {
     let isStorable: @Sendable (Data) -> Bool
     let now: @Sendable () -> Date
     /// The fields that are sent unless a request has its own.
-    let defaultHeaders: HTTPHeaders
+    let defaultHeaders: HeaderFields
     /// The fields, in lower case, that the program knows to choose no representation.
     private let neutralHeaders: Set<String>
 
@@ -34,10 +35,8 @@ struct FreshnessRules: Sendable {
     }
 
     /// All fields of the request that the origin sees, as far as responses may vary on them.
-    func headers(of request: ImageRequest) -> HTTPHeaders {
-        var headers = request.headers
-        for (name, value) in self.defaultHeaders where headers[name] == nil { headers.append(value, for: name) }
-        return headers
+    func headers(of request: ImageRequest) -> HeaderFields {
+        request.headers + self.defaultHeaders.filter { request.headers[$0.name] == nil }
     }
 
     /// Names the encoded bytes as HTTP does; see ``ImageRequest/resourceKey``.
@@ -58,6 +57,46 @@ struct FreshnessRules: Sendable {
             policy: self.plan(for: request).policy,
             headers: request.headers,
             now: self.now()
+        )
+    }
+}
+
+extension ReuseDecision {
+    /// Decides about a stored response that a request selects, by the policy of its load.
+    ///
+    /// The `Cache-Control` of the request's own `headers` is honoured where HTTP's freshness counts.
+    init(_ freshness: Freshness?, policy: CachePolicy, headers: HeaderFields, now: Date) {
+        switch policy {
+        case .neverRevalidate, .cacheOnly: self = .serve
+        case .honorFreshness: self.init(freshness, headers: headers, now: now)
+        case .reload: self = .revalidate
+        case .revalidate:
+            let isPromised = freshness?.flags.contains(.immutable) ?? false
+            let isServed = isPromised && ReuseDecision(freshness, headers: headers, now: now) == .serve
+            self = isServed ? .serve : .revalidate
+        }
+    }
+}
+
+extension Validators {
+    /// The validators of what is stored; entries of older versions have them as well.
+    init(_ metadata: EntryMetadata) {
+        self.init(
+            etag: metadata.response?.fields["ETag"] ?? metadata.etag,
+            lastModified: metadata.response?.fields["Last-Modified"] ?? metadata.lastModified
+        )
+    }
+}
+
+extension Precondition {
+    /// Whether what is stored tells the caller that its own copy is current.
+    static func isNotModified(_ headers: HeaderFields, stored metadata: EntryMetadata, now: Date) -> Bool {
+        let date = metadata.response?.fields["Date"].flatMap { HTTPDate.parse($0, now: now) }
+        return self.isNotModified(
+            headers,
+            stored: Validators(metadata),
+            storedDate: date ?? metadata.response?.responseDate ?? metadata.responseDate,
+            now: now
         )
     }
 }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
+import TintypeHTTP
 import TintypeImage
 
 /// What all loads of one loader work with.

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
+import TintypeHTTP
 import TintypeImage
 
 /// One load's dealings with the origin, and what is kept of them.
@@ -18,7 +19,7 @@ struct OriginExchange: Sendable {
     func response(validating stored: StoredSource?) async throws -> DataResponse {
         let isCallers = self.usesHTTP && Precondition.isConditional(self.request.headers)
         let validators = stored.map { Validators($0.metadata) }
-        let conditions = isCallers ? [] : validators?.conditions ?? []
+        let conditions = isCallers ? [:] : validators?.conditions ?? [:]
         let response = try await self.transfer(conditions, acceptsNotModified: isCallers || !conditions.isEmpty)
         try Task.checkCancellation()
         guard response.status == 304 else { return await self.keep(response, replacing: stored) }
@@ -27,7 +28,7 @@ struct OriginExchange: Sendable {
             return await self.confirm(stored, by: response)
         }
         // The answer is about something that is not here, so the condition was of no use.
-        let whole = try await self.transfer([], acceptsNotModified: false)
+        let whole = try await self.transfer([:], acceptsNotModified: false)
         try Task.checkCancellation()
         return await self.keep(whole, replacing: stored)
     }
@@ -35,11 +36,10 @@ struct OriginExchange: Sendable {
     // MARK: Asking
 
     private func transfer(
-        _ conditions: [(name: String, value: String)],
+        _ conditions: HeaderFields,
         acceptsNotModified: Bool
     ) async throws -> DownloadResponse {
-        var headers = self.request.headers
-        for (name, value) in conditions { headers.append(value, for: name) }
+        var headers = self.request.headers + conditions
         if !self.request.isLocal, headers["Cache-Control"] == nil, let directive = self.directive {
             headers.append(directive, for: "Cache-Control")
         }
@@ -206,7 +206,7 @@ struct OriginExchange: Sendable {
 
     /// What an entry of an older version was most likely stored with.
     private func assumedRecord(of metadata: EntryMetadata) -> ResponseRecord {
-        var headers = HTTPHeaders()
+        var headers = HeaderFields()
         if let type = metadata.mediaType { headers.append(type, for: "Content-Type") }
         if let etag = metadata.etag { headers.append(etag, for: "ETag") }
         if let date = metadata.lastModified { headers.append(date, for: "Last-Modified") }

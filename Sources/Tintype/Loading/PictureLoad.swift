@@ -3,6 +3,7 @@ import TintypeCaching
 import TintypeCoding
 import TintypeConcurrency
 import TintypeDownloading
+import TintypeHTTP
 import TintypeImage
 
 /// Request to picture, once for all that ask: from memory, from a stored variant, or from its bytes.

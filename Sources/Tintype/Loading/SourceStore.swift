@@ -2,6 +2,7 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeConcurrency
 import TintypeDownloading
+import TintypeHTTP
 import TintypeImage
 
 /// What is there already for a request.
@@ -139,7 +140,7 @@ struct SourceStore: Sendable {
     /// shared cache may have been a private one.
     private func mayBeHere(_ stored: StoredSource, _ request: ImageRequest) -> Bool {
         guard let record = stored.metadata.response else { return true }
-        var headers = HTTPHeaders()
+        var headers = HeaderFields()
         headers["Authorization"] = request.headers["Authorization"]
         return Storability.allows(record, requestHeaders: headers, isShared: self.rules.isShared)
     }

@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import TintypeCaching
 public import TintypeDownloading
+public import TintypeHTTP
 public import TintypeTransforms
 
 /// What to load and what to make of it.
@@ -10,7 +11,7 @@ public import TintypeTransforms
 public struct ImageRequest: Sendable, Hashable {
     private struct Fields: Sendable, Hashable {
         var url: URL
-        var headers: HTTPHeaders
+        var headers: HeaderFields
         var thumbnail: Resize?
         var scaleDownLimit: Int?
         var coder: CustomCoder?
@@ -91,7 +92,7 @@ public struct ImageRequest: Sendable, Hashable {
     ///   - cachePolicy: When the origin is asked whether what is cached is current; `nil` leaves it to the loader.
     public init(
         url: URL,
-        headers: HTTPHeaders = [:],
+        headers: HeaderFields = [:],
         thumbnail: Resize? = nil,
         scaleDownLimit: Int? = nil,
         coder: CustomCoder? = nil,
@@ -124,7 +125,7 @@ public struct ImageRequest: Sendable, Hashable {
     }
 
     /// Header fields to send besides the loader's own.
-    public var headers: HTTPHeaders {
+    public var headers: HeaderFields {
         get { self.storage.fields.headers }
         set { self.set(\.headers, newValue, changesKeys: true) }
     }

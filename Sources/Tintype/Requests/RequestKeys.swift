@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
+import TintypeHTTP
 import TintypeTransforms
 
 /// The one place where keys are derived from requests.
@@ -15,14 +16,14 @@ enum RequestKeys {
         CacheKey(url.absoluteString)
     }
 
-    static func source(url: URL, headers: HTTPHeaders, options: LoadOptions) -> CacheKey {
+    static func source(url: URL, headers: HeaderFields, options: LoadOptions) -> CacheKey {
         let address = CanonicalURL(url)
         var text = address.text
         if let credentials = address.credentials { text += "\n|user: \(self.digest(credentials))" }
         // What anyone on the way may have written must not answer who asked for the origin's own.
         if options.contains(.allowInvalidCertificates) { text += "\n|unverified" }
-        for (name, value) in headers {
-            text += "\n\(self.digest(name.lowercased())): \(self.digest(value))"
+        for field in headers {
+            text += "\n\(self.digest(field.name.lowercased())): \(self.digest(field.value))"
         }
         return CacheKey(text)
     }
@@ -33,15 +34,15 @@ enum RequestKeys {
     /// response's `Vary`. Several fields of a name are one list (RFC 9110, 5.3).
     static func resource(
         url: URL,
-        headers: HTTPHeaders,
+        headers: HeaderFields,
         options: LoadOptions,
         neutral: Set<String> = []
     ) -> CacheKey {
-        var selecting = HTTPHeaders()
-        for (name, value) in headers {
-            let name = name.lowercased()
+        var selecting = HeaderFields()
+        for field in headers {
+            let name = field.name.lowercased()
             guard !WishFields.contains(name), !neutral.contains(name) else { continue }
-            selecting.set(selecting[name].map { "\($0), \(value)" } ?? value, for: name)
+            selecting.set(selecting[name].map { "\($0), \(field.value)" } ?? field.value, for: name)
         }
         return self.source(url: url, headers: selecting, options: options)
     }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeHTTP
 
 /// The stored form: a version byte, then fields in the order of their tags. A field is a tag
 /// (1 byte), a length (4 bytes) and that many bytes; numbers are little-endian. A reader

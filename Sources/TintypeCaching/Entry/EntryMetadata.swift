@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import TintypeHTTP
 
 /// What is known about an entry beside its bytes or pixels; it rides along in both tiers.
 public struct EntryMetadata: Sendable, Hashable {
@@ -67,8 +68,19 @@ public struct EntryMetadata: Sendable, Hashable {
     }
 
     /// The bytes of a text, and of the object around those that do not fit into the value itself.
-    static func memoryByteCount(of text: String) -> Int {
+    fileprivate static func memoryByteCount(of text: String) -> Int {
         let count = text.utf8.count
         return count <= 15 ? 0 : count + 32
+    }
+}
+
+extension ResponseRecord {
+    /// The bytes that the fields take in memory.
+    fileprivate var memoryByteCount: Int {
+        let digest = self.selectionDigest.map { EntryMetadata.memoryByteCount(of: $0) } ?? 0
+        return self.fields.reduce(digest) { sum, field in
+            sum + MemoryLayout<HeaderField>.stride + EntryMetadata.memoryByteCount(of: field.name)
+                + EntryMetadata.memoryByteCount(of: field.value)
+        }
     }
 }

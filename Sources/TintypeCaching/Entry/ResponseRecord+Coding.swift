@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeHTTP
 
 /// The stored form: numbers of fixed size, the digest behind its length, then fields to the end.
 extension ResponseRecord {
@@ -33,12 +34,12 @@ extension ResponseRecord {
             let ifError = reader.readFinite(), let flags = reader.readByte(),
             let digestCount = reader.readByte(), let digest = reader.readString(Int(digestCount))
         else { return nil }
-        var fields: [Field] = []
+        var fields = HeaderFields()
         while !reader.isAtEnd {
             guard let nameCount = reader.readUInt16(), let name = reader.readString(Int(nameCount)),
                 let valueCount = reader.readUInt32(), let value = reader.readString(Int(valueCount))
             else { return nil }
-            fields.append(Field(name: name, value: value))
+            fields.append(value, for: name)
         }
         self.init(
             status: Int(status),

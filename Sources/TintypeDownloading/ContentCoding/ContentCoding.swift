@@ -1,3 +1,5 @@
+import TintypeHTTP
+
 /// A coding that a body may have (RFC 9110, 8.4.1).
 enum ContentCoding: Sendable, Hashable {
     case gzip
@@ -29,7 +31,7 @@ enum ContentCodings: Sendable, Hashable {
     /// taken as they are.
     case unknown
 
-    init(_ headers: HTTPHeaders) {
+    init(_ headers: HeaderFields) {
         var codings: [ContentCoding] = []
         for value in headers.values(for: "Content-Encoding") {
             for element in value.utf8.split(separator: UInt8(ascii: ",")) {

@@ -1,5 +1,6 @@
 import CCurl
 import FoundationEssentials
+import TintypeHTTP
 
 // Those that libcurl works on.
 
@@ -48,10 +49,8 @@ extension TransferEngine {
         let rest = transfer.asksForRest ? transfer.resumption : nil
         if let defaultHeaderList, transfer.requestHeaders.isEmpty, rest == nil { return defaultHeaderList }
         var headers = self.defaultHeaders
-        for (name, _) in transfer.requestHeaders { headers.set(nil, for: name) }
-        for (name, value) in transfer.requestHeaders { headers.append(value, for: name) }
-        for (name, value) in rest?.headers ?? [:] { headers.append(value, for: name) }
-        return try HeaderList(headers)
+        for field in transfer.requestHeaders { headers.set(nil, for: field.name) }
+        return try HeaderList(headers + transfer.requestHeaders + (rest?.headers ?? [:]))
     }
 
     // MARK: Ending

@@ -2,6 +2,7 @@ import CCurl
 import FoundationEssentials
 import Synchronization
 import TintypeConcurrency
+import TintypeHTTP
 
 /// Moves transfers forward on one curl multi handle.
 ///
@@ -41,7 +42,7 @@ final class TransferEngine: @unchecked Sendable {
     // Those that run; see the extension that starts them.
     var active: [UInt64: ActiveTransfer] = [:]
     var idleHandles: [EasyHandle] = []
-    let defaultHeaders: HTTPHeaders
+    let defaultHeaders: HeaderFields
     /// `nil` where they can't be sent, which every request is then told.
     let defaultHeaderList: HeaderList?
     /// Made once for all transfers, which end before the engine does.

@@ -1,5 +1,6 @@
 import CCurl
 import FoundationEssentials
+import TintypeHTTP
 
 // Each error of the module is written once, here, so that all messages speak alike: what
 // happened to which resource, then what to do.
@@ -67,7 +68,7 @@ extension DownloadError {
 
     // MARK: Responses
 
-    static func badStatus(_ status: Int, headers: HTTPHeaders, at address: ResourceAddress) -> DownloadError {
+    static func badStatus(_ status: Int, headers: HeaderFields, at address: ResourceAddress) -> DownloadError {
         let advice =
             switch status {
             case 304: "the copy that the request named is still good, so use that one"
@@ -90,7 +91,7 @@ extension DownloadError {
         limit: Int,
         declared: Int64?,
         status: Int? = nil,
-        headers: HTTPHeaders = [:],
+        headers: HeaderFields = [:],
         at address: ResourceAddress
     ) -> DownloadError {
         let size = declared.map { "is declared as \($0) bytes, which is over" } ?? "has more bytes than"
@@ -104,7 +105,7 @@ extension DownloadError {
         )
     }
 
-    static func emptyBody(status: Int?, headers: HTTPHeaders, at address: ResourceAddress) -> DownloadError {
+    static func emptyBody(status: Int?, headers: HeaderFields, at address: ResourceAddress) -> DownloadError {
         DownloadError(
             code: .emptyBody,
             message: "The body of \(shown(address)) is empty; check what is stored there.",
@@ -150,7 +151,7 @@ extension DownloadError {
         after timeout: Duration,
         received: Int,
         status: Int?,
-        headers: HTTPHeaders,
+        headers: HeaderFields,
         at address: ResourceAddress
     ) -> DownloadError {
         DownloadError(

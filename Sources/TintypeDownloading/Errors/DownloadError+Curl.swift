@@ -1,4 +1,5 @@
 import CCurl
+import TintypeHTTP
 
 extension DownloadError {
     /// What a transfer's `CURLcode` means for the caller.
@@ -6,7 +7,7 @@ extension DownloadError {
         _ code: CURLcode,
         details: String,
         status: Int?,
-        headers: HTTPHeaders,
+        headers: HeaderFields,
         at address: ResourceAddress
     ) -> DownloadError {
         let underlyingError = CurlError(code: code, details: details)

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeHTTP
 
 // The errors that tell of a transfer as a whole.
 

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import TintypeHTTP
 
 /// Why a download failed.
 ///
@@ -97,7 +98,7 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
     /// The status of the response, where there was one.
     public let status: Int?
     /// The header fields of the response, where there was one.
-    public let headers: HTTPHeaders
+    public let headers: HeaderFields
     /// What was reported from below; a ``CurlError`` where it came from libcurl.
     public let underlyingError: (any Error)?
 
@@ -107,7 +108,7 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
         message: String,
         url: URL? = nil,
         status: Int? = nil,
-        headers: HTTPHeaders = [:],
+        headers: HeaderFields = [:],
         underlyingError: (any Error)? = nil
     ) {
         self.code = code

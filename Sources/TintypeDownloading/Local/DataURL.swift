@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeHTTP
 
 /// Reads `data:` URLs (RFC 2397).
 enum DataURL {
@@ -18,7 +19,7 @@ enum DataURL {
         let bytes = PercentEncoding.decode(payload)
         let body = isBase64 ? try Self.decodeBase64(bytes) : Data(bytes)
         guard body.count <= limit else { throw .bodyTooLarge(limit: limit, declared: Int64(body.count), at: address) }
-        let headers: HTTPHeaders = ["Content-Type": Self.fullMediaType(mediaType)]
+        let headers: HeaderFields = ["Content-Type": Self.fullMediaType(mediaType)]
         guard !body.isEmpty else { throw .emptyBody(status: nil, headers: headers, at: address) }
         var metrics = TransferMetrics()
         metrics.bytes = Int64(body.count)

@@ -1,4 +1,5 @@
 import Glibc
+import TintypeHTTP
 
 /// The path in a `file:` URL: bytes, as Linux names files, which need not be UTF-8.
 struct FilePath: Sendable {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import TintypeConcurrency
+import TintypeHTTP
 
 /// Reads files on a thread of its own, which may block.
 actor FileReader {

@@ -1,3 +1,5 @@
+import TintypeHTTP
+
 // What is refused before it becomes a line of a request's head.
 
 extension DownloadRequest {
@@ -18,11 +20,11 @@ extension DownloadActor.Configuration {
     }
 }
 
-extension HTTPHeaders {
+extension HeaderFields {
     /// Throws where a field would end its own line and so forge another, or is no field at all.
     func checkSendable() throws(DownloadError) {
-        for (name, value) in self {
-            guard FieldText.isToken(name), FieldText.isValue(value) else { throw .invalidHeader(name) }
+        for field in self where !FieldText.isToken(field.name) || !FieldText.isValue(field.value) {
+            throw .invalidHeader(field.name)
         }
     }
 }

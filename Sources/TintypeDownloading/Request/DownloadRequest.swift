@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import TintypeHTTP
 
 /// What to download, and how.
 ///
@@ -29,7 +30,7 @@ public struct DownloadRequest: Sendable, Hashable {
     /// What is asked of the resource.
     public var method: Method
     /// Fields to send beside those that the configuration gives; one with the same name replaces it.
-    public var headers: HTTPHeaders
+    public var headers: HeaderFields
     /// The longest time without a byte received; `nil`, as zero, for that of the
     /// configuration.
     public var timeout: Duration?
@@ -69,7 +70,7 @@ public struct DownloadRequest: Sendable, Hashable {
     public init(
         url: URL,
         method: Method = .get,
-        headers: HTTPHeaders = [:],
+        headers: HeaderFields = [:],
         timeout: Duration? = nil,
         connectTimeout: Duration? = nil,
         maximumBodySize: Int? = nil,

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeHTTP
 
 /// A URL, looked at as far as it decides how its resource is reached.
 struct ResourceAddress: Sendable {

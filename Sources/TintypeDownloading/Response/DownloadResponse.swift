@@ -1,5 +1,6 @@
 public import FoundationEssentials
 package import TintypeConcurrency
+public import TintypeHTTP
 
 /// What a download gave.
 public struct DownloadResponse: Sendable {
@@ -12,7 +13,7 @@ public struct DownloadResponse: Sendable {
     public var status: Int?
     /// The header fields of the response, duplicates included, in their order; for a `data:` URL its media
     /// type as `Content-Type`.
-    public var headers: HTTPHeaders
+    public var headers: HeaderFields
     /// Where the body came from, after redirects.
     public let url: URL
     /// What the transfer took.

@@ -1,4 +1,5 @@
 import CCurl
+import TintypeHTTP
 
 extension TransferMetrics {
     /// Adds what libcurl measured about one request.
@@ -17,11 +18,11 @@ extension TransferMetrics {
             let host = text.utf8.contains(UInt8(ascii: ":")) ? "[\(text)]" : text
             self.remoteAddress = "\(host):\(measured.remote_port)"
         }
-        self.httpVersion = HTTPVersion(curlVersion: measured.http_version)
+        self.httpVersion = ProtocolVersion(curlVersion: measured.http_version)
     }
 }
 
-extension HTTPVersion {
+extension ProtocolVersion {
     /// The version that `CURLINFO_HTTP_VERSION` gives, or `nil` when there was no response.
     init?(curlVersion: Int) {
         switch curlVersion {

@@ -1,3 +1,5 @@
+public import TintypeHTTP
+
 /// What a transfer took.
 ///
 /// Redirects and retries count in: each duration is the sum over the requests that were made. The time
@@ -18,7 +20,7 @@ public struct TransferMetrics: Sendable, Hashable {
     /// Whether the last request went over a connection that was open already.
     public internal(set) var connectionReused = false
     /// The version of HTTP, or `nil` for `file:` and `data:` URLs.
-    public internal(set) var httpVersion: HTTPVersion?
+    public internal(set) var httpVersion: ProtocolVersion?
     /// The number of redirects that were followed.
     public internal(set) var redirectCount = 0
 

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TintypeConcurrency
+import TintypeHTTP
 
 /// The first bytes of a body, and what is needed to ask for the others.
 struct PartialBody: Sendable, Equatable {
@@ -10,7 +11,7 @@ struct PartialBody: Sendable, Equatable {
     /// The bytes that the whole body has.
     let total: Int
     /// The fields of the response that they came with, as far as they are about the whole.
-    let headers: HTTPHeaders
+    let headers: HeaderFields
     let bytes: Data
     /// What counts the bytes, until they are on disk.
     var claim: ByteClaim?

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeHTTP
 
 /// How the first bytes of a body lie in a file: a mark, a checksum, then all that it is about.
 enum PartialBodyFile {
@@ -11,9 +12,9 @@ enum PartialBodyFile {
         content.append(contentsOf: Self.bytes(UInt64(body.total)))
         Self.append(body.validator, to: &content)
         content.append(contentsOf: Self.bytes(UInt64(body.headers.count)))
-        for (name, value) in body.headers {
-            Self.append(name, to: &content)
-            Self.append(value, to: &content)
+        for field in body.headers {
+            Self.append(field.name, to: &content)
+            Self.append(field.value, to: &content)
         }
         content.append(body.bytes)
         return Data(Self.mark) + Data(PartialBodyKey.digest(content)) + content
@@ -47,9 +48,9 @@ enum PartialBodyFile {
         (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     }
 
-    private static func takeHeaders(_ content: inout Data) -> HTTPHeaders? {
+    private static func takeHeaders(_ content: inout Data) -> HeaderFields? {
         guard let count = Self.takeNumber(&content) else { return nil }
-        var headers = HTTPHeaders()
+        var headers = HeaderFields()
         while headers.count < count {
             guard let name = Self.takeText(&content), let value = Self.takeText(&content) else { return nil }
             headers.append(value, for: name)

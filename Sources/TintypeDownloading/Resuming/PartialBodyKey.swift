@@ -1,5 +1,6 @@
 import CCrypto
 import FoundationEssentials
+import TintypeHTTP
 
 /// Which request the first bytes of a body belong to: a digest of all that selects a representation.
 ///
@@ -17,9 +18,9 @@ struct PartialBodyKey: Sendable, Hashable {
         var parts = [request.method.description, request.url.absoluteString]
         // A certificate that nobody vouched for may have brought any bytes.
         parts.append(request.allowsInvalidCertificates ? "unverified" : "verified")
-        for (name, value) in request.headers { parts += [name.lowercased(), value] }
-        for (name, value) in configuration.requestHeaders where request.headers[name] == nil {
-            parts += ["default", name.lowercased(), value]
+        for field in request.headers { parts += [field.name.lowercased(), field.value] }
+        for field in configuration.requestHeaders where request.headers[field.name] == nil {
+            parts += ["default", field.name.lowercased(), field.value]
         }
         if let credentials = request.credentials { parts.append("\(credentials.value)") }
         let tls = request.tls ?? configuration.tls

@@ -1,3 +1,5 @@
+import TintypeHTTP
+
 /// What a transfer that goes on where another broke off asks for, and has already.
 struct Resumption {
     /// Where the bytes came from: the others must come from there as well.
@@ -9,10 +11,10 @@ struct Resumption {
     /// The bytes of the whole.
     let total: Int
     /// The fields that came with the bytes that are here.
-    let wholeHeaders: HTTPHeaders
+    let wholeHeaders: HeaderFields
 
     /// The fields that ask for the rest, or for everything if it is another version by now.
-    var headers: HTTPHeaders {
+    var headers: HeaderFields {
         ["Range": "bytes=\(self.offset)-", "If-Range": self.validator]
     }
 
@@ -20,7 +22,7 @@ struct Resumption {
     ///
     /// `If-Range` has made sure already, but a server that is wrong about it must not mix two versions: a
     /// part without the validator counts for nothing (RFC 9110, 15.3.7.3).
-    func isContinued(by headers: HTTPHeaders) -> Bool {
+    func isContinued(by headers: HeaderFields) -> Bool {
         guard headers.values(for: "Content-Range").count == 1,
             let range = headers["Content-Range"].flatMap({ ContentRange($0) }),
             range.first == self.offset, range.total == self.total
@@ -31,31 +33,19 @@ struct Resumption {
 
     /// The fields of the whole that a part with these fields completes: its own take the place of older ones
     /// (RFC 9110, 15.3.7.3).
-    func completed(by headers: HTTPHeaders) -> HTTPHeaders {
-        var whole = HTTPHeaders()
-        let names = Set(headers.map { $0.name.lowercased() })
-        for (name, value) in self.wholeHeaders where !names.contains(name.lowercased()) {
-            whole.append(value, for: name)
-        }
-        for (name, value) in headers where !Self.partNames.contains(name.lowercased()) {
-            whole.append(value, for: name)
-        }
+    func completed(by headers: HeaderFields) -> HeaderFields {
+        var whole = self.wholeHeaders.removing(headers.names) + headers.removing(Self.partNames)
         whole.append("\(self.total)", for: "Content-Length")
         return whole
     }
 
     /// Those of a response's fields that are about the whole, and hold for longer than one message.
-    static func fieldsOfWhole(_ headers: HTTPHeaders) -> HTTPHeaders {
-        var kept = HTTPHeaders()
-        for (name, value) in headers {
-            let name = name.lowercased()
-            if !self.partNames.contains(name), !self.messageNames.contains(name) { kept.append(value, for: name) }
-        }
-        return kept
+    static func fieldsOfWhole(_ headers: HeaderFields) -> HeaderFields {
+        headers.removing(self.partNames.union(self.messageNames))
     }
 
-    private static let partNames: Set = ["content-range", "content-length"]
-    private static let messageNames: Set = [
+    private static let partNames: Set<String> = ["content-range", "content-length"]
+    private static let messageNames: Set<String> = [
         "age", "connection", "date", "keep-alive", "proxy-authenticate", "proxy-connection", "set-cookie",
         "set-cookie2", "trailer", "transfer-encoding", "upgrade", "www-authenticate",
     ]

@@ -1,4 +1,5 @@
 import FoundationEssentials
+public import TintypeHTTP
 
 /// What is tried again after a failure, how often, and how long after.
 ///

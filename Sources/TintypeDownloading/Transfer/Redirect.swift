@@ -1,4 +1,5 @@
 import CCurl
+import TintypeHTTP
 
 /// Resolves what servers write into `Location`.
 enum Redirect {
@@ -27,10 +28,8 @@ enum Redirect {
     }
 
     /// The fields that may go to another origin: those that say what is wanted, none that may say who asks.
-    static func safeHeaders(_ headers: HTTPHeaders) -> HTTPHeaders {
-        var kept = HTTPHeaders()
-        for (name, value) in headers where WishFields.contains(name.lowercased()) { kept.append(value, for: name) }
-        return kept
+    static func safeHeaders(_ headers: HeaderFields) -> HeaderFields {
+        headers.filter { WishFields.contains($0.name.lowercased()) }
     }
 
     private static func hasForeignScheme(_ location: String) -> Bool {

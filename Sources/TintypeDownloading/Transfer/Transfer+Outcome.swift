@@ -1,5 +1,6 @@
 import CCurl
 import FoundationEssentials
+import TintypeHTTP
 
 // What a finished request means.
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeHTTP
 
 // What libcurl hands over.
 

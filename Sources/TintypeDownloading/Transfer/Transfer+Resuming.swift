@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TintypeConcurrency
+import TintypeHTTP
 
 // Going on where an earlier try, or an earlier process, broke off.
 
@@ -20,7 +21,8 @@ extension Transfer {
         guard self.canResume, self.hasHead, let status, status == 200 || status == 206, self.isIdentity,
             self.body.count > 0, let expectedBytes, self.body.count < expectedBytes,
             status == 206 || self.responseHeaders["Accept-Ranges"]?.lowercased() == "bytes",
-            let validator = Validator.strong(in: self.responseHeaders) ?? self.resumption?.validator
+            let validator = Validators.strong(in: self.responseHeaders, now: self.responseTime)
+                ?? self.resumption?.validator
         else { return nil }
         return Resumption(
             source: PartialBodyKey.source(self.address),
@@ -41,8 +43,8 @@ extension Transfer {
     ///
     /// The bytes are moved out: the transfer is over.
     func takePartialBody() -> PartialBody? {
-        let control = self.responseHeaders.values(for: "Cache-Control").joined(separator: ",").lowercased()
-        guard !control.contains("no-store"), let resumable else { return nil }
+        let control = CacheControl(self.responseHeaders.values(for: "Cache-Control"))
+        guard !control.has("no-store"), let resumable else { return nil }
         return PartialBody(
             source: resumable.source,
             validator: resumable.validator,

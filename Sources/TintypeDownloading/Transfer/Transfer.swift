@@ -1,6 +1,7 @@
 import CCurl
 import FoundationEssentials
 import TintypeConcurrency
+import TintypeHTTP
 
 /// One download on its way: a request, the responses so far, and whoever waits.
 ///
@@ -46,7 +47,7 @@ final class Transfer {
     /// Where the next byte comes from; redirects change it.
     private(set) var address: ResourceAddress
     /// The fields to send; redirects to another origin take the credentials out.
-    private(set) var requestHeaders: HTTPHeaders
+    private(set) var requestHeaders: HeaderFields
     var metrics = TransferMetrics()
     /// The addresses that the policy was asked about since the request was last sent.
     var connections = ConnectionRecord()
@@ -70,7 +71,7 @@ final class Transfer {
     /// Why it was aborted from a callback.
     var failure: DownloadError?
     var status: Int?
-    var responseHeaders = HTTPHeaders()
+    var responseHeaders = HeaderFields()
     /// Whether the whole head of the final response (not of an informational one) is here.
     var hasHead = false
     /// Whether bytes may come that are neither head nor body.
@@ -287,7 +288,7 @@ final class Transfer {
 
     func resetResponse() {
         self.status = nil
-        self.responseHeaders.removeAll()
+        self.responseHeaders.removeAll(keepingCapacity: true)
         self.hasHead = false
         self.hasWatchedFraming = false
         self.discardedBytes = 0

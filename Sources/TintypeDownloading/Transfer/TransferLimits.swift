@@ -1,3 +1,5 @@
+import TintypeHTTP
+
 /// What one download may take: the request's own limits, or those of the configuration.
 struct TransferLimits {
     let timeout: Duration

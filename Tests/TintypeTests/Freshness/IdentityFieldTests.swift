@@ -39,7 +39,7 @@ import Testing
         )
     }
 
-    private func request(_ headers: HTTPHeaders, _ policy: CachePolicy? = nil) -> ImageRequest {
+    private func request(_ headers: HeaderFields, _ policy: CachePolicy? = nil) -> ImageRequest {
         ImageRequest(url: self.origin.url("/a"), headers: headers, options: [.waitForStore], cachePolicy: policy)
     }
 
@@ -93,7 +93,7 @@ import Testing
         async throws
     {
         self.script("Accept-Language", vary: "Accept-Language")
-        let headers: HTTPHeaders = ["Accept-Language": "deutsch"]
+        let headers: HeaderFields = ["Accept-Language": "deutsch"]
         let honoring = self.request(headers, .honorFreshness)
         _ = try await self.makeLoader(.neverRevalidate).image(for: honoring)
         let offline = try await self.makeLoader(.neverRevalidate).response(for: self.request(headers, .cacheOnly))

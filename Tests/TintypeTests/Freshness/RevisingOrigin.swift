@@ -10,7 +10,7 @@ final class RevisingOrigin: Sendable {
     private struct State {
         var revision = 0
         var headers: [(String, String)] = []
-        var requests: [HTTPHeaders] = []
+        var requests: [HeaderFields] = []
         var failure: FaultyResponse?
         var variesOn: String?
     }
@@ -27,7 +27,7 @@ final class RevisingOrigin: Sendable {
     var url: URL { self.server.url("/picture") }
 
     /// The fields of each request that came.
-    var requests: [HTTPHeaders] { self.state.withLock { $0.requests } }
+    var requests: [HeaderFields] { self.state.withLock { $0.requests } }
 
     /// Changes the picture.
     func revise() {

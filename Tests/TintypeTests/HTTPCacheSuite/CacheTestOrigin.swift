@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TestSupport
 import TintypeConcurrency
+import TintypeHTTP
 
 @testable import Tintype
 
@@ -13,7 +14,7 @@ final class CacheTestOrigin: Sendable {
     struct Seen: Sendable {
         let number: Int
         let method: String
-        let headers: HTTPHeaders
+        let headers: HeaderFields
         /// The fields that were sent and must come back.
         let sent: [(name: String, value: String)]
     }
@@ -83,7 +84,7 @@ final class CacheTestOrigin: Sendable {
     }
 
     /// 304 for a request that has the validator of an earlier response, where one is due, and else 999.
-    private func status(of exchange: CacheTest.Exchange, _ headers: HTTPHeaders) -> Int {
+    private func status(of exchange: CacheTest.Exchange, _ headers: HeaderFields) -> Int {
         guard let type = exchange.expectedType, type.hasSuffix("_validated") else { return exchange.status ?? 200 }
         func wasSent(_ name: String, in field: String) -> Bool {
             guard let value = headers[field] else { return false }
@@ -95,9 +96,9 @@ final class CacheTestOrigin: Sendable {
         return isCurrent ? 304 : 999
     }
 
-    static func parse(_ head: [UInt8]) -> (method: String, headers: HTTPHeaders) {
+    static func parse(_ head: [UInt8]) -> (method: String, headers: HeaderFields) {
         let lines = String(decoding: head, as: UTF8.self).split(whereSeparator: \.isNewline)
-        var headers = HTTPHeaders()
+        var headers = HeaderFields()
         for line in lines.dropFirst() {
             guard let colon = line.firstIndex(of: ":") else { continue }
             let value = line[line.index(after: colon)...].drop { $0 == " " }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import TestSupport
 import Tintype
 import TintypeConcurrency
+import TintypeHTTP
 
 /// Runs one test of the suite against a loader of its own.
 struct CacheTestRun: Sendable {
@@ -20,7 +21,7 @@ struct CacheTestRun: Sendable {
     /// What came back through the cache.
     private struct Answer {
         var status: Int?
-        var headers = HTTPHeaders()
+        var headers = HeaderFields()
         /// `nil` where a loader hands out none, as of an error.
         var body: String?
 
@@ -77,7 +78,7 @@ struct CacheTestRun: Sendable {
         after previous: Answer?,
         now: Date
     ) -> ImageRequest {
-        var headers: HTTPHeaders = ["Test-ID": self.test.id, "Req-Num": "\(number)"]
+        var headers: HeaderFields = ["Test-ID": self.test.id, "Req-Num": "\(number)"]
         for field in exchange.fields("request_headers") {
             headers.append(origin.text(field.value, of: field.name, now: now), for: field.name)
         }
@@ -159,7 +160,7 @@ struct CacheTestRun: Sendable {
                 let isMore = value.flatMap { Double($0) }.map { $0 > field.array[2].number ?? 0 } ?? false
                 try require(isMore, "expected_response_headers", "\(name) is \(value ?? "")")
             } else if field.array.count == 2 {
-                let sentAt = answer.value("Server-Now").flatMap { HTTPDateText.date($0) } ?? Date()
+                let sentAt = answer.value("Server-Now").flatMap { HTTPDate.parse($0, now: Date()) } ?? Date()
                 let expected = origin.text(field.array[1], of: name, now: sentAt)
                 try require(value == expected, "expected_response_headers", "\(name): \(value ?? ""), not \(expected)")
             }

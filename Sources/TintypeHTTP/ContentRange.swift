@@ -1,0 +1,26 @@
+/// The part of a resource that a 206 response has (RFC 9110, section 14.4).
+package struct ContentRange: Equatable {
+    package let first: Int
+    package let last: Int
+    package let total: Int?
+
+    /// Reads the value of `Content-Range`, or returns `nil` where it names no part.
+    package init?(_ value: String) {
+        let parts = value.split(separator: " ", omittingEmptySubsequences: true)
+        guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
+        let halves = parts[1].split(separator: "/", omittingEmptySubsequences: false)
+        guard halves.count == 2 else { return nil }
+        let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last
+        else { return nil }
+        let total = Self.number(halves[1])
+        guard halves[1] == "*" || total.map({ last < $0 }) ?? false else { return nil }
+        self.first = first
+        self.last = last
+        self.total = total
+    }
+
+    private static func number(_ text: Substring) -> Int? {
+        FieldText.isNumber(text) ? Int(text) : nil
+    }
+}

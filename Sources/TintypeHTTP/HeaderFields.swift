@@ -1,0 +1,128 @@
+/// One header field of a request or a response.
+public struct HeaderField: Sendable {
+    /// The name, as it was given or received.
+    public let name: String
+    /// The value, without the white space around it.
+    public var value: String
+
+    /// Creates a field.
+    public init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+
+    /// Whether the field has this name; the case of ASCII letters does not count.
+    public func isNamed(_ other: String) -> Bool {
+        let mine = self.name.utf8
+        let theirs = other.utf8
+        guard mine.count == theirs.count else { return false }
+        // Names are looked up many times for each response; this is much faster than two iterators.
+        let isEqual = mine.withContiguousStorageIfAvailable { mine in
+            theirs.withContiguousStorageIfAvailable { theirs in
+                mine.indices.allSatisfy { Self.lowercased(mine[$0]) == Self.lowercased(theirs[$0]) }
+            }
+        }
+        return (isEqual ?? nil) ?? zip(mine, theirs).allSatisfy { Self.lowercased($0) == Self.lowercased($1) }
+    }
+
+    private static func lowercased(_ byte: UInt8) -> UInt8 {
+        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
+    }
+}
+
+// MARK: - Hashable
+
+extension HeaderField: Hashable {
+    /// Fields are equal whose values are the same, and whose names differ in nothing but case.
+    public static func == (left: HeaderField, right: HeaderField) -> Bool {
+        left.value == right.value && left.isNamed(right.name)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        for byte in self.name.utf8 { hasher.combine(Self.lowercased(byte)) }
+        hasher.combine(self.value)
+    }
+}
+
+/// The header fields of a request or a response, in their order.
+///
+/// Names are compared without regard to ASCII case, and a name may occur more than once.
+///
+/// Equal headers have equal fields in the same order.
+public struct HeaderFields: Sendable, Hashable {
+    private var fields: [HeaderField]
+
+    /// Creates headers with no field.
+    public init() {
+        self.fields = []
+    }
+
+    /// The value of the first field called `name`; setting replaces every field of that name.
+    public subscript(name: String) -> String? {
+        get { self.fields.first { $0.isNamed(name) }?.value }
+        set { self.set(newValue, for: name) }
+    }
+
+    /// The values of all fields called `name`, in their order.
+    public func values(for name: String) -> [String] {
+        self.fields.filter { $0.isNamed(name) }.map(\.value)
+    }
+
+    /// Adds a field after the others, whether or not the name occurs already.
+    public mutating func append(_ value: String, for name: String) {
+        self.fields.append(HeaderField(name: name, value: value))
+    }
+
+    /// Makes `value` the only one of `name`; `nil` removes the name.
+    ///
+    /// The field keeps the place of the first one of that name.
+    public mutating func set(_ value: String?, for name: String) {
+        guard let value else { return self.fields.removeAll { $0.isNamed(name) } }
+        guard let index = self.fields.firstIndex(where: { $0.isNamed(name) }) else {
+            return self.append(value, for: name)
+        }
+        self.fields[index].value = value
+        let rest = self.fields[(index + 1)...].filter { !$0.isNamed(name) }
+        self.fields.replaceSubrange((index + 1)..., with: rest)
+    }
+
+    /// Continues the last field's value: old servers fold long values over several lines.
+    package mutating func fold(_ continuation: String) {
+        guard let last = self.fields.indices.last else { return }
+        self.fields[last].value += " " + continuation
+    }
+
+    /// The fields whose names, in lower case, are not among `names`.
+    package func removing(_ names: Set<String>) -> HeaderFields {
+        self.filter { !names.contains($0.name.lowercased()) }
+    }
+
+    /// The names that occur, in lower case.
+    package var names: Set<String> { Set(self.fields.map { $0.name.lowercased() }) }
+}
+
+// MARK: - RandomAccessCollection, RangeReplaceableCollection
+
+extension HeaderFields: RandomAccessCollection, RangeReplaceableCollection {
+    public var startIndex: Int { 0 }
+    public var endIndex: Int { self.fields.count }
+
+    public subscript(position: Int) -> HeaderField { self.fields[position] }
+
+    public mutating func replaceSubrange(_ range: Range<Int>, with fields: some Collection<HeaderField>) {
+        self.fields.replaceSubrange(range, with: fields)
+    }
+
+    public mutating func reserveCapacity(_ count: Int) {
+        self.fields.reserveCapacity(count)
+    }
+}
+
+// MARK: - ExpressibleByDictionaryLiteral
+
+extension HeaderFields: ExpressibleByDictionaryLiteral {
+    /// Creates headers from pairs of name and value; a name may occur more than once.
+    public init(dictionaryLiteral elements: (String, String)...) {
+        self.fields = elements.map { HeaderField(name: $0, value: $1) }
+    }
+}

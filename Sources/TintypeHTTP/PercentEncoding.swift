@@ -1,0 +1,49 @@
+/// Percent-encoding, both ways.
+package enum PercentEncoding {
+    /// `text` with each byte over 0x7F encoded.
+    package static func encodeNonASCII(_ text: some Sequence<UInt8>) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var encoded: [UInt8] = []
+        for byte in text {
+            if byte < 0x80 {
+                encoded.append(byte)
+            } else {
+                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
+    /// The bytes that `text` stands for; a percent sign without two digits stands for itself.
+    package static func decode(_ text: some Collection<UInt8>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count)
+        var index = text.startIndex
+        while index != text.endIndex {
+            let byte = text[index]
+            index = text.index(after: index)
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = text[index...].prefix(2)
+            if digits.count == 2, let high = Self.value(digits.first), let low = Self.value(digits.dropFirst().first) {
+                bytes.append(high << 4 | low)
+                index = digits.endIndex
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return bytes
+    }
+
+    private static func value(_ digit: UInt8?) -> UInt8? {
+        guard let digit else { return nil }
+        return switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import CCrypto
+
+/// The request fields that a response's `Vary` names (RFC 9111, 4.1).
+package enum RequestSelection {
+    /// The fields whose values are compared without regard to case, because their syntax says so.
+    private static let caseless: Set<String> = ["accept-encoding", "accept-language", "accept-charset"]
+
+    /// The names in `Vary` fields, in lower case and order, each once; `nil` where one is `*`.
+    package static func names(in vary: [String]) -> [String]? {
+        let names = Set(FieldList.elements(of: vary).map { $0.lowercased() })
+        return names.contains("*") ? nil : names.sorted()
+    }
+
+    /// A digest of the fields called `names` in a request; `nil` where no field is named.
+    ///
+    /// Several fields of a name are one list, white space around its commas does not count, and an absent
+    /// field is unlike an empty one.
+    package static func digest(of names: [String], in headers: HeaderFields) -> String? {
+        guard !names.isEmpty else { return nil }
+        let lines = names.map { name in
+            let values = headers.values(for: name)
+            guard !values.isEmpty else { return "\(name)\n" }
+            let list = FieldList.elements(of: values).joined(separator: ",")
+            return "\(name): \(self.caseless.contains(name) ? list.lowercased() : list)\n"
+        }
+        return self.digest(lines.joined())
+    }
+
+    /// The SHA-256 of `text` in lower-case hexadecimal digits.
+    private static func digest(_ text: String) -> String {
+        var bytes = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
+        let text = Array(text.utf8)
+        _ = SHA256(text, text.count, &bytes)
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}

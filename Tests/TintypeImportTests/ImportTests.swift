@@ -1,0 +1,56 @@
+import FoundationEssentials
+import FrameworkNames
+import Testing
+import Tintype
+
+@Suite struct ImportTests {
+    /// A type that `import Tintype` brings under one of these names as well would be ambiguous here, so that nothing
+    /// compiles; one that it hands on by name would hide the framework's, and fail the test.
+    private typealias Names = (
+        Abort, Application, Authenticator, BasicAuthorization, BearerAuthorization, BodyStreamResult, ByteBuffer,
+        Cache, CacheControl, CacheExpirationTime, Channel, Client, ClientRequest, ClientResponse, Command, Console,
+        Content, ContentConfiguration, Cookie, Cookies, Counter, Digest, Environment, ErrorSource, EventLoop,
+        EventLoopFuture, File, FileIO, FileMiddleware, FileProvider, Gauge, HTTPClient, HTTPClientError,
+        HTTPClientRequest, HTTPClientRequestPart, HTTPClientResponse, HTTPCookies, HTTPError, HTTPField, HTTPFields,
+        HTTPHeaders, HTTPMediaType, HTTPMethod, HTTPParserError, HTTPRequest, HTTPRequestHead, HTTPResponse,
+        HTTPResponseHead, HTTPResponseStatus, HTTPStatus, HTTPVersion, IOData, IOError, LogRequestsMiddleware, Logger,
+        MediaType, Middleware, Parameters, ProgressBar, Request, RequestBody, RequestContext, Responder, Response,
+        ResponseBody, Route, RouteCollection, Router, RouterGroup, SHA256, Server, Session, SessionData,
+        SocketAddress, Storage, TLSConfiguration, TLSVersion, Terminal, TimeAmount, URI, Validatable, Validations,
+        Validator, ValidatorResult, View, WebSocket
+    )
+
+    @Test func `the names of server frameworks are theirs beside our import`() {
+        let names = String(reflecting: Names.self).dropFirst().dropLast().split(separator: ", ")
+        #expect(names.count > 80)
+        #expect(names.filter { !$0.hasPrefix("FrameworkNames.") } == [])
+    }
+
+    @Test func `the samples that compile are the README's, line by line`() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent()
+        let samples = try Self.lines(of: folder.appending(path: "ReadmeSamples.swift"))
+        let readme = folder.deletingLastPathComponent().deletingLastPathComponent().appending(path: "README.md")
+        var rest = samples[...]
+        var count = 0
+        var isCode = false
+        for line in try Self.lines(of: readme) {
+            if line.hasPrefix("```") {
+                isCode = line == "```swift"
+            } else if isCode, !line.isEmpty, !line.hasPrefix("import ") {
+                let index = rest.firstIndex(of: line)
+                #expect(index != nil, "no sample has the line \(line)")
+                rest = rest[(index.map { $0 + 1 } ?? rest.startIndex)...]
+                count += 1
+            }
+        }
+        #expect(count > 10)
+    }
+
+    /// The lines of a file without comments, and with one space where there are more.
+    private static func lines(of file: URL) throws -> [String] {
+        try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map { line in
+            let words = line.split(separator: " ")
+            return words.prefix { $0 != "//" }.joined(separator: " ")
+        }
+    }
+}

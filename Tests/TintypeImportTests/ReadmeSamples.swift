@@ -1,0 +1,71 @@
+import FoundationEssentials
+import FrameworkNames
+import Tintype
+
+// The README's samples, line by line, as the server of a user compiles them.
+
+func first(url: URL) async throws -> (ImageRequest, LoaderActor) {
+    let loader = LoaderActor()
+    let image = try await loader.image(for: url)
+
+    let request = ImageRequest(url: url, thumbnail: .fit(width: 400, height: 400))
+    let thumbnail = try await loader.image(for: request)
+    let jpeg = try await loader.encode(thumbnail, as: .jpeg)
+
+    for try await event in loader.events(for: request) {
+        if case .progress(let progress) = event { print(progress.receivedBytes, progress.expectedBytes ?? -1) }
+    }
+    _ = (image, jpeg)
+    return (request, loader)
+}
+
+func configured() -> LoaderActor.Configuration {
+    var configuration = LoaderActor.Configuration()
+    configuration.memory.costLimit = 256 << 20
+    configuration.disk?.directory = URL(filePath: "/var/cache/pictures")
+    configuration.disk?.sizeLimit = 20 << 30
+    configuration.limits.maximumPixels = 40_000_000
+    configuration.cachePolicy = .honorFreshness
+    configuration.downloads.networkPolicy = .publicInternet
+    configuration.downloads.retryPolicy = RetryPolicy()
+    let loader = LoaderActor(configuration: configuration)
+    _ = loader
+    return configuration
+}
+
+func more(
+    _ request: ImageRequest,
+    _ requests: [ImageRequest],
+    _ loader: LoaderActor,
+    archive: DiskCache,
+    recent: DiskCache
+) async throws {
+    var request = request
+    var configuration = LoaderActor.Configuration()
+    request.variantCaching = CacheUse(query: .all, store: .all)
+    configuration.cache = CacheGroup([CacheActor(disk: archive), CacheActor(disk: recent)])
+
+    for await progress in Prefetcher(loader: loader).prefetch(requests) {
+        print(progress.completedCount, progress.failedCount, progress.totalCount)
+    }
+    for await event in loader.downloads.events() { print(event) }
+}
+
+/// Fields go from a framework's request to ours and back without a name in dispute.
+func handle(_ request: ImageRequest, with loader: LoaderActor) async throws -> [(String, String)] {
+    var request = request
+    var headers: HeaderFields = ["Accept-Language": "de"]
+    headers.append("no-cache", for: "Cache-Control")
+    headers["X-Request-ID"] = nil
+    request.headers = headers + [HeaderField(name: "Accept", value: "image/webp")]
+    let response = try await loader.dataResponse(for: request)
+    let record: ResponseRecord? = response.metadata.response
+    let freshness: Freshness? = record?.freshness
+    _ = (freshness?.isFresh(at: Date()), record?.values(for: "Vary"), record?.fields.first?.isNamed("ETag"))
+    var download = DownloadRequest(url: request.url)
+    download.acceptableStatusCodes = StatusCodes.success.union(304)
+    download.cookieJar = CookieJar()
+    download.cookieJar?.insert(CookieJar.Cookie(name: "a", value: "b", domain: "example.org"))
+    let version: ProtocolVersion? = try await loader.downloads.response(for: download).metrics.httpVersion
+    return response.headers.map { ($0.name, $0.value) } + [("X-Version", version?.description ?? "")]
+}
