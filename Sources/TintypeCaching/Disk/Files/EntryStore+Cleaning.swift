@@ -9,7 +9,7 @@ extension EntryStore {
         if case .readOnly = folder.mode { return }
         result.temporaryFiles += self.removeLeftovers(in: folder)
         self.deleteDiscarded(in: folder, fileLimit: .max)
-        if isReading || folder.region.flags.contains(.needsReading) || LegacyLayout.isPresent(in: folder.descriptor) {
+        if isReading || folder.region.flags.contains(.needsReading) {
             self.readFolder(folder, isChecking: isReading, &result)
         }
         if self.victimRequest.load(ordering: .relaxed) { self.refillVictims(in: folder) }

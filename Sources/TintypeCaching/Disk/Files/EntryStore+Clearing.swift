@@ -36,8 +36,8 @@ extension EntryStore {
         try folder.withCatalogue { catalogue, _ throws(SystemCallError) in
             let byteCount = Int(clamping: catalogue.region[.byteCount])
             var failure: SystemCallError?
-            let shards = (UInt8.min...UInt8.max).map(Self.shardPath) + LegacyLayout.shardNames(in: folder.descriptor)
-            for path in shards where OwnFiles.isFolder(path, in: folder.descriptor) {
+            for path in (UInt8.min...UInt8.max).map(Self.shardPath)
+            where OwnFiles.isFolder(path, in: folder.descriptor) {
                 do throws(SystemCallError) {
                     if mixed.contains(path) {
                         try self.discardEntries(of: path, to: "\(place)/\(path)", in: folder)
@@ -128,9 +128,6 @@ extension EntryStore {
             let home = "\(CacheFolder.entriesName)/\(shard)"
             guard self.deleteShard("\(entries)/\(shard)", home: home, in: folder, limit, &deleted) else { return false }
         }
-        for shard in Folder.names(at: place, in: folder.descriptor) where OwnFiles.isShard(shard) {
-            guard self.deleteShard("\(place)/\(shard)", home: shard, in: folder, limit, &deleted) else { return false }
-        }
         for path in [entries, place] { unlinkat(folder.descriptor, path, AT_REMOVEDIR) }
         return true
     }
@@ -155,7 +152,7 @@ extension EntryStore {
             let file = "\(path)/\(name)"
             let kind = OwnFiles.kind(of: file, in: folder.descriptor)
             if case .missing = kind { continue }
-            guard case .regular(let byteCount) = kind, self.isDiscardedEntry(name, file, in: folder) else {
+            guard case .regular(let byteCount) = kind, OwnFiles.isEntry(name) else {
                 self.bringBack(file, to: "\(home)/\(name)", in: folder)
                 continue
             }
@@ -168,12 +165,6 @@ extension EntryStore {
         }
         unlinkat(folder.descriptor, path, AT_REMOVEDIR)
         return true
-    }
-
-    /// Whether a file that was moved aside is an entry: in the first layout the name alone does not tell.
-    private func isDiscardedEntry(_ name: String, _ path: String, in folder: CacheFolder) -> Bool {
-        OwnFiles.isEntry(name)
-            || OwnFiles.isLegacyEntry(name) && OwnFiles.hasTraceOfEntry(path, in: folder.descriptor)
     }
 
     /// Moves something that came into a folder of entries while that was cleared back to where it was.

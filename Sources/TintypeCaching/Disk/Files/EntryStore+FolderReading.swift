@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// Comparing the folder with the catalogue, where that may be wrong: after a power cut, when it was
-/// lost or damaged, or when an old layout is taken over.
+/// Comparing the folder with the catalogue, where that may be wrong: after a power cut, or when it was
+/// lost or damaged.
 extension EntryStore {
     private struct Found {
         let name: EntryName
@@ -20,11 +20,6 @@ extension EntryStore {
             if self.isClosing { return }
             self.readShard(shard, in: folder, isChecking: isChecking, &result)
         }
-        for name in LegacyLayout.shardNames(in: folder.descriptor) {
-            if self.isClosing { return }
-            self.takeOver(name, in: folder, &result)
-        }
-        self.removeLegacyTemporaryFiles(in: folder, &result)
         try? folder.withCatalogue { catalogue, _ throws(SystemCallError) in
             // Slots that say nothing: a new table without them.
             if catalogue.region.countEntries() > 0 { try catalogue.dropDamaged() }
@@ -117,23 +112,6 @@ extension EntryStore {
         }
     }
 
-    // MARK: First layout
-
-    /// Moves the entries of one folder of the first layout to their new places.
-    private func takeOver(_ shard: String, in folder: CacheFolder, _ result: inout PruneResult) {
-        for name in Folder.names(at: shard, in: folder.descriptor) {
-            if self.isClosing { return }
-            var text = name
-            let digest = text.withUTF8 { KeyDigest(fileName: $0) }
-            let path = "\(shard)/\(name)"
-            guard let digest, self.adopt(path, as: EntryName(digest), in: folder) == nil,
-                OwnFiles.hasTraceOfEntry(path, in: folder.descriptor)
-            else { continue }
-            if OwnFiles.remove(path, in: folder.descriptor) { result.damagedEntries += 1 }
-        }
-        unlinkat(folder.descriptor, shard, AT_REMOVEDIR)
-    }
-
     /// Moves a file of the folder's file system to the place of an entry, unless there is one.
     ///
     /// The path starts at the folder, or is absolute.
@@ -151,12 +129,5 @@ extension EntryStore {
             return true
         }
         return isMoved == true ? record.byteCount : nil
-    }
-
-    private func removeLegacyTemporaryFiles(in folder: CacheFolder, _ result: inout PruneResult) {
-        let count = LegacyLayout.removeTemporaryFiles(in: folder.descriptor)
-        guard count > 0 else { return }
-        result.temporaryFiles += count
-        unlinkat(folder.descriptor, LegacyLayout.temporaryName, AT_REMOVEDIR)
     }
 }

@@ -2,8 +2,7 @@ import Glibc
 import Synchronization
 
 extension EntryStore {
-    /// Moves the entries of another cache folder, of this layout or the first, into this one, and
-    /// removes that folder.
+    /// Moves the entries of another cache folder into this one, and removes that folder.
     ///
     /// - Returns: The entries that were moved.
     func merge(from directory: String) throws(CacheError) -> Int {
@@ -44,17 +43,12 @@ extension EntryStore {
         return isAdopted
     }
 
-    /// The files that may be entries, of either layout, by their names: whoever names a wrong folder must
+    /// The files that may be entries, by their names: whoever names a wrong folder must
     /// not lose what is in it.
     private static func entryPaths(in directory: String) -> [String] {
         let entries = "\(directory)/\(CacheFolder.entriesName)"
-        return self.paths(in: directory, where: OwnFiles.isLegacyEntry)
-            + self.paths(in: entries, where: OwnFiles.isEntry)
-    }
-
-    private static func paths(in directory: String, where isEntry: (String) -> Bool) -> [String] {
-        Folder.names(at: directory).filter(OwnFiles.isShard).flatMap { shard in
-            Folder.names(at: "\(directory)/\(shard)").filter(isEntry).map { "\(directory)/\(shard)/\($0)" }
+        return Folder.names(at: entries).filter(OwnFiles.isShard).flatMap { shard in
+            Folder.names(at: "\(entries)/\(shard)").filter(OwnFiles.isEntry).map { "\(entries)/\(shard)/\($0)" }
         }
     }
 
@@ -103,12 +97,9 @@ extension EntryStore {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
-        _ = LegacyLayout.removeTemporaryFiles(in: descriptor)
         // Only folders that are empty go.
-        for place in [directory, entries] {
-            for name in Folder.names(at: place) where OwnFiles.isShard(name) { rmdir("\(place)/\(name)") }
-        }
-        for name in [entries, temporary, "\(directory)/\(LegacyLayout.temporaryName)"] { rmdir(name) }
+        for name in Folder.names(at: entries) where OwnFiles.isShard(name) { rmdir("\(entries)/\(name)") }
+        for name in [entries, temporary] { rmdir(name) }
         for name in [CacheFolder.catalogueName, CacheFolder.newCatalogueName]
         where OwnFiles.mayReplaceCatalogue(name, in: descriptor) {
             unlinkat(descriptor, name, 0)
@@ -124,10 +115,9 @@ extension EntryStore {
         let discarded = "\(directory)/\(CacheFolder.discardedName)"
         for place in Folder.names(at: discarded).filter(OwnFiles.isDiscarded).map({ "\(discarded)/\($0)" }) {
             for file in self.entryPaths(in: place) where OwnFiles.hasTraceOfEntry(file) { unlink(file) }
-            for part in ["\(place)/\(CacheFolder.entriesName)", place] {
-                for shard in Folder.names(at: part) where OwnFiles.isShard(shard) { rmdir("\(part)/\(shard)") }
-                rmdir(part)
-            }
+            let entries = "\(place)/\(CacheFolder.entriesName)"
+            for shard in Folder.names(at: entries) where OwnFiles.isShard(shard) { rmdir("\(entries)/\(shard)") }
+            for part in [entries, place] { rmdir(part) }
         }
         rmdir(discarded)
     }

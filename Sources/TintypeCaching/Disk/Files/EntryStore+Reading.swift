@@ -222,15 +222,11 @@ extension EntryStore {
         }
     }
 
-    /// Where `key` lies in the folders that are only read, in this layout and in the first one.
+    /// Where `key` lies in the folders that are only read.
     private func pathsElsewhere(of key: CacheKey) -> [String] {
         let directories = self.configuration.readOnlyDirectories
         guard !directories.isEmpty else { return [] }
-        let digest = KeyDigest(key)
-        let (path, old) = (EntryName(digest).path, digest.fileName)
-        return directories.flatMap { directory -> [String] in
-            let folder = DiskCache.Configuration.path(of: directory)
-            return [folder + "/" + path, folder + "/" + old.prefix(2) + "/" + old]
-        }
+        let path = EntryName(key).path
+        return directories.map { DiskCache.Configuration.path(of: $0) + "/" + path }
     }
 }
