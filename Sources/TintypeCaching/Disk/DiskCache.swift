@@ -56,7 +56,7 @@ public final class DiskCache: Sendable {
                 }
             )
         }
-        store.housekeeping.withLock { $0 = { [weak self] in self?.attend() } }
+        store.housekeeping.setHandler { [weak self] in self?.attend() }
     }
 
     deinit {
@@ -81,7 +81,7 @@ public final class DiskCache: Sendable {
         try Task.checkCancellation()
         let lane = self.lane(of: key)
         if let item = lane.pending.item(key) { return self.entry(of: item) }
-        switch self.store.readCached(key) {
+        switch self.store.reader.readCached(key) {
         case .hit(let entry): return entry
         case .miss: return nil
         case .unknown: return try await lane.started().entry(for: key)
@@ -123,7 +123,7 @@ public final class DiskCache: Sendable {
     /// refused, also with an error there.
     public func enqueueStore(_ data: Data, metadata: EntryMetadata, for key: CacheKey) {
         guard self.operations.begin() else {
-            self.report(.shutDown(self.store.directory))
+            self.report(.shutDown(self.store.counters.directory))
             return
         }
         defer { self.operations.end() }
@@ -133,7 +133,7 @@ public final class DiskCache: Sendable {
         case .queued:
             break
         case .refused(let byteCount):
-            self.report(.tooManyPending(byteCount, in: self.store.directory))
+            self.report(.tooManyPending(byteCount, in: self.store.counters.directory))
         case .queuedFirst:
             self.operations.beginPart()
             // The task owns the cache until all is written; `shutdown()` waits for it.
@@ -175,7 +175,7 @@ public final class DiskCache: Sendable {
         defer { self.operations.end() }
         for lane in self.lanes { lane.pending.removeAll() }
         // Not the housekeeper, who may be at work for long.
-        try await self.lanes[0].started().discardAll()
+        try await self.lanes[0].started().removeAll()
         if isWaiting { await self.housekeeper.attend() } else { self.attend() }
     }
 
@@ -204,10 +204,10 @@ public final class DiskCache: Sendable {
     ///
     /// A cache whose last reference goes away does the same by itself.
     public func shutdown() async {
-        self.store.beginClosing()
+        self.store.closing.set()
         await self.operations.close()
         self.endThreads()
-        self.store.closeFolder()
+        self.store.folders.close()
     }
 
     private func endThreads() {
@@ -217,7 +217,7 @@ public final class DiskCache: Sendable {
 
     /// Begins an operation, unless the cache was shut down; its end is told to ``operations``.
     func begin() throws(CacheError) {
-        guard self.operations.begin() else { throw .shutDown(self.store.directory) }
+        guard self.operations.begin() else { throw .shutDown(self.store.counters.directory) }
         self.open()
     }
 

@@ -1,0 +1,157 @@
+import FoundationEssentials
+import Synchronization
+import TintypeConcurrency
+
+/// The thread that works on a whole cache folder, beside the lanes, so that no request waits behind that.
+actor DiskHousekeeper {
+    private let executor = ThreadExecutor(name: "tintype-clean")
+    private let store: EntryStore
+    private var isOpen = false
+
+    init(store: EntryStore) {
+        self.store = store
+    }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        self.executor.asUnownedSerialExecutor()
+    }
+
+    /// Finishes what others left unfinished, and cleans the folder as far as the catalogue knows it.
+    func open() {
+        guard !self.isOpen else { return }
+        _ = self.clean(isReading: false)
+    }
+
+    /// Does what was asked for meanwhile.
+    func attend() {
+        self.open()
+        var result = PruneResult()
+        self.settle(&result, isReading: false)
+    }
+
+    func prune() -> PruneResult {
+        self.clean(isReading: true)
+    }
+
+    func removeExpired() -> PruneResult {
+        self.open()
+        var result = PruneResult()
+        self.removeExpired(&result)
+        return result
+    }
+
+    func trim(to limit: Int) -> PruneResult {
+        self.open()
+        var result = PruneResult()
+        self.trim(to: limit, &result)
+        return result
+    }
+
+    func verify(removingDamaged isRemoving: Bool) -> VerifyResult {
+        self.open()
+        var verification = FolderVerification(
+            removingDamaged: isRemoving,
+            self.store.folders,
+            self.store.counters
+        )
+        return verification.run()
+    }
+
+    func merge(from directory: String) throws -> Int {
+        self.open()
+        let store = self.store
+        return try FolderMerge(from: directory, store.folders, store.limit, store.expiry, store.temporary).run()
+    }
+
+    /// Ends the thread.
+    ///
+    /// Nothing may be asked of the housekeeper from then on.
+    nonisolated func shutdown() {
+        self.executor.shutdown()
+    }
+
+    // MARK: Parts
+
+    private func clean(isReading: Bool) -> PruneResult {
+        self.isOpen = true
+        var result = PruneResult()
+        self.settle(&result, isReading: isReading)
+        self.removeExpired(&result)
+        self.trim(to: self.store.limit.byteCount, &result)
+        return result
+    }
+
+    /// Puts in order what was left unfinished, as far as there is anything.
+    private func settle(_ result: inout PruneResult, isReading: Bool) {
+        let store = self.store
+        guard let folder = store.folders.openInPlace() else { return }
+        if case .readOnly = folder.mode { return }
+        result.temporaryFiles += store.temporary.removeLeftovers(in: folder)
+        store.discarded.delete(in: folder)
+        if isReading || folder.region.flags.contains(.needsReading) {
+            var scan = FolderScan(of: folder, isChecking: isReading, store.folders, store.counters)
+            let found = scan.run()
+            result.damagedEntries += found.damagedEntries
+            result.freedByteCount += found.freedByteCount
+        }
+        store.limit.refillVictimsIfLow(in: folder)
+    }
+
+    /// Removes the entries that are expired, as the catalogue knows it.
+    ///
+    /// Where the age counts from the first store, only the entries' headers know, and each is read.
+    private func removeExpired(_ result: inout PruneResult) {
+        let store = self.store
+        guard let folder = store.folders.openForCleaning() else { return }
+        let now = store.expiry.now
+        // Collected without the lock.
+        var names: [EntryName] = []
+        _ = folder.region.forEachRecord { if store.expiry.mayBeOver($0, now: now) { names.append($0.name) } }
+        for name in names {
+            if store.folders.isClosing { return }
+            let removed: (String, Int)?
+            do throws(SystemCallError) {
+                removed = try folder.withCatalogue { catalogue, _ throws(SystemCallError) -> (String, Int)? in
+                    guard let record = catalogue.record(of: name),
+                        let (header, _) = try? EntryHeader.read(name, in: folder),
+                        let header, store.expiry.isOver(header, usedAt: record.usedAtSeconds, now: now),
+                        let path = try store.temporary.takeOut(record, &catalogue)
+                    else { return nil }
+                    return (path, record.byteCount)
+                }
+            } catch {
+                // Each of the others would wait for as long.
+                if error == .lockTimedOut { return }
+                store.counters.noteRemovalError(error, of: name.path)
+                continue
+            }
+            guard let (path, byteCount) = removed else { continue }
+            _ = try? store.temporary.delete(path, byteCount: byteCount, in: folder)
+            result.expiredEntries += 1
+            result.freedByteCount += byteCount
+            store.counters.expiredEntries.add(1, ordering: .relaxed)
+        }
+    }
+
+    /// Removes the least recently used entries until no more than `limit` bytes are taken.
+    private func trim(to limit: Int, _ result: inout PruneResult) {
+        guard let folder = self.store.folders.openForCleaning() else { return }
+        let (count, byteCount) = self.store.limit.evict(downTo: max(0, limit), in: folder)
+        result.evictedEntries += count
+        result.freedByteCount += byteCount
+    }
+}
+
+/// Has the housekeeper look what there is to do.
+final class HousekeepingRequest: Sendable {
+    private let handler = Locked<(@Sendable () -> Void)?>(nil)
+
+    func send() {
+        let handler = self.handler.withLock { $0 }
+        handler?()
+    }
+
+    func setHandler(_ handler: @escaping @Sendable () -> Void) {
+        self.handler.withLock { $0 = handler }
+    }
+}
