@@ -37,7 +37,13 @@ final class EntryStore: Sendable {
             self.housekeeping
         )
         self.reader = EntryReader(configuration, self.expiry, self.folders, self.counters)
-        self.writer = EntryWriter(self.folders, self.limit, self.expiry, self.temporary, self.discarded)
+        self.writer = EntryWriter(
+            folders: self.folders,
+            limit: self.limit,
+            expiry: self.expiry,
+            temporary: self.temporary,
+            discarded: self.discarded
+        )
     }
 
     /// What is known now, without looking at the folder; `nil` while not all entries are known.

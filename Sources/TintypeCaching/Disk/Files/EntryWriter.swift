@@ -2,26 +2,12 @@ import FoundationEssentials
 import Glibc
 
 /// Stores and removes entries: a file is written whole under a temporary name, then moved into place.
-final class EntryWriter: Sendable {
-    private let folders: FolderHandle
-    private let limit: SizeLimit
-    private let expiry: EntryExpiry
-    private let temporary: TemporaryFiles
-    private let discarded: DiscardedEntries
-
-    init(
-        _ folders: FolderHandle,
-        _ limit: SizeLimit,
-        _ expiry: EntryExpiry,
-        _ temporary: TemporaryFiles,
-        _ discarded: DiscardedEntries
-    ) {
-        self.folders = folders
-        self.limit = limit
-        self.expiry = expiry
-        self.temporary = temporary
-        self.discarded = discarded
-    }
+struct EntryWriter: Sendable {
+    let folders: FolderHandle
+    let limit: SizeLimit
+    let expiry: EntryExpiry
+    let temporary: TemporaryFiles
+    let discarded: DiscardedEntries
 
     /// Stores `data` under `key`, in place of an older entry, as of `storedAt` or now.
     ///

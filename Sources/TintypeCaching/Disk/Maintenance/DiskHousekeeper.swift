@@ -50,9 +50,9 @@ actor DiskHousekeeper {
     func verify(removingDamaged isRemoving: Bool) -> VerifyResult {
         self.open()
         var verification = FolderVerification(
-            removingDamaged: isRemoving,
-            self.store.folders,
-            self.store.counters
+            folders: self.store.folders,
+            counters: self.store.counters,
+            isRemoving: isRemoving
         )
         return verification.run()
     }
@@ -60,7 +60,14 @@ actor DiskHousekeeper {
     func merge(from directory: String) throws -> Int {
         self.open()
         let store = self.store
-        return try FolderMerge(from: directory, store.folders, store.limit, store.expiry, store.temporary).run()
+        let merge = FolderMerge(
+            directory: directory,
+            folders: store.folders,
+            limit: store.limit,
+            expiry: store.expiry,
+            temporary: store.temporary
+        )
+        return try merge.run()
     }
 
     /// Ends the thread.
@@ -89,10 +96,14 @@ actor DiskHousekeeper {
         result.temporaryFiles += store.temporary.removeLeftovers(in: folder)
         store.discarded.delete(in: folder)
         if isReading || folder.region.flags.contains(.needsReading) {
-            var scan = FolderScan(of: folder, isChecking: isReading, store.folders, store.counters)
-            let found = scan.run()
-            result.damagedEntries += found.damagedEntries
-            result.freedByteCount += found.freedByteCount
+            var scan = FolderScan(
+                folder: folder,
+                folders: store.folders,
+                counters: store.counters,
+                isChecking: isReading,
+                result: result
+            )
+            result = scan.run()
         }
         store.limit.refillVictimsIfLow(in: folder)
     }
@@ -140,6 +151,23 @@ actor DiskHousekeeper {
         result.evictedEntries += count
         result.freedByteCount += byteCount
     }
+}
+
+/// What a cleaning of the disk tier removed.
+public struct PruneResult: Sendable, Hashable {
+    /// The entries that were too old.
+    public internal(set) var expiredEntries = 0
+    /// The entries that had to go to keep the size limit, the least recently used first.
+    public internal(set) var evictedEntries = 0
+    /// The files that had begun like no entry does.
+    public internal(set) var damagedEntries = 0
+    /// The temporary files that killed writers had left behind.
+    public internal(set) var temporaryFiles = 0
+    /// The bytes of the entries that were removed.
+    public internal(set) var freedByteCount = 0
+
+    /// Creates the result of a cleaning that found nothing to do.
+    public init() {}
 }
 
 /// Has the housekeeper look what there is to do.

@@ -2,25 +2,12 @@ import Glibc
 
 /// Moves the entries of another cache folder into the cache's own, and removes that folder.
 struct FolderMerge {
-    private let directory: String
-    private let folders: FolderHandle
-    private let limit: SizeLimit
-    private let expiry: EntryExpiry
-    private let temporary: TemporaryFiles
-
-    init(
-        from directory: String,
-        _ folders: FolderHandle,
-        _ limit: SizeLimit,
-        _ expiry: EntryExpiry,
-        _ temporary: TemporaryFiles
-    ) {
-        self.directory = directory
-        self.folders = folders
-        self.limit = limit
-        self.expiry = expiry
-        self.temporary = temporary
-    }
+    /// The path of the other folder.
+    let directory: String
+    let folders: FolderHandle
+    let limit: SizeLimit
+    let expiry: EntryExpiry
+    let temporary: TemporaryFiles
 
     /// - Returns: The entries that were moved.
     func run() throws(CacheError) -> Int {

@@ -10,19 +10,12 @@ struct FolderScan {
         let number: UInt
     }
 
-    private let folder: CacheFolder
-    private let folders: FolderHandle
-    private let counters: DiskCounters
+    let folder: CacheFolder
+    let folders: FolderHandle
+    let counters: DiskCounters
     /// Whether it also looks at the first bytes of the entries that are known.
-    private let isChecking: Bool
-    private var result = PruneResult()
-
-    init(of folder: CacheFolder, isChecking: Bool, _ folders: FolderHandle, _ counters: DiskCounters) {
-        self.folder = folder
-        self.folders = folders
-        self.counters = counters
-        self.isChecking = isChecking
-    }
+    let isChecking: Bool
+    private(set) var result: PruneResult
 
     /// Reads the names of all entries, takes up those that are not known, and forgets those that are gone.
     mutating func run() -> PruneResult {
