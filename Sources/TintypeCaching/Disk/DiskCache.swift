@@ -17,9 +17,9 @@ import TintypeConcurrency
 ///
 /// Only what a cache has written is ever removed from its folder.
 ///
-/// A hit on a file that the system has in memory is read on the caller's thread, which never waits
-/// for the disk. All else runs on threads of the cache's own (one for each lane, and one for the
-/// work on the whole folder). The operations on one key run in the order in which they were called.
+/// A hit on a file that the system has in memory is read in the caller's task, which never waits for the disk, and
+/// never on the caller's actor. All else runs on threads of the cache's own (one for each lane, and one for the work on
+/// the whole folder). The operations on one key run in the order in which they were called.
 public final class DiskCache: Sendable {
     /// What the cache was made with.
     public let configuration: Configuration
@@ -75,6 +75,7 @@ public final class DiskCache: Sendable {
     ///   ``CacheError`` when the system failed to read a file that is there (no permission, no file
     ///   descriptor, a bad disk) or when the cache was shut down. A load takes that as a miss, as
     ///   ``CacheActor`` does.
+    @concurrent
     public func entry(for key: CacheKey) async throws -> DiskEntry? {
         try self.begin()
         defer { self.operations.end() }
@@ -90,7 +91,7 @@ public final class DiskCache: Sendable {
 
     /// Whether an entry of `key` is there and not expired.
     ///
-    /// Does not check its body, and is no use of it.
+    /// Does not check its body, and does not count as a use.
     public func contains(_ key: CacheKey) async -> Bool {
         guard (try? self.begin()) != nil else { return false }
         defer { self.operations.end() }
