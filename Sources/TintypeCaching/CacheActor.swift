@@ -126,11 +126,10 @@ public actor CacheActor: ImageCache {
 
     /// What both tiers hold and how they were used.
     public func statistics() async -> CacheStatistics {
-        let disks = await self.disk?.statistics()
-        return CacheStatistics(
-            memory: self.memory.statistics,
-            disks: disks.map { [$0] } ?? [],
-            lastReadError: self.lastReadError
-        )
+        var statistics = CacheStatistics()
+        statistics.memory = self.memory.statistics
+        if let disk = await self.disk?.statistics() { statistics.disks = [disk] }
+        statistics.lastReadError = self.lastReadError
+        return statistics
     }
 }

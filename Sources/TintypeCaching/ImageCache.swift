@@ -82,22 +82,14 @@ public enum CacheHit: Sendable {
 /// What a cache holds and how it was used.
 public struct CacheStatistics: Sendable {
     /// The pictures in memory, of all memory tiers together.
-    public var memory: MemoryStatistics
+    public var memory = MemoryStatistics()
     /// Each of the disk tiers, in the order in which they are asked.
-    public var disks: [DiskStatistics]
+    public var disks: [DiskStatistics] = []
     /// Why the last read from a disk tier failed, which was taken as a miss.
     public var lastReadError: CacheError?
 
-    /// Creates statistics; those of an empty cache unless told otherwise.
-    public init(
-        memory: MemoryStatistics = MemoryStatistics(),
-        disks: [DiskStatistics] = [],
-        lastReadError: CacheError? = nil
-    ) {
-        self.memory = memory
-        self.disks = disks
-        self.lastReadError = lastReadError
-    }
+    /// Creates statistics of an empty cache.
+    public init() {}
 }
 
 /// A choice of cache tiers.

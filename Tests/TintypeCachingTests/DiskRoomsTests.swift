@@ -129,7 +129,7 @@ import Testing
         let first = self.makeCache()
         for number in 0..<30 { try await first.store(makeData(100), metadata: .init(), for: CacheKey("\(number)")) }
         await first.waitForHousekeeping()
-        first.store.closing.set()
+        first.store.folders.closing.set()
         try await first.removeAll()
         await first.shutdown()
         let discarded = self.folder.path + "/own/discarded"

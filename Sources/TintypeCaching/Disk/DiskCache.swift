@@ -56,7 +56,7 @@ public final class DiskCache: Sendable {
                 }
             )
         }
-        store.housekeeping.setHandler { [weak self] in self?.attend() }
+        store.folders.housekeeping.setHandler { [weak self] in self?.attend() }
     }
 
     deinit {
@@ -205,7 +205,7 @@ public final class DiskCache: Sendable {
     ///
     /// A cache whose last reference goes away does the same by itself.
     public func shutdown() async {
-        self.store.closing.set()
+        self.store.folders.closing.set()
         await self.operations.close()
         self.endThreads()
         self.store.folders.close()

@@ -77,15 +77,10 @@ final class CacheFolder: Sendable {
     /// The catalogue as far as it can be read without the lock.
     var region: CatalogueRegion { self.current.withLock { $0 } }
 
-    /// Whether a name that the catalogue does not know has no file.
-    var knowsAbsence: Bool {
-        self.knowsAbsence(self.region)
-    }
-
-    /// Whether a name that the catalogue `region` does not know has no file.
-    func knowsAbsence(_ region: CatalogueRegion) -> Bool {
+    /// Whether a name that the catalogue, or the given one of before, does not know has no file.
+    func knowsAbsence(_ region: CatalogueRegion? = nil) -> Bool {
         guard case .shared = self.mode else { return false }
-        let flags = region.flags
+        let flags = (region ?? self.region).flags
         return flags.contains(.isComplete) && !flags.contains(.isSuperseded)
     }
 

@@ -6,16 +6,12 @@ import Synchronization
 ///
 ///     <directory>/discarded/<16 digits>/entries/ab/...
 final class DiscardedEntries: Sendable {
-    private let closing: Closing
-    private let counters: DiskCounters
-    private let housekeeping: HousekeepingRequest
+    private let folders: FolderHandle
     /// The bytes that are left and can't be deleted: not to be tried again while they stay the same.
     private let stuckByteCount = Atomic<Int>(0)
 
-    init(_ closing: Closing, _ counters: DiskCounters, _ housekeeping: HousekeepingRequest) {
-        self.closing = closing
-        self.counters = counters
-        self.housekeeping = housekeeping
+    init(_ folders: FolderHandle) {
+        self.folders = folders
     }
 
     /// Whether what is left, of so many bytes, could not be deleted when that was last tried.
@@ -51,7 +47,7 @@ final class DiscardedEntries: Sendable {
             guard let failure else { return catalogue.region.flags = .isComplete }
             // What could not be moved is still there.
             catalogue.region.flags = .needsReading
-            self.housekeeping.send()
+            self.folders.housekeeping.send()
             throw failure
         }
     }
@@ -125,7 +121,7 @@ final class DiscardedEntries: Sendable {
             }
         }
         for name in Folder.names(at: path, in: folder.descriptor) {
-            guard left > 0, !self.closing.isSet else { return false }
+            guard left > 0, !self.folders.closing.isSet else { return false }
             let file = "\(path)/\(name)"
             let kind = OwnFiles.kind(of: file, in: folder.descriptor)
             if case .missing = kind { continue }
@@ -137,7 +133,7 @@ final class DiscardedEntries: Sendable {
                 freed += byteCount
                 left -= 1
             } else if errno != ENOENT {
-                self.counters.noteRemovalError(.last("unlink"), of: file)
+                self.folders.counters.noteRemovalError(.last("unlink"), of: file)
             }
         }
         unlinkat(folder.descriptor, path, AT_REMOVEDIR)
@@ -149,6 +145,6 @@ final class DiscardedEntries: Sendable {
         let home = "\(CacheFolder.entriesName)/\(shard)"
         for part in [CacheFolder.entriesName, home] { try? folder.makeSubfolder(part) }
         let isBack = cshims_rename_exclusively(folder.descriptor, path, folder.descriptor, "\(home)/\(name)") == 0
-        if !isBack, errno != ENOENT { self.counters.noteRemovalError(.last("rename"), of: path) }
+        if !isBack, errno != ENOENT { self.folders.counters.noteRemovalError(.last("rename"), of: path) }
     }
 }

@@ -1,6 +1,23 @@
-import FoundationEssentials
+public import FoundationEssentials
 import Glibc
 import TintypeImage
+
+/// What the disk tier holds under a key.
+public struct DiskEntry: Sendable {
+    /// The encoded bytes, exactly as they were stored.
+    public let data: Data
+    /// What was stored with them.
+    public let metadata: EntryMetadata
+    /// When they were stored.
+    public let storedAt: Date
+
+    /// Creates an entry.
+    public init(data: Data, metadata: EntryMetadata, storedAt: Date) {
+        self.data = data
+        self.metadata = metadata
+        self.storedAt = storedAt
+    }
+}
 
 /// The bytes of an entry file in memory, checked, and what becomes of them.
 ///

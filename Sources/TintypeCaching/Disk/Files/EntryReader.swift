@@ -25,21 +25,14 @@ final class EntryReader: Sendable {
 
     private let folders: FolderHandle
     private let expiry: EntryExpiry
-    private let counters: DiskCounters
     /// The largest file that is read at all.
     private let byteCountLimit: Int
     /// The paths of the folders that are only read.
     private let readOnlyDirectories: [String]
 
-    init(
-        _ configuration: DiskCache.Configuration,
-        _ expiry: EntryExpiry,
-        _ folders: FolderHandle,
-        _ counters: DiskCounters
-    ) {
+    init(_ configuration: DiskCache.Configuration, _ expiry: EntryExpiry, _ folders: FolderHandle) {
         self.folders = folders
         self.expiry = expiry
-        self.counters = counters
         self.byteCountLimit = max(0, configuration.sizeLimit)
         self.readOnlyDirectories = configuration.readOnlyDirectories.map(DiskCache.Configuration.path)
     }
@@ -50,13 +43,13 @@ final class EntryReader: Sendable {
     func read(_ key: CacheKey) throws(CacheError) -> DiskEntry? {
         do {
             if let entry = try self.readOwn(key) ?? self.readElsewhere(key) {
-                self.counters.hits.add(1, ordering: .relaxed)
+                self.folders.counters.hits.add(1, ordering: .relaxed)
                 return entry
             }
-            self.counters.misses.add(1, ordering: .relaxed)
+            self.folders.counters.misses.add(1, ordering: .relaxed)
             return nil
         } catch {
-            self.counters.misses.add(1, ordering: .relaxed)
+            self.folders.counters.misses.add(1, ordering: .relaxed)
             throw CacheError.reading(error, in: self.folders.directory)
         }
     }
@@ -69,7 +62,7 @@ final class EntryReader: Sendable {
         // Twice: a folder that was deleted is opened anew, once.
         for _ in 0..<2 {
             guard let folder = try? self.folders.open() else { break }
-            if case .absent = folder.region.find(name), folder.knowsAbsence {
+            if case .absent = folder.region.find(name), folder.knowsAbsence() {
                 guard self.folders.isCheckDue(), self.folders.forgetIfMoved(folder) else { break }
                 continue
             }
@@ -98,14 +91,14 @@ final class EntryReader: Sendable {
             guard folder.knowsAbsence(region), self.readOnlyDirectories.isEmpty, !self.folders.isCheckDue() else {
                 return .unknown
             }
-            self.counters.misses.add(1, ordering: .relaxed)
+            self.folders.counters.misses.add(1, ordering: .relaxed)
             return .miss
         case .found(let record, let slot, let word):
             // A use that is noted in a catalogue that was replaced is lost to all others.
             guard !region.flags.contains(.isSuperseded) else { return .unknown }
             guard let (entry, now) = try? self.readCached(key, record, in: folder) else { return .unknown }
             region.touch(slot, from: word, usedAt: CatalogueRecord.ticks(now))
-            self.counters.hits.add(1, ordering: .relaxed)
+            self.folders.counters.hits.add(1, ordering: .relaxed)
             return .hit(entry)
         }
     }
@@ -138,7 +131,7 @@ final class EntryReader: Sendable {
         // Twice: a folder that was deleted is opened anew, once.
         for _ in 0..<2 {
             guard let folder = try self.folders.open() else { return nil }
-            if case .absent = folder.region.find(name), folder.knowsAbsence {
+            if case .absent = folder.region.find(name), folder.knowsAbsence() {
                 guard self.folders.isCheckDue(), self.folders.forgetIfMoved(folder) else { return nil }
                 continue
             }
@@ -153,9 +146,13 @@ final class EntryReader: Sendable {
                 try? folder.withCatalogue { catalogue, _ in catalogue.settle(name) }
             // That the removal may fail (on a read-only disk) makes the look-up no less a miss.
             case .expired(let status):
-                if folder.discard(name, status.number) { self.counters.expiredEntries.add(1, ordering: .relaxed) }
+                if folder.discard(name, status.number) {
+                    self.folders.counters.expiredEntries.add(1, ordering: .relaxed)
+                }
             case .damaged(let status):
-                if folder.discard(name, status?.number) { self.counters.damagedEntries.add(1, ordering: .relaxed) }
+                if folder.discard(name, status?.number) {
+                    self.folders.counters.damagedEntries.add(1, ordering: .relaxed)
+                }
             }
             return nil
         }
@@ -241,8 +238,6 @@ final class EntryReader: Sendable {
     }
 
     private func pathsElsewhere(of key: CacheKey) -> [String] {
-        guard !self.readOnlyDirectories.isEmpty else { return [] }
-        let path = EntryName(key).path
-        return self.readOnlyDirectories.map { $0 + "/" + path }
+        self.readOnlyDirectories.map { "\($0)/\(EntryName(key).path)" }
     }
 }

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The folder of a disk tier, by roles: what looks up, what stores, what keeps the limit.
 ///
 ///     <directory>/entries/ab/...   one file an entry, called by the first 96 bits of its key's SHA-256
@@ -9,10 +7,7 @@ import Synchronization
 ///     <directory>/lock             what keeps the processes apart
 ///     <directory>/namespaces/...   folders of the same kind
 final class EntryStore: Sendable {
-    let counters: DiskCounters
     let expiry: EntryExpiry
-    let housekeeping = HousekeepingRequest()
-    let closing = Closing()
     let folders: FolderHandle
     let temporary: TemporaryFiles
     let discarded: DiscardedEntries
@@ -22,29 +17,24 @@ final class EntryStore: Sendable {
 
     /// Touches no file.
     init(_ configuration: DiskCache.Configuration) {
-        self.counters = DiskCounters(directory: configuration.folderPath)
-        self.expiry = EntryExpiry(configuration)
-        self.folders = FolderHandle(configuration, self.closing, self.counters, self.housekeeping)
-        self.temporary = TemporaryFiles(self.counters)
-        self.discarded = DiscardedEntries(self.closing, self.counters, self.housekeeping)
-        self.limit = SizeLimit(
-            configuration,
-            self.closing,
-            self.expiry,
-            self.temporary,
-            self.discarded,
-            self.counters,
-            self.housekeeping
-        )
-        self.reader = EntryReader(configuration, self.expiry, self.folders, self.counters)
+        let (expiry, folders) = (EntryExpiry(configuration), FolderHandle(configuration))
+        let (temporary, discarded) = (TemporaryFiles(folders.counters), DiscardedEntries(folders))
+        self.expiry = expiry
+        self.folders = folders
+        self.temporary = temporary
+        self.discarded = discarded
+        self.limit = SizeLimit(configuration, expiry, folders, temporary, discarded)
+        self.reader = EntryReader(configuration, expiry, folders)
         self.writer = EntryWriter(
-            folders: self.folders,
+            folders: folders,
             limit: self.limit,
-            expiry: self.expiry,
-            temporary: self.temporary,
-            discarded: self.discarded
+            expiry: expiry,
+            temporary: temporary,
+            discarded: discarded
         )
     }
+
+    var counters: DiskCounters { self.folders.counters }
 
     /// What is known now, without looking at the folder; `nil` while not all entries are known.
     func statistics() -> DiskStatistics? {

@@ -9,29 +9,19 @@ final class FolderHandle: Sendable {
     let directory: String
     /// How long changes wait for the lock.
     let patience: Patience
-    private let counters: DiskCounters
-    private let closing: Closing
-    private let housekeeping: HousekeepingRequest
+    let counters: DiskCounters
+    let closing = Closing()
+    let housekeeping = HousekeepingRequest()
     private let folder = Locked<CacheFolder?>(nil)
     private let opening = Monitor(())
     /// When the folder was last seen in its place: seconds of the monotonic clock.
     private let lastCheck = Atomic<Int>(0)
 
-    init(
-        _ configuration: DiskCache.Configuration,
-        _ closing: Closing,
-        _ counters: DiskCounters,
-        _ housekeeping: HousekeepingRequest
-    ) {
-        self.directory = counters.directory
-        self.counters = counters
-        self.closing = closing
-        self.housekeeping = housekeeping
-        self.patience = closing.makePatience(configuration.lockTimeout, configuration)
+    init(_ configuration: DiskCache.Configuration) {
+        self.directory = configuration.folderPath
+        self.counters = DiskCounters(directory: self.directory)
+        self.patience = self.closing.makePatience(configuration.lockTimeout, configuration)
     }
-
-    /// Set when the cache shuts down: long work on the folder ends early.
-    var isClosing: Bool { self.closing.isSet }
 
     // MARK: Opening
 

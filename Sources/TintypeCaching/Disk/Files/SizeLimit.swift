@@ -32,11 +32,9 @@ final class SizeLimit: Sendable {
     /// The bytes that the folder may take.
     let byteCount: Int
     private let expiry: EntryExpiry
-    private let closing: Closing
+    private let folders: FolderHandle
     private let temporary: TemporaryFiles
     private let discarded: DiscardedEntries
-    private let counters: DiskCounters
-    private let housekeeping: HousekeepingRequest
     /// How long stores wait for bytes that others are about to give back.
     private let patience: Patience
     /// Whether the catalogue counts towards the limit: not in a cache so small that little else would fit.
@@ -49,22 +47,18 @@ final class SizeLimit: Sendable {
 
     init(
         _ configuration: DiskCache.Configuration,
-        _ closing: Closing,
         _ expiry: EntryExpiry,
+        _ folders: FolderHandle,
         _ temporary: TemporaryFiles,
-        _ discarded: DiscardedEntries,
-        _ counters: DiskCounters,
-        _ housekeeping: HousekeepingRequest
+        _ discarded: DiscardedEntries
     ) {
         self.byteCount = max(0, configuration.sizeLimit)
         self.countsCatalogue = configuration.sizeLimit >= 1 << 16
         self.expiry = expiry
-        self.closing = closing
+        self.folders = folders
         self.temporary = temporary
         self.discarded = discarded
-        self.counters = counters
-        self.housekeeping = housekeeping
-        self.patience = closing.makePatience(.seconds(10), leaverLimit: .seconds(1), configuration)
+        self.patience = folders.closing.makePatience(.seconds(10), leaverLimit: .seconds(1), configuration)
     }
 
     // MARK: Reserving
@@ -94,7 +88,7 @@ final class SizeLimit: Sendable {
                 continue
             case .evict(let path, let byteCount):
                 if try self.temporary.delete(path, byteCount: byteCount, in: folder) {
-                    self.counters.evictions.add(1, ordering: .relaxed)
+                    self.folders.counters.evictions.add(1, ordering: .relaxed)
                 } else {
                     failures += 1
                     guard failures < Self.failureLimit else { throw SystemCallError(call: "unlink", number: EPERM) }
@@ -102,7 +96,7 @@ final class SizeLimit: Sendable {
             case .deleteDiscarded:
                 self.discarded.delete(in: folder, fileLimit: 16)
             case .wait:
-                if wait.count == 0 { self.housekeeping.send() }
+                if wait.count == 0 { self.folders.housekeeping.send() }
                 if wait.count % 64 == 63 { self.temporary.removeLeftovers(in: folder) }
                 // Others, in any process, are about to give bytes back.
                 guard wait.pause() else { throw .noRoom }
@@ -141,7 +135,7 @@ final class SizeLimit: Sendable {
         switch isHopeless ? .none : try self.evictNext(sparing: name, &catalogue, &victims, &failures, now: now) {
         case .moved(let path, let byteCount):
             if victims.isLow, region.slotCount > VictimQueue.smallSlotCount {
-                if !self.isLowOnVictims.exchange(true, ordering: .relaxed) { self.housekeeping.send() }
+                if !self.isLowOnVictims.exchange(true, ordering: .relaxed) { self.folders.housekeeping.send() }
             }
             return .evict(path, byteCount: byteCount)
         case .passedOver:
@@ -171,7 +165,7 @@ final class SizeLimit: Sendable {
                 return self.nextExpiryCheck.withLock { $0 = now + min(60, maximumAge / 100) }
             }
             _ = try? self.temporary.delete(path, byteCount: byteCount, in: folder)
-            self.counters.expiredEntries.add(1, ordering: .relaxed)
+            self.folders.counters.expiredEntries.add(1, ordering: .relaxed)
         }
     }
 
@@ -183,7 +177,7 @@ final class SizeLimit: Sendable {
     func evict(downTo limit: Int, in folder: CacheFolder) -> (count: Int, byteCount: Int) {
         var (count, bytes, failures) = (0, 0, 0)
         guard self.usedByteCount(folder.region) > limit else { return (0, 0) }
-        while !self.closing.isSet, failures < Self.failureLimit {
+        while !self.folders.closing.isSet, failures < Self.failureLimit {
             if folder.region.slotCount > VictimQueue.smallSlotCount, count.isMultiple(of: 1_024) {
                 self.refillVictims(in: folder)
             }
@@ -201,7 +195,7 @@ final class SizeLimit: Sendable {
                     failures += 1
                     continue
                 }
-                self.counters.evictions.add(1, ordering: .relaxed)
+                self.folders.counters.evictions.add(1, ordering: .relaxed)
                 count += 1
                 bytes += byteCount
             case .passedOver:
@@ -246,7 +240,7 @@ final class SizeLimit: Sendable {
                     return .moved(path, byteCount: victim.byteCount)
                 }
             } catch {
-                self.counters.noteRemovalError(error, of: victim.name.path)
+                self.folders.counters.noteRemovalError(error, of: victim.name.path)
                 failures += 1
                 guard failures < Self.failureLimit else { throw error }
                 // The last in turn from now on: it must not be in the way of all the others.

@@ -49,25 +49,13 @@ actor DiskHousekeeper {
 
     func verify(removingDamaged isRemoving: Bool) -> VerifyResult {
         self.open()
-        var verification = FolderVerification(
-            folders: self.store.folders,
-            counters: self.store.counters,
-            isRemoving: isRemoving
-        )
+        var verification = FolderVerification(store: self.store, isRemoving: isRemoving)
         return verification.run()
     }
 
     func merge(from directory: String) throws -> Int {
         self.open()
-        let store = self.store
-        let merge = FolderMerge(
-            directory: directory,
-            folders: store.folders,
-            limit: store.limit,
-            expiry: store.expiry,
-            temporary: store.temporary
-        )
-        return try merge.run()
+        return try FolderMerge(directory: directory, store: self.store).run()
     }
 
     /// Ends the thread.
@@ -96,13 +84,7 @@ actor DiskHousekeeper {
         result.temporaryFiles += store.temporary.removeLeftovers(in: folder)
         store.discarded.delete(in: folder)
         if isReading || folder.region.flags.contains(.needsReading) {
-            var scan = FolderScan(
-                folder: folder,
-                folders: store.folders,
-                counters: store.counters,
-                isChecking: isReading,
-                result: result
-            )
+            var scan = FolderScan(folder: folder, store: store, isChecking: isReading, result: result)
             result = scan.run()
         }
         store.limit.refillVictimsIfLow(in: folder)
@@ -119,7 +101,7 @@ actor DiskHousekeeper {
         var names: [EntryName] = []
         _ = folder.region.forEachRecord { if store.expiry.mayBeOver($0, now: now) { names.append($0.name) } }
         for name in names {
-            if store.folders.isClosing { return }
+            if store.folders.closing.isSet { return }
             let removed: (String, Int)?
             do throws(SystemCallError) {
                 removed = try folder.withCatalogue { catalogue, _ throws(SystemCallError) -> (String, Int)? in

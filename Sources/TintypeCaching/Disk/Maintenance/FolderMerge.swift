@@ -4,27 +4,24 @@ import Glibc
 struct FolderMerge {
     /// The path of the other folder.
     let directory: String
-    let folders: FolderHandle
-    let limit: SizeLimit
-    let expiry: EntryExpiry
-    let temporary: TemporaryFiles
+    let store: EntryStore
 
     /// - Returns: The entries that were moved.
     func run() throws(CacheError) -> Int {
         do {
-            let folder = try self.folders.openForWriting()
+            let folder = try self.store.folders.openForWriting()
             // By any path: this cache's own folder must not be taken apart.
             guard !folder.isFolder(at: self.directory) else { return 0 }
             var count = 0
             for path in Self.entryPaths(in: self.directory) {
-                guard !self.folders.isClosing else { return count }
+                guard !self.store.folders.closing.isSet else { return count }
                 if try self.move(path, to: folder) { count += 1 }
             }
             self.removeEmptyCache()
-            _ = self.limit.evict(downTo: self.limit.byteCount, in: folder)
+            _ = self.store.limit.evict(downTo: self.store.limit.byteCount, in: folder)
             return count
         } catch {
-            throw .writing(error, in: self.folders.directory)
+            throw .writing(error, in: self.store.folders.directory)
         }
     }
 
@@ -36,9 +33,9 @@ struct FolderMerge {
             if OwnFiles.hasTraceOfEntry(path) { unlink(path) }
             return false
         }
-        try self.limit.reserve(byteCount, sparing: nil, in: folder, now: self.expiry.now)
+        try self.store.limit.reserve(byteCount, sparing: nil, in: folder, now: self.store.expiry.now)
         defer { try? folder.withCatalogue { catalogue, _ in catalogue.reserve(-byteCount) } }
-        let temporary = self.temporary.makePath(in: folder)
+        let temporary = self.store.temporary.makePath(in: folder)
         try folder.makeSubfolder(CacheFolder.temporaryName)
         if renameat(AT_FDCWD, path, folder.descriptor, temporary) != 0 {
             guard errno == EXDEV else { throw SystemCallError.last("rename") }
@@ -54,7 +51,7 @@ struct FolderMerge {
         let source = try OpenFile(reading: path)
         let buffer = try EntryBuffer(byteCount: try source.status().byteCount)
         let count = try source.read(into: buffer.bytes)
-        let target = try self.temporary.create(at: temporary, in: folder)
+        let target = try self.store.temporary.create(at: temporary, in: folder)
         let whole = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer.bytes)[..<count])
         try target.write(whole, UnsafeRawBufferPointer(start: nil, count: 0))
         try target.closeWritten()

@@ -11,8 +11,7 @@ struct FolderScan {
     }
 
     let folder: CacheFolder
-    let folders: FolderHandle
-    let counters: DiskCounters
+    let store: EntryStore
     /// Whether it also looks at the first bytes of the entries that are known.
     let isChecking: Bool
     private(set) var result: PruneResult
@@ -20,7 +19,7 @@ struct FolderScan {
     /// Reads the names of all entries, takes up those that are not known, and forgets those that are gone.
     mutating func run() -> PruneResult {
         for shard in UInt8.min...UInt8.max {
-            if self.folders.isClosing { return self.result }
+            if self.store.folders.closing.isSet { return self.result }
             self.readShard(shard)
         }
         try? self.folder.withCatalogue { catalogue, _ throws(SystemCallError) in
@@ -77,7 +76,7 @@ struct FolderScan {
                     {
                         self.result.damagedEntries += 1
                         self.result.freedByteCount += found.byteCount
-                        self.counters.damagedEntries.add(1, ordering: .relaxed)
+                        self.store.counters.damagedEntries.add(1, ordering: .relaxed)
                     }
                 }
             }

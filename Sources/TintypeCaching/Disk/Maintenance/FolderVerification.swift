@@ -3,15 +3,14 @@ import Synchronization
 
 /// Reads every entry and checks it whole; one that is expired is read as well.
 struct FolderVerification {
-    let folders: FolderHandle
-    let counters: DiskCounters
+    let store: EntryStore
     let isRemoving: Bool
     private(set) var result = VerifyResult()
 
     mutating func run() -> VerifyResult {
         let opened: CacheFolder?
         do throws(SystemCallError) {
-            opened = try self.folders.open()
+            opened = try self.store.folders.open()
         } catch {
             // Nothing is known of entries that can't be reached: that is no clean bill.
             self.result.isComplete = false
@@ -28,7 +27,7 @@ struct FolderVerification {
                 self.result.isComplete = false
             }
             for name in names.sorted(by: { ($0.high, $0.low) < ($1.high, $1.low) }) {
-                if self.folders.isClosing {
+                if self.store.folders.closing.isSet {
                     self.result.isComplete = false
                     return self.result
                 }
@@ -59,10 +58,10 @@ struct FolderVerification {
         self.result.entryCount += 1
         self.result.byteCount += byteCount
         guard let damage else { return }
-        self.counters.damagedEntries.add(1, ordering: .relaxed)
+        self.store.counters.damagedEntries.add(1, ordering: .relaxed)
         self.result.findings.append(
             VerifyResult.Finding(
-                path: self.folders.directory + "/" + name.path,
+                path: self.store.folders.directory + "/" + name.path,
                 byteCount: byteCount,
                 damage: damage,
                 isRemoved: self.isRemoving && folder.discard(name, number)
