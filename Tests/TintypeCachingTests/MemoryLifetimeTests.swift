@@ -105,9 +105,7 @@ import TintypeImage
     @Test(arguments: [1, 10_000])
     func `expired pictures leave memory without being asked for`(count: Int) async throws {
         let (clock, hand) = (self.clock, Gate())
-        var configuration = MemoryCache.Configuration(now: { clock.now })
-        configuration.sleep = { _ in await hand.wait() }
-        let cache = MemoryCache(configuration)
+        let cache = MemoryCache(.init(now: { clock.now }), sleep: { _ in await hand.wait() })
         let image = try makeImage()
         cache.insert(image, for: self.key)
         for number in 0..<count { cache.insert(image, lifetime: .seconds(10), for: CacheKey("\(number)")) }
@@ -127,13 +125,12 @@ import TintypeImage
 
     @Test func `a cache that goes away looks for expired pictures no more`() async throws {
         let (ended, forever) = (Gate(), AsyncStream<Void>.makeStream())
-        var configuration = MemoryCache.Configuration(lifetime: .seconds(10))
-        configuration.sleep = { _ in
+        let sleep: @Sendable (Duration) async throws -> Void = { _ in
             for await _ in forever.stream {}
             await ended.open()
             throw CancellationError()
         }
-        var cache: MemoryCache? = MemoryCache(configuration)
+        var cache: MemoryCache? = MemoryCache(.init(lifetime: .seconds(10)), sleep: sleep)
         cache?.insert(try makeImage(), for: self.key)
         cache = nil
         await ended.wait()

@@ -27,8 +27,6 @@ extension MemoryCache {
         public var respondsToMemoryPressure: Bool
         /// The clock that lifetimes are compared with.
         public var now: @Sendable () -> Date
-        /// Waits until expired entries are looked for again.
-        var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
         /// Creates limits.
         public init(

@@ -16,6 +16,8 @@ public final class MemoryCache: Sendable {
     private let table: StripedLock<MemoryTable, AccessBuffer>
     private let ledger: Locked<MemoryLedger>
     private let configuration: Configuration
+    /// Waits until expired entries are looked for again.
+    private let sleep: @Sendable (Duration) async throws -> Void
     /// Keeps threads whose buffers are full from waiting for each other.
     private let isTelling = Atomic(false)
     /// Looks for expired entries while there are some whose time will end.
@@ -23,11 +25,16 @@ public final class MemoryCache: Sendable {
     private let pressure = Locked<MemoryPressureMonitor.Subscription?>(nil)
 
     /// Creates an empty cache.
-    public init(_ configuration: Configuration = Configuration()) {
+    public convenience init(_ configuration: Configuration = Configuration()) {
+        self.init(configuration, sleep: { try await Task.sleep(for: $0) })
+    }
+
+    init(_ configuration: Configuration, sleep: @escaping @Sendable (Duration) async throws -> Void) {
         let limits = MemoryLimits(cost: configuration.costLimit, count: configuration.countLimit)
         self.table = StripedLock(MemoryTable(), count: Self.stripeCount, note: AccessBuffer())
         self.ledger = Locked(MemoryLedger(limits: limits, keepsWeakly: configuration.keepsWeakly))
         self.configuration = configuration
+        self.sleep = sleep
         if configuration.respondsToMemoryPressure { self.respond(to: .shared()) }
     }
 
@@ -209,8 +216,7 @@ public final class MemoryCache: Sendable {
 
     /// Has expired entries leave without being asked for, as long as there are some whose time will end.
     private func beginSweeping() {
-        let sleep = self.configuration.sleep
-        self.sweeping.run("memory cache expiry") { [weak self] in
+        self.sweeping.run("memory cache expiry") { [weak self, sleep = self.sleep] in
             repeat {
                 guard (try? await sleep(.seconds(10))) != nil else { return }
             } while self?.sweep() ?? false
