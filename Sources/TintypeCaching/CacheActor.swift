@@ -46,9 +46,7 @@ public actor CacheActor: ImageCache {
         }
     }
 
-    private func note(_ error: CacheError) {
-        self.lastReadError = error
-    }
+    private func note(_ error: CacheError) { self.lastReadError = error }
 
     /// Those of the chosen tiers that have `key`.
     ///
