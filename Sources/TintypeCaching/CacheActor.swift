@@ -3,8 +3,8 @@ public import TintypeImage
 
 /// The cache: decoded pictures in memory, encoded bytes on disk.
 ///
-/// It asks the tiers in their order and never touches bytes itself, so that its steps are short.
-/// For a hit in memory no one needs to wait for the actor: ask ``memory`` directly.
+/// It asks the tiers in their order. Nothing waits for the actor, which only keeps why a read failed: look-ups, stores
+/// and removals run beside each other, on any number of threads.
 ///
 /// A load never fails because of its cache: a disk that can't be read is a miss, and a store in
 /// the background keeps its error for the statistics.
@@ -35,21 +35,23 @@ public actor CacheActor: ImageCache {
     /// Looks for `key` in the chosen tiers, memory first.
     ///
     /// - Throws: `CancellationError` only. A disk tier that fails to read is a miss.
-    public func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
+    public nonisolated func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
         if tiers.contains(.memory), let entry = self.memory.entry(for: key) { return .memory(entry) }
         guard tiers.contains(.disk), let disk = self.disk else { return nil }
         do {
             return try await disk.entry(for: key).map { .disk($0) }
         } catch let error as CacheError {
-            self.lastReadError = error
+            await self.note(error)
             return nil
         }
     }
 
+    private func note(_ error: CacheError) { self.lastReadError = error }
+
     /// Those of the chosen tiers that have `key`.
     ///
-    /// Is no use of the entry.
-    public func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers {
+    /// Does not count as a use of the entry.
+    public nonisolated func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers {
         var found = CacheTiers.none
         if tiers.contains(.memory), self.memory.contains(key) { found.insert(.memory) }
         if tiers.contains(.disk), let disk = self.disk, await disk.contains(key) { found.insert(.disk) }
@@ -81,7 +83,7 @@ public actor CacheActor: ImageCache {
     /// - Returns: What became of the picture, or `nil` when there was none to keep.
     /// - Throws: ``CacheError`` of the disk tier; the picture is in memory then all the same.
     @discardableResult
-    public func storeAndWait(
+    public nonisolated func storeAndWait(
         _ image: Image?,
         data: Data?,
         metadata: EntryMetadata,
@@ -103,7 +105,7 @@ public actor CacheActor: ImageCache {
     ///
     /// - Throws: ``CacheError`` when the file of the entry can't be removed.
     @discardableResult
-    public func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
+    public nonisolated func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
         var isRemoved = false
         if tiers.contains(.memory) { isRemoved = self.memory.remove(key) }
         if tiers.contains(.disk), let disk = self.disk, try await disk.remove(key) { isRemoved = true }
@@ -113,7 +115,7 @@ public actor CacheActor: ImageCache {
     /// Removes all entries.
     ///
     /// - Throws: ``CacheError`` when files can't be removed.
-    public func removeAll(from tiers: CacheTiers) async throws {
+    public nonisolated func removeAll(from tiers: CacheTiers) async throws {
         if tiers.contains(.memory) { self.memory.removeAll() }
         if tiers.contains(.disk) { try await self.disk?.removeAll() }
     }
@@ -122,7 +124,10 @@ public actor CacheActor: ImageCache {
 
     /// What both tiers hold and how they were used.
     public func statistics() async -> CacheStatistics {
-        let disk = await self.disk?.statistics()
-        return CacheStatistics(memory: self.memory.statistics, disk: disk, lastReadError: self.lastReadError)
+        var statistics = CacheStatistics()
+        statistics.memory = self.memory.statistics
+        if let disk = await self.disk?.statistics() { statistics.disks = [disk] }
+        statistics.lastReadError = self.lastReadError
+        return statistics
     }
 }

@@ -23,7 +23,7 @@ public protocol ImageCache: Sendable {
 
     /// Those of the chosen tiers that have `key`.
     ///
-    /// Is no use of the entry.
+    /// Does not count as a use of the entry.
     func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers
 
     /// Keeps a picture in memory and its bytes on disk, the latter in the background.
@@ -66,6 +66,50 @@ public protocol ImageCache: Sendable {
 
     /// Returns when all stores that were begun in the background before the call have ended.
     func waitForPendingStores() async
+
+    /// What the cache holds and how it was used.
+    func statistics() async -> CacheStatistics
+}
+
+/// What a look-up in both tiers found.
+public enum CacheHit: Sendable {
+    /// A decoded picture.
+    case memory(MemoryEntry)
+    /// Encoded bytes, which are still to be decoded.
+    case disk(DiskEntry)
+}
+
+/// What a cache holds and how it was used.
+public struct CacheStatistics: Sendable {
+    /// The pictures in memory, of all memory tiers together.
+    public var memory = MemoryStatistics()
+    /// Each of the disk tiers, in the order in which they are asked.
+    public var disks: [DiskStatistics] = []
+    /// Why the last read from a disk tier failed, which was taken as a miss.
+    public var lastReadError: CacheError?
+
+    /// Creates statistics of an empty cache.
+    public init() {}
+}
+
+/// A choice of cache tiers.
+public struct CacheTiers: OptionSet, Sendable, Hashable {
+    /// One bit for each tier.
+    public let rawValue: UInt8
+
+    /// Creates a choice from its bits.
+    public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// The decoded pictures in memory.
+    public static let memory = CacheTiers(rawValue: 1)
+    /// The encoded bytes on disk.
+    public static let disk = CacheTiers(rawValue: 2)
+    /// No tier.
+    public static let none: CacheTiers = []
+    /// Both tiers.
+    public static let all: CacheTiers = [.memory, .disk]
 }
 
 extension ImageCache {
@@ -78,7 +122,7 @@ extension ImageCache {
 
     /// Whether `key` is in one of the chosen tiers.
     ///
-    /// Is no use of the entry.
+    /// Does not count as a use of the entry.
     public func contains(_ key: CacheKey, in tiers: CacheTiers = .all) async -> Bool {
         await !self.tiers(holding: key, in: tiers).isEmpty
     }

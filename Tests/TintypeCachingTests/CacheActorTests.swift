@@ -1,5 +1,7 @@
 import FoundationEssentials
+import TestSupport
 import Testing
+import TintypeConcurrency
 import TintypeImage
 
 @testable import TintypeCaching
@@ -45,7 +47,7 @@ import TintypeImage
         #expect((outcome == .stored) == (memoryCount == 1))
         let statistics = await self.cache.statistics()
         #expect(statistics.memory.count == memoryCount)
-        #expect(statistics.disk?.entryCount == diskCount)
+        #expect(statistics.disks.map(\.entryCount) == [diskCount])
         #expect(await self.cache.contains(self.key, in: .memory) == (memoryCount == 1))
         #expect(await self.cache.contains(self.key, in: .disk) == (diskCount == 1))
         #expect(await self.cache.contains(self.key) == (memoryCount + diskCount > 0))
@@ -81,12 +83,81 @@ import TintypeImage
         #expect(cache.memory.image(for: self.key) != nil)
     }
 
+    @Test func `look-ups, stores and removals go on while a look-up is held inside its read`() async throws {
+        let reads = HeldReads()
+        let cache = CacheActor(
+            disk: DiskCache(.init(directory: self.folder.url, laneCount: 2, now: { reads.holdIfAsked() }))
+        )
+        // Of two lanes: where a file system can't say whether a read would wait, a lane reads.
+        let keys = (0..<20).map { CacheKey("\($0)") }
+        let held = try #require(keys.first { $0.hash.isMultiple(of: 2) })
+        let others = keys.filter { !$0.hash.isMultiple(of: 2) }
+        for key in [held] + others {
+            try await cache.storeAndWait(nil, data: makeData(10), metadata: .init(), for: key)
+        }
+        let look = Task(executorPreference: ThreadForEachJob()) {
+            try await HeldReads.$isAsked.withValue(true) { try await cache.lookUp(held) }
+        }
+        await until { reads.areHeld }
+        for key in others {
+            #expect(try await cache.lookUp(key) != nil)
+            try await cache.storeAndWait(nil, data: makeData(20), metadata: .init(), for: key)
+            #expect(try await cache.remove(key))
+        }
+        reads.release()
+        guard case .disk(let entry)? = try await look.value else {
+            Issue.record("the look-up that was held found nothing")
+            return
+        }
+        #expect(entry.data == makeData(10))
+    }
+
     @Test func cacheWithoutADiskWorksInMemory() async throws {
         let cache = CacheActor(disk: nil)
         await cache.store(try makeImage(), data: makeData(10), metadata: .init(), for: self.key)
         #expect(try await cache.lookUp(self.key) != nil)
         #expect(try await cache.lookUp(self.key, in: .disk) == nil)
-        #expect(await cache.statistics().disk == nil)
+        #expect(await cache.statistics().disks.isEmpty)
         #expect(try await cache.remove(self.key))
+    }
+}
+
+/// A clock at which the look-ups of some tasks are held: a disk tier asks for the time while a file is open.
+private final class HeldReads: Sendable {
+    private enum State {
+        case open
+        case held
+        case released
+    }
+
+    @TaskLocal static var isAsked = false
+
+    private let state = Monitor(State.open)
+
+    var areHeld: Bool { self.state.withLock { $0 == .held } }
+
+    func holdIfAsked() -> Date {
+        if Self.isAsked {
+            self.state.withLock { if $0 == .open { $0 = .held } }
+            _ = self.state.wait { $0 == .released ? true : nil }
+        }
+        return Date()
+    }
+
+    func release() {
+        self.state.withLock { $0 = .released }
+        self.state.notify()
+    }
+}
+
+/// Runs each job on a thread of its own, which may block.
+private final class ThreadForEachJob: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        do {
+            try POSIXThread.start(name: "held-read") { job.runSynchronously(on: self.asUnownedTaskExecutor()) }.detach()
+        } catch {
+            job.runSynchronously(on: self.asUnownedTaskExecutor())
+        }
     }
 }

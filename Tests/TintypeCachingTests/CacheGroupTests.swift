@@ -128,6 +128,23 @@ import TintypeImage
         await group.waitForPendingStores()
     }
 
+    @Test func `statistics are those of all caches together`() async throws {
+        let folders = try (0..<2).map { _ in try ScratchFolder() }
+        let caches = folders.map { CacheActor(disk: DiskCache(.init(directory: $0.url))) }
+        let group = CacheGroup(caches)
+        for cache in caches {
+            try await cache.storeAndWait(makeImage(), data: makeData(10), metadata: .init(), for: self.key)
+        }
+        _ = try await group.lookUp(self.key)
+        let anyCache: any ImageCache = group
+        let statistics = await anyCache.statistics()
+        #expect(statistics.memory.count == 2)
+        #expect(statistics.memory.hits == 1)
+        #expect(statistics.disks.map(\.directory) == [folders[1].path, folders[0].path])
+        #expect(statistics.disks.map(\.entryCount) == [1, 1])
+        #expect(statistics.lastReadError == nil)
+    }
+
     @Test func theOneThatWasAddedLastIsTheHighest() async throws {
         let group = CacheGroup()
         for cache in self.all { group.add(cache) }

@@ -137,7 +137,7 @@ import TintypeConcurrency
         let cache = DiskCache(configuration)
         try await cache.store(makeData(10), metadata: .init(), for: self.key)
         await cache.waitForHousekeeping()
-        let folder = try #require(cache.store.openedFolder)
+        let folder = try #require(cache.store.folders.opened)
         let reserve: @Sendable (Int) -> Void = { count in
             try? folder.withCatalogue { catalogue, _ in catalogue.reserve(count) }
         }

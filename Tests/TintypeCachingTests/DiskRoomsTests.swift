@@ -5,7 +5,7 @@ import Testing
 
 @testable import TintypeCaching
 
-/// Namespaces, folders that are only read, merging, old layouts and clearing.
+/// Namespaces, folders that are only read, merging and clearing.
 @Suite(.timeLimit(.minutes(1))) struct DiskRoomsTests {
     private let folder: ScratchFolder
     private let key = CacheKey("a")
@@ -21,25 +21,6 @@ import Testing
         var configuration = DiskCache.Configuration(directory: self.folder.url.appending(path: name))
         change(&configuration)
         return DiskCache(configuration)
-    }
-
-    /// Turns a folder of the present layout into one of the first.
-    private func makeLegacy(_ name: String, keys: [CacheKey]) async throws {
-        let cache = self.makeCache(name)
-        for key in keys { try await cache.store(makeData(100), metadata: .sample, for: key) }
-        await cache.shutdown()
-        let root = self.folder.path + "/" + name
-        for key in keys {
-            let shard = root + "/" + key.digest.prefix(2)
-            mkdir(shard, 0o700)
-            let from = "\(root)/\(EntryName(key).path)"
-            #expect(rename(from, shard + "/" + key.digest) == 0)
-        }
-        for rest in ["entries", "temporary", "catalogue", "lock"] {
-            try FileManager.default.removeItem(atPath: root + "/" + rest)
-        }
-        mkdir(root + "/tmp", 0o700)
-        try Data(EntryHeader.magic + [1]).write(to: URL(filePath: root + "/tmp/0123456789abcdef-1"))
     }
 
     @Test func namespacesAreApartAndHaveTheirOwnLimits() async throws {
@@ -69,15 +50,10 @@ import Testing
         #expect(DiskCache.Configuration.folderName(of: namespace + "x") != name)
     }
 
-    @Test(arguments: [false, true])
-    func entryOfAReadOnlyFolderIsFoundAndLeftAlone(isLegacy: Bool) async throws {
-        if isLegacy {
-            try await self.makeLegacy("other", keys: [self.key])
-        } else {
-            let other = self.makeCache("other")
-            try await other.store(makeData(100), metadata: .sample, for: self.key)
-            await other.shutdown()
-        }
+    @Test func entryOfAReadOnlyFolderIsFoundAndLeftAlone() async throws {
+        let other = self.makeCache("other")
+        try await other.store(makeData(100), metadata: .sample, for: self.key)
+        await other.shutdown()
         let before = ScratchFolder.files(under: self.folder.path + "/other")
         let url = self.folder.url.appending(path: "other")
         let cache = self.makeCache { $0.readOnlyDirectories = [self.folder.url.appending(path: "none"), url] }
@@ -91,27 +67,11 @@ import Testing
         #expect(ScratchFolder.files(under: self.folder.path + "/other") == before)
     }
 
-    @Test func firstLayoutIsTakenOver() async throws {
-        let keys = (0..<50).map { CacheKey("\($0)") }
-        try await self.makeLegacy("own", keys: keys)
-        let cache = self.makeCache()
-        await cache.waitForHousekeeping()
-        for key in keys { #expect(try await cache.entry(for: key)?.data == makeData(100)) }
-        #expect(await cache.statistics().entryCount == 50)
-        let names = try FileManager.default.contentsOfDirectory(atPath: self.folder.path + "/own").sorted()
-        #expect(names == ["catalogue", "entries", "lock"])
-    }
-
-    @Test(arguments: [false, true])
-    func mergingMovesTheEntriesAndRemovesTheFolder(isLegacy: Bool) async throws {
+    @Test func mergingMovesTheEntriesAndRemovesTheFolder() async throws {
         let keys = (0..<100).map { CacheKey("\($0)") }
-        if isLegacy {
-            try await self.makeLegacy("old", keys: keys)
-        } else {
-            let old = self.makeCache("old")
-            for key in keys { try await old.store(makeData(100), metadata: .sample, for: key) }
-            await old.shutdown()
-        }
+        let old = self.makeCache("old")
+        for key in keys { try await old.store(makeData(100), metadata: .sample, for: key) }
+        await old.shutdown()
         let cache = self.makeCache()
         try await cache.store(makeData(5), metadata: .init(), for: keys[0])
         #expect(try await cache.merge(from: self.folder.url.appending(path: "old")) == 100)
@@ -169,7 +129,7 @@ import Testing
         let first = self.makeCache()
         for number in 0..<30 { try await first.store(makeData(100), metadata: .init(), for: CacheKey("\(number)")) }
         await first.waitForHousekeeping()
-        first.store.beginClosing()
+        first.store.folders.closing.set()
         try await first.removeAll()
         await first.shutdown()
         let discarded = self.folder.path + "/own/discarded"

@@ -65,7 +65,7 @@ import TintypeConcurrency
         await first.waitForHousekeeping()
         let path = EntryName(CacheKey("0")).path
         let stuck = try StuckFile(self.folder.path + "/" + path)
-        first.store.beginClosing()
+        first.store.folders.closing.set()
         try await first.removeAll()
         await first.shutdown()
         let place = try FileManager.default.contentsOfDirectory(atPath: self.folder.path + "/discarded")

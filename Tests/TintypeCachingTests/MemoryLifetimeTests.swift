@@ -1,10 +1,11 @@
 import FoundationEssentials
+import TestSupport
 import Testing
 import TintypeImage
 
 @testable import TintypeCaching
 
-@Suite struct MemoryLifetimeTests {
+@Suite(.timeLimit(.minutes(1))) struct MemoryLifetimeTests {
     private let clock = TestClock()
     private let key = CacheKey("key")
 
@@ -99,6 +100,41 @@ import TintypeImage
         #expect(cache.image(for: self.key) == nil)
         #expect(cache.statistics.misses == 3)
         #expect(cache.statistics.hits == 0)
+    }
+
+    @Test(arguments: [1, 10_000])
+    func `expired pictures leave memory without being asked for`(count: Int) async throws {
+        let (clock, hand) = (self.clock, Gate())
+        let cache = MemoryCache(.init(now: { clock.now }), sleep: { _ in await hand.wait() })
+        let image = try makeImage()
+        cache.insert(image, for: self.key)
+        for number in 0..<count { cache.insert(image, lifetime: .seconds(10), for: CacheKey("\(number)")) }
+        cache.remove(CacheKey("0"))
+        clock.advance(by: 10)
+        #expect(cache.statistics.count == count)
+        await hand.open()
+        await until { cache.statistics.count == 1 }
+        #expect(cache.statistics.expirations == count - 1)
+        #expect(cache.statistics.misses == 0)
+        #expect(cache.image(for: self.key) != nil)
+        // And again, after there were none for a while.
+        cache.insert(image, lifetime: .seconds(10), for: CacheKey("later"))
+        clock.advance(by: 10)
+        await until { cache.statistics.count == 1 }
+    }
+
+    @Test func `a cache that goes away looks for expired pictures no more`() async throws {
+        let (ended, forever) = (Gate(), AsyncStream<Void>.makeStream())
+        let sleep: @Sendable (Duration) async throws -> Void = { _ in
+            for await _ in forever.stream {}
+            await ended.open()
+            throw CancellationError()
+        }
+        var cache: MemoryCache? = MemoryCache(.init(lifetime: .seconds(10)), sleep: sleep)
+        cache?.insert(try makeImage(), for: self.key)
+        cache = nil
+        await ended.wait()
+        forever.continuation.finish()
     }
 
     private func makeCache(_ lifetime: Duration?, extends: Bool = false) -> MemoryCache {

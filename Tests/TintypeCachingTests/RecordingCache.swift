@@ -69,6 +69,8 @@ final class RecordingCache: ImageCache {
 
     func waitForPendingStores() async { await self.inner.waitForPendingStores() }
 
+    func statistics() async -> CacheStatistics { await self.inner.statistics() }
+
     private func failOnDemand() throws(CacheError) {
         if self.fails { throw CacheError(code: .diskFault, message: "The disk was told to fail.") }
     }

@@ -15,6 +15,38 @@ enum TintypeDiskTier {
         }
     }
 
+    /// `taskCount` tasks at once, each over keys of its own, round and round.
+    static func lookUps(taskCount: Int, _ session: Session) async throws -> Contestant {
+        let (disk, keys) = try await self.filled("look-ups-\(taskCount)", session)
+        let cache = CacheActor(disk: disk)
+        return Contestant(counts: taskCount...100_000_000) { count in
+            let share = count / taskCount
+            return try await Measurement.of(operations: share * taskCount) {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for task in 0..<taskCount {
+                        group.addTask {
+                            try await self.look(
+                                in: cache,
+                                count: share,
+                                stride(from: task, to: keys.count, by: taskCount).map { keys[$0] }
+                            )
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+        }
+    }
+
+    private static func look(in cache: CacheActor, count: Int, _ keys: [CacheKey]) async throws {
+        for number in 0..<count {
+            guard case .disk(let entry)? = try await cache.lookUp(keys[number % keys.count], in: .disk) else {
+                throw Unavailable("an entry is missing")
+            }
+            try Check.equal("the number of bytes", entry.data.count, DiskTier.byteCount)
+        }
+    }
+
     static func stores(_ session: Session) async throws -> Contestant {
         let (cache, keys) = try await self.filled("stores", session)
         let body = self.body

@@ -34,8 +34,7 @@ extension DiskCache {
         return await self.housekeeper.verify(removingDamaged: isRemoving)
     }
 
-    /// Moves the entries of another cache folder, also one of an older version, into this one, and
-    /// removes that folder.
+    /// Moves the entries of another cache folder into this one, and removes that folder.
     ///
     /// An entry that is here already stays, and a damaged one is dropped. No other process may use
     /// that folder meanwhile.

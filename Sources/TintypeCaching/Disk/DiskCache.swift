@@ -17,9 +17,9 @@ import TintypeConcurrency
 ///
 /// Only what a cache has written is ever removed from its folder.
 ///
-/// A hit on a file that the system has in memory is read on the caller's thread, which never waits
-/// for the disk. All else runs on threads of the cache's own (one for each lane, and one for the
-/// work on the whole folder). The operations on one key run in the order in which they were called.
+/// A hit on a file that the system has in memory is read in the caller's task, which never waits for the disk, and
+/// never on the caller's actor. All else runs on threads of the cache's own (one for each lane, and one for the work on
+/// the whole folder). The operations on one key run in the order in which they were called.
 public final class DiskCache: Sendable {
     /// What the cache was made with.
     public let configuration: Configuration
@@ -56,7 +56,7 @@ public final class DiskCache: Sendable {
                 }
             )
         }
-        store.housekeeping.withLock { $0 = { [weak self] in self?.attend() } }
+        store.folders.housekeeping.setHandler { [weak self] in self?.attend() }
     }
 
     deinit {
@@ -75,13 +75,14 @@ public final class DiskCache: Sendable {
     ///   ``CacheError`` when the system failed to read a file that is there (no permission, no file
     ///   descriptor, a bad disk) or when the cache was shut down. A load takes that as a miss, as
     ///   ``CacheActor`` does.
+    @concurrent
     public func entry(for key: CacheKey) async throws -> DiskEntry? {
         try self.begin()
         defer { self.operations.end() }
         try Task.checkCancellation()
         let lane = self.lane(of: key)
         if let item = lane.pending.item(key) { return self.entry(of: item) }
-        switch self.store.readCached(key) {
+        switch self.store.reader.readCached(key) {
         case .hit(let entry): return entry
         case .miss: return nil
         case .unknown: return try await lane.started().entry(for: key)
@@ -90,7 +91,7 @@ public final class DiskCache: Sendable {
 
     /// Whether an entry of `key` is there and not expired.
     ///
-    /// Does not check its body, and is no use of it.
+    /// Does not check its body, and does not count as a use.
     public func contains(_ key: CacheKey) async -> Bool {
         guard (try? self.begin()) != nil else { return false }
         defer { self.operations.end() }
@@ -123,7 +124,7 @@ public final class DiskCache: Sendable {
     /// refused, also with an error there.
     public func enqueueStore(_ data: Data, metadata: EntryMetadata, for key: CacheKey) {
         guard self.operations.begin() else {
-            self.report(.shutDown(self.store.directory))
+            self.report(.shutDown(self.store.counters.directory))
             return
         }
         defer { self.operations.end() }
@@ -133,7 +134,7 @@ public final class DiskCache: Sendable {
         case .queued:
             break
         case .refused(let byteCount):
-            self.report(.tooManyPending(byteCount, in: self.store.directory))
+            self.report(.tooManyPending(byteCount, in: self.store.counters.directory))
         case .queuedFirst:
             self.operations.beginPart()
             // The task owns the cache until all is written; `shutdown()` waits for it.
@@ -175,7 +176,7 @@ public final class DiskCache: Sendable {
         defer { self.operations.end() }
         for lane in self.lanes { lane.pending.removeAll() }
         // Not the housekeeper, who may be at work for long.
-        try await self.lanes[0].started().discardAll()
+        try await self.lanes[0].started().removeAll()
         if isWaiting { await self.housekeeper.attend() } else { self.attend() }
     }
 
@@ -204,10 +205,10 @@ public final class DiskCache: Sendable {
     ///
     /// A cache whose last reference goes away does the same by itself.
     public func shutdown() async {
-        self.store.beginClosing()
+        self.store.folders.closing.set()
         await self.operations.close()
         self.endThreads()
-        self.store.closeFolder()
+        self.store.folders.close()
     }
 
     private func endThreads() {
@@ -217,7 +218,7 @@ public final class DiskCache: Sendable {
 
     /// Begins an operation, unless the cache was shut down; its end is told to ``operations``.
     func begin() throws(CacheError) {
-        guard self.operations.begin() else { throw .shutDown(self.store.directory) }
+        guard self.operations.begin() else { throw .shutDown(self.store.counters.directory) }
         self.open()
     }
 

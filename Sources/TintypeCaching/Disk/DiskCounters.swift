@@ -17,6 +17,7 @@ final class DiskCounters: Sendable {
         }
     }
 
+    let directory: String
     let hits = Atomic<Int>(0)
     let misses = Atomic<Int>(0)
     let damagedEntries = Atomic<Int>(0)
@@ -25,4 +26,13 @@ final class DiskCounters: Sendable {
     let storeErrors = Failures()
     let removalErrors = Failures()
     let catalogueErrors = Failures()
+
+    init(directory: String) {
+        self.directory = directory
+    }
+
+    /// Keeps that a file of the folder could not be removed.
+    func noteRemovalError(_ error: SystemCallError, of path: String) {
+        self.removalErrors.note(.removing(error, of: self.directory + "/" + path))
+    }
 }

@@ -45,33 +45,33 @@ actor DiskLane {
         // The caller may have left while this waited for its turn.
         try Task.checkCancellation()
         self.writePending(key)
-        return try self.store.read(key)
+        return try self.store.reader.read(key)
     }
 
     func contains(_ key: CacheKey) -> Bool {
-        self.pending.contains(key) || self.store.contains(key)
+        self.pending.contains(key) || self.store.reader.contains(key)
     }
 
     func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) throws {
         self.writePending(key)
-        try self.store.write(data, metadata: metadata, for: key)
+        try self.store.writer.store(data, metadata: metadata, for: key)
     }
 
     func remove(_ key: CacheKey) throws -> Bool {
         let isDropped = self.pending.drop(key)
-        let isRemoved = try self.store.remove(key)
+        let isRemoved = try self.store.writer.remove(key)
         return isRemoved || isDropped
     }
 
     /// Changes what is stored with the bytes of `key`, and says whether there is an entry.
     func updateMetadata(of key: CacheKey, _ change: (inout EntryMetadata) -> Void) throws -> Bool {
         self.writePending(key)
-        guard let entry = try self.store.read(key) else { return false }
+        guard let entry = try self.store.reader.read(key) else { return false }
         var metadata = entry.metadata
         change(&metadata)
         if metadata != entry.metadata {
             let storedAt = entry.storedAt.timeIntervalSince1970
-            try self.store.write(entry.data, metadata: metadata, for: key, storedAt: storedAt)
+            try self.store.writer.store(entry.data, metadata: metadata, for: key, storedAt: storedAt)
         }
         return true
     }
@@ -96,8 +96,8 @@ actor DiskLane {
         }
     }
 
-    func discardAll() throws {
-        try self.store.discardAll()
+    func removeAll() throws {
+        try self.store.writer.removeAll()
     }
 
     /// What is known of the folder; `nil` while that is not all.
@@ -118,11 +118,11 @@ actor DiskLane {
 
     private func write(_ item: PendingStores.Item) {
         do throws(CacheError) {
-            try self.store.write(item.data, metadata: item.metadata, for: item.key)
+            try self.store.writer.store(item.data, metadata: item.metadata, for: item.key)
         } catch {
             self.reportError(error)
         }
         // All was removed while this was written.
-        if !self.pending.endItem() { _ = try? self.store.remove(item.key) }
+        if !self.pending.endItem() { _ = try? self.store.writer.remove(item.key) }
     }
 }

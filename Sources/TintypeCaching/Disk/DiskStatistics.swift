@@ -43,11 +43,11 @@ public struct DiskStatistics: Sendable {
 
     init(_ store: EntryStore, _ region: CatalogueRegion?) {
         let counters = store.counters
-        self.directory = store.directory
+        self.directory = counters.directory
         self.entryCount = Int(clamping: region?[.entryCount] ?? 0)
         self.byteCount = Int(clamping: region?[.byteCount] ?? 0)
         self.overheadByteCount = (region?.usedByteCount ?? 0) - self.byteCount
-        self.sizeLimit = store.sizeLimit
+        self.sizeLimit = store.limit.byteCount
         self.hits = counters.hits.load(ordering: .relaxed)
         self.misses = counters.misses.load(ordering: .relaxed)
         self.damagedEntries = counters.damagedEntries.load(ordering: .relaxed)
@@ -59,6 +59,6 @@ public struct DiskStatistics: Sendable {
         self.lastRemovalError = counters.removalErrors.last
         self.catalogueErrors = counters.catalogueErrors.count
         self.lastCatalogueError = counters.catalogueErrors.last
-        self.lockTimeouts = store.patience.timeouts.load(ordering: .relaxed)
+        self.lockTimeouts = store.folders.patience.timeouts.load(ordering: .relaxed)
     }
 }

@@ -2,10 +2,8 @@ import CCrypto
 
 /// The SHA-256 of a key's text: its first bits are what a file is called.
 struct KeyDigest: Sendable, Hashable {
-    /// The bytes of a digest.
-    static let byteCount = 32
-    /// The hexadecimal digits of a file name.
-    static let nameLength = 64
+    /// The hexadecimal digits of a digest.
+    private static let digitCount = 64
 
     private var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
@@ -23,31 +21,16 @@ struct KeyDigest: Sendable, Hashable {
         }
     }
 
-    /// Reads a file name, or returns `nil` when it is not 64 lower-case hexadecimal digits.
-    init?(fileName: UnsafeBufferPointer<UInt8>) {
-        guard fileName.count == Self.nameLength else { return nil }
-        let isValid = withUnsafeMutableBytes(of: &self.words) { output in
-            for position in 0..<Self.byteCount {
-                guard let high = Self.value(of: fileName[2 * position]),
-                    let low = Self.value(of: fileName[2 * position + 1])
-                else { return false }
-                output[position] = high << 4 | low
-            }
-            return true
-        }
-        guard isValid else { return nil }
-    }
-
     /// The digest as 64 lower-case hexadecimal digits.
     var fileName: String {
-        String(unsafeUninitializedCapacity: Self.nameLength) { output in
+        String(unsafeUninitializedCapacity: Self.digitCount) { output in
             withUnsafeBytes(of: self.words) { bytes in
                 for (position, byte) in bytes.enumerated() {
                     output[2 * position] = Self.digit(of: byte >> 4)
                     output[2 * position + 1] = Self.digit(of: byte & 15)
                 }
             }
-            return Self.nameLength
+            return Self.digitCount
         }
     }
 

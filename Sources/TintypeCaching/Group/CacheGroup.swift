@@ -138,6 +138,20 @@ public final class CacheGroup: ImageCache {
         for cache in self.caches { await cache.waitForPendingStores() }
     }
 
+    /// What all caches of the group hold together, and how they were used, whatever the policies say.
+    ///
+    /// A look-up that several caches were asked for counts in each of them.
+    public func statistics() async -> CacheStatistics {
+        var sum = CacheStatistics()
+        for cache in self.caches.reversed() {
+            let statistics = await cache.statistics()
+            sum.memory = sum.memory + statistics.memory
+            sum.disks += statistics.disks
+            sum.lastReadError = sum.lastReadError ?? statistics.lastReadError
+        }
+        return sum
+    }
+
     // MARK: Removing
 
     /// Removes the entry of `key` from the caches that the policy for removals names.

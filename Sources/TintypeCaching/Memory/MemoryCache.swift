@@ -10,21 +10,31 @@ public import TintypeImage
 /// another one, for tens of nanoseconds, and allocates nothing. When the limit is passed, pictures go at
 /// once: those that the best of several policies would not keep, which is at first the least recently used.
 ///
-/// A picture that left the cache and is still held by somebody is found again, and comes back.
+/// A picture that left the cache and is still held elsewhere is found again, and comes back. One whose time is over is
+/// never found, and leaves within ten seconds, whether or not the cache is used.
 public final class MemoryCache: Sendable {
     private let table: StripedLock<MemoryTable, AccessBuffer>
     private let ledger: Locked<MemoryLedger>
     private let configuration: Configuration
+    /// Waits until expired entries are looked for again.
+    private let sleep: @Sendable (Duration) async throws -> Void
     /// Keeps threads whose buffers are full from waiting for each other.
     private let isTelling = Atomic(false)
+    /// Looks for expired entries while there are some whose time will end.
+    private let sweeping = TaskOwner()
     private let pressure = Locked<MemoryPressureMonitor.Subscription?>(nil)
 
     /// Creates an empty cache.
-    public init(_ configuration: Configuration = Configuration()) {
+    public convenience init(_ configuration: Configuration = Configuration()) {
+        self.init(configuration, sleep: { try await Task.sleep(for: $0) })
+    }
+
+    init(_ configuration: Configuration, sleep: @escaping @Sendable (Duration) async throws -> Void) {
         let limits = MemoryLimits(cost: configuration.costLimit, count: configuration.countLimit)
         self.table = StripedLock(MemoryTable(), count: Self.stripeCount, note: AccessBuffer())
         self.ledger = Locked(MemoryLedger(limits: limits, keepsWeakly: configuration.keepsWeakly))
         self.configuration = configuration
+        self.sleep = sleep
         if configuration.respondsToMemoryPressure { self.respond(to: .shared()) }
     }
 
@@ -59,7 +69,7 @@ public final class MemoryCache: Sendable {
 
     /// Whether there is a picture under `key`.
     ///
-    /// Is no use of it, counts as no look-up, and does not extend its lifetime.
+    /// Counts neither as its use nor as a look-up, and does not extend its lifetime.
     public func contains(_ key: CacheKey) -> Bool {
         let life = self.table.read { table, _ in
             table.slot(of: key).map { table.mark(in: $0).life } ?? table.weak.life(of: key)
@@ -195,10 +205,33 @@ public final class MemoryCache: Sendable {
     private func change<Result: Sendable>(
         _ body: (inout MemoryLedger, inout MemoryTable) -> Result
     ) -> Result {
-        self.ledger.withLock { ledger in
+        let (result, isSweepDue) = self.ledger.withLock { ledger in
             self.tell(&ledger)
-            return self.table.write { body(&ledger, &$0) }
+            let result = self.table.write { body(&ledger, &$0) }
+            return (result, ledger.beginsSweeping())
         }
+        if isSweepDue { self.beginSweeping() }
+        return result
+    }
+
+    /// Has expired entries leave without being asked for, as long as there are some whose time will end.
+    private func beginSweeping() {
+        self.sweeping.run("memory cache expiry") { [weak self, sleep = self.sleep] in
+            repeat {
+                guard (try? await sleep(.seconds(10))) != nil else { return }
+            } while self?.sweep() ?? false
+        }
+    }
+
+    /// Takes out what is expired, and says whether there is more to come.
+    private func sweep() -> Bool {
+        let time = self.time
+        // In parts: look-ups wait for none of them for long.
+        let slotCount = self.table.read { table, _ in table.slotCount }
+        for start in stride(from: 0, to: slotCount, by: 4_096) {
+            _ = self.change { $0.removeExpired(in: start..<start + 4_096, at: time, in: &$1) }
+        }
+        return self.ledger.withLock { $0.continuesSweeping() }
     }
 
     private func setLimits(_ limits: (MemoryLimits) -> MemoryLimits) {

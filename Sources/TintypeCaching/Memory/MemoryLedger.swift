@@ -11,6 +11,10 @@ struct MemoryLedger: Sendable {
     private(set) var statistics = MemoryStatistics()
     private let keepsWeakly: Bool
     private var policy: EvictionPolicy
+    /// The entries in the table whose time ends.
+    private var mortalCount = 0
+    /// Whether expired entries are looked for from time to time.
+    private var isSweeping = false
     /// The slot in the table for each slot of the policy, or -1.
     private var tableSlots = SlotTable<Int32>(-1)
     private var accesses: [AccessBuffer.Access] = []
@@ -60,6 +64,34 @@ struct MemoryLedger: Sendable {
         guard let slot = table.slot(of: key), table.mark(in: slot).life.isOver(at: time) else { return nil }
         self.statistics.expirations += 1
         return self.take(slot, in: &table) { $0.evict($1) }?.entry
+    }
+
+    /// Takes out the entries in some slots of the table whose time was over at `time`.
+    mutating func removeExpired(
+        in slots: Range<Int>,
+        at time: Double,
+        in table: inout MemoryTable
+    ) -> [MemoryEntry] {
+        var removed: [MemoryEntry] = []
+        for slot in slots.clamped(to: 0..<table.slotCount) where table.mark(in: slot).life.isOver(at: time) {
+            guard let taken = self.take(slot, in: &table, telling: { $0.evict($1) }) else { continue }
+            self.statistics.expirations += 1
+            removed.append(taken.entry)
+        }
+        return removed
+    }
+
+    /// Whether looking for expired entries has to begin; the caller does it then.
+    mutating func beginsSweeping() -> Bool {
+        guard self.mortalCount > 0, !self.isSweeping else { return false }
+        self.isSweeping = true
+        return true
+    }
+
+    /// Whether looking for expired entries goes on: there are some whose time will end.
+    mutating func continuesSweeping() -> Bool {
+        self.isSweeping = self.mortalCount > 0
+        return self.isSweeping
     }
 
     /// Brings the entry of `key` back that left the cache and is alive; or finds the one that came meanwhile.
@@ -122,6 +154,7 @@ struct MemoryLedger: Sendable {
         self.tableSlots = SlotTable(-1)
         self.statistics.count = 0
         self.statistics.cost = 0
+        self.mortalCount = 0
         return removed
     }
 
@@ -168,6 +201,7 @@ struct MemoryLedger: Sendable {
         self.tableSlots[policySlot] = Int32(table.insert(entry.image, mark, rest))
         self.statistics.count += 1
         self.statistics.cost += cost
+        if !life.isEndless { self.mortalCount += 1 }
         while !self.limits.admits(cost: self.statistics.cost, count: self.statistics.count),
             let victim = self.policy.victim(sparing: policySlot)
         {
@@ -211,6 +245,7 @@ struct MemoryLedger: Sendable {
         tell(&self.policy, Int(mark.policySlot))
         self.statistics.count -= 1
         self.statistics.cost -= rest.cost
+        if !mark.life.isEndless { self.mortalCount -= 1 }
         return (entry, mark.life, rest.key)
     }
 }

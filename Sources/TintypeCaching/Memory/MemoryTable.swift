@@ -31,6 +31,9 @@ struct MemoryTable: ~Copyable, Sendable {
     /// What left the cache and may be alive elsewhere.
     var weak = WeakTable()
 
+    /// The slots, those that are free included.
+    var slotCount: Int { self.marks.count }
+
     /// The slot of `key`, or `nil` when there is no entry.
     @inline(__always)
     func slot(of key: CacheKey) -> Int? {
@@ -95,11 +98,14 @@ struct MemoryTable: ~Copyable, Sendable {
     /// Takes the entry in `slot` out.
     mutating func remove(_ slot: Int) -> (entry: MemoryEntry, mark: Mark, rest: Rest)? {
         guard let entry = self.entry(in: slot), let rest = self.rests[slot] else { return nil }
+        let mark = self.marks[slot]
+        // Nothing that is free expires.
+        self.marks[slot].life = .endless
         self.images[slot] = nil
         self.rests[slot] = nil
         self.table.remove(slot)
         self.freeSlots.append(slot)
-        return (entry, self.marks[slot], rest)
+        return (entry, mark, rest)
     }
 
     /// Takes all entries out, also those that are alive elsewhere.

@@ -100,10 +100,7 @@ struct WeakTable: ~Copyable, Sendable {
 
     /// Forgets all entries.
     mutating func removeAll() {
-        self.table = KeyTable()
-        self.slots = []
-        self.freeSlots = []
-        self.hand = 0
+        self = WeakTable()
     }
 
     private mutating func reclaim() {

@@ -173,8 +173,7 @@ extension CacheFolder {
     /// Whether there may be entries that a new catalogue does not know.
     private static func hasEntries(_ folder: CInt) -> Bool {
         var status = stat()
-        if fstatat(folder, self.entriesName, &status, AT_SYMLINK_NOFOLLOW) == 0 { return true }
-        return LegacyLayout.isPresent(in: folder)
+        return fstatat(folder, self.entriesName, &status, AT_SYMLINK_NOFOLLOW) == 0
     }
 
     /// Takes the lowest number that nobody who lives has, and that nobody has left anything under.

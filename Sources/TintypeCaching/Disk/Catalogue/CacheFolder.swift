@@ -25,6 +25,13 @@ final class CacheFolder: Sendable {
     static let temporaryName = "temporary"
     static let discardedName = "discarded"
     static let namespacesName = "namespaces"
+    /// The paths of the folders of entries, from the folder of the cache.
+    static let shardPaths = (UInt8.min...UInt8.max).map(shardPath)
+
+    /// The path of one folder of entries.
+    static func shardPath(_ shard: UInt8) -> String {
+        "\(self.entriesName)/\(shard < 16 ? "0" : "")\(String(shard, radix: 16))"
+    }
 
     let path: String
     let descriptor: CInt
@@ -70,19 +77,32 @@ final class CacheFolder: Sendable {
     /// The catalogue as far as it can be read without the lock.
     var region: CatalogueRegion { self.current.withLock { $0 } }
 
-    /// Whether a name that the catalogue does not know has no file.
-    var knowsAbsence: Bool {
-        self.knowsAbsence(self.region)
-    }
-
-    /// Whether a name that the catalogue `region` does not know has no file.
-    func knowsAbsence(_ region: CatalogueRegion) -> Bool {
+    /// Whether a name that the catalogue, or the given one of before, does not know has no file.
+    func knowsAbsence(_ region: CatalogueRegion? = nil) -> Bool {
         guard case .shared = self.mode else { return false }
-        let flags = region.flags
+        let flags = (region ?? self.region).flags
         return flags.contains(.isComplete) && !flags.contains(.isSuperseded)
     }
 
+    /// Which file an entry is now, if it is there.
+    func fileNumber(of name: EntryName) -> UInt? {
+        var status = stat()
+        let isThere = name.withPath { fstatat(self.descriptor, $0, &status, AT_SYMLINK_NOFOLLOW) == 0 }
+        return isThere ? UInt(status.st_ino) : nil
+    }
+
     // MARK: Changing the catalogue
+
+    /// Removes an entry of no more use, unless another file than that of `number` has taken its place; says whether
+    /// there was one.
+    func discard(_ name: EntryName, _ number: UInt?) -> Bool {
+        if case .readOnly = self.mode { return false }
+        let isRemoved = try? self.withCatalogue { catalogue, _ throws(SystemCallError) -> Bool in
+            if let number, self.fileNumber(of: name) != number { return false }
+            return try catalogue.unlinkOwn(name)
+        }
+        return isRemoved ?? false
+    }
 
     /// Runs `body` with the catalogue, while no one else changes it or moves files in the folder.
     ///

@@ -77,6 +77,16 @@ struct Catalogue {
         return isRemoved
     }
 
+    /// Removes a file that is no entry, or no longer a good one, if it ever was one: the catalogue knows it, or its
+    /// first bytes tell.
+    func unlinkOwn(_ name: EntryName) throws(SystemCallError) -> Bool {
+        let folder = self.folder.descriptor
+        guard self.record(of: name) != nil || name.withPath({ OwnFiles.hasTraceOfEntry($0, in: folder) }) else {
+            return false
+        }
+        return try self.unlink(name)
+    }
+
     private func rename(_ source: String, to name: EntryName, isKnown: Bool) throws(SystemCallError) {
         if self.move(source, to: name, isKnown: isKnown) { return }
         guard errno == ENOENT else { throw SystemCallError.last("rename") }

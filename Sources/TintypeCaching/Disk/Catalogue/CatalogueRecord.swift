@@ -30,6 +30,17 @@ struct CatalogueRecord: Sendable, Hashable {
         self.deadline = expiresAt < Double(UInt32.max) ? UInt32(clamping: max(1, Self.whole(expiresAt) + 1)) : 0
     }
 
+    /// What the file of an entry says of itself.
+    init(_ name: EntryName, _ header: EntryHeader, _ status: OpenFile.Status, usedAt: Double) {
+        self.init(
+            name: name,
+            byteCount: status.byteCount,
+            usedAt: usedAt,
+            storedAt: header.storedAt,
+            expiresAt: header.expiresAt
+        )
+    }
+
     /// Unpacks a slot; `nil` when it is empty or damaged.
     init?(_ words: (UInt64, UInt64, UInt64, UInt64)) {
         guard words.0 != 0 else { return nil }

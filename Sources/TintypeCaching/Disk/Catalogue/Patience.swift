@@ -87,7 +87,8 @@ final class Patience: Sendable {
         throw .lockTimedOut
     }
 
-    private func noteSuccess() {
+    /// Waits are made again.
+    func noteSuccess() {
         if self.isStalled.load(ordering: .relaxed) { self.isStalled.store(false, ordering: .relaxed) }
     }
 

@@ -1,6 +1,23 @@
-import FoundationEssentials
+public import FoundationEssentials
 import Glibc
 import TintypeImage
+
+/// What the disk tier holds under a key.
+public struct DiskEntry: Sendable {
+    /// The encoded bytes, exactly as they were stored.
+    public let data: Data
+    /// What was stored with them.
+    public let metadata: EntryMetadata
+    /// When they were stored.
+    public let storedAt: Date
+
+    /// Creates an entry.
+    public init(data: Data, metadata: EntryMetadata, storedAt: Date) {
+        self.data = data
+        self.metadata = metadata
+        self.storedAt = storedAt
+    }
+}
 
 /// The bytes of an entry file in memory, checked, and what becomes of them.
 ///
@@ -33,6 +50,21 @@ struct EntryBuffer: ~Copyable {
         return (header, metadata)
     }
 
+    /// Reads a whole file and checks it: the name that it has as an entry, or what is wrong with it.
+    static func verify(
+        _ file: borrowing OpenFile,
+        _ byteCount: Int
+    ) throws(SystemCallError) -> (name: EntryName?, damage: VerifyResult.Damage?) {
+        let buffer = try EntryBuffer(byteCount: byteCount)
+        guard try file.read(into: buffer.bytes) == byteCount else { return (nil, .header) }
+        let bytes = UnsafeRawBufferPointer(buffer.bytes)
+        guard let header = EntryHeader(bytes, fileByteCount: byteCount) else { return (nil, .header) }
+        guard header.matches(bytes) else { return (nil, .checksum) }
+        let key = bytes[EntryHeader.byteCount..<EntryHeader.byteCount + header.keyByteCount]
+        guard let text = String(validating: key, as: UTF8.self) else { return (nil, .name) }
+        return (EntryName(CacheKey(text)), nil)
+    }
+
     /// Makes the entry, which keeps the memory.
     consuming func makeEntry(_ header: EntryHeader, _ metadata: EntryMetadata) -> DiskEntry {
         let block = self.bytes.baseAddress
@@ -60,4 +92,28 @@ struct EntryBuffer: ~Copyable {
 extension EntryHeader {
     /// When the body was stored.
     var storedDate: Date { Date(timeIntervalSince1970: self.storedAt) }
+
+    /// The header of an entry; `nil` when its file is none.
+    static func read(
+        _ name: EntryName,
+        in folder: CacheFolder
+    ) throws(SystemCallError) -> (EntryHeader?, OpenFile.Status) {
+        try name.withPath { path throws(SystemCallError) in try self.read(at: path, in: folder.descriptor) }
+    }
+
+    /// The header of the entry file at `path`; `nil` when the file is none.
+    static func read(
+        at path: UnsafePointer<CChar>,
+        in folder: CInt
+    ) throws(SystemCallError) -> (EntryHeader?, OpenFile.Status) {
+        let file = try OpenFile(reading: path, in: folder)
+        let status = try file.status()
+        guard status.isRegular, status.byteCount >= EntryHeader.byteCount else { return (nil, status) }
+        var bytes = InlineArray<64, UInt8>(repeating: 0)
+        let header = try withUnsafeMutableBytes(of: &bytes) { buffer throws(SystemCallError) -> EntryHeader? in
+            guard try file.read(into: buffer) == buffer.count else { return nil }
+            return EntryHeader(UnsafeRawBufferPointer(buffer), fileByteCount: status.byteCount)
+        }
+        return (header, status)
+    }
 }

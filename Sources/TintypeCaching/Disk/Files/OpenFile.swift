@@ -28,6 +28,13 @@ struct OpenFile: ~Copyable {
         try self.init(path, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
     }
 
+    /// Opens the file of an entry for reading.
+    init(reading name: EntryName, in folder: CacheFolder) throws(SystemCallError) {
+        self = try name.withPath { path throws(SystemCallError) -> OpenFile in
+            try OpenFile(reading: path, in: folder.descriptor)
+        }
+    }
+
     /// Makes a file at `path`, where there is none, that only this user may read and write.
     init(creating path: UnsafePointer<CChar>, in base: CInt) throws(SystemCallError) {
         try self.init(path, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)

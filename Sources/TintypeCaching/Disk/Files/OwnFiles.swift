@@ -10,22 +10,18 @@ enum OwnFiles {
     /// Digits that stand for one writer.
     static func randomDigits() -> String {
         let digits = String(UInt64.random(in: .min ... .max), radix: 16)
-        return String(repeating: "0", count: self.randomDigitCount.upperBound - digits.count) + digits
+        return String(repeating: "0", count: self.randomDigitCount - digits.count) + digits
     }
 
-    /// Earlier versions left out leading zeros, of which there are hardly ever more; fewer digits may be a date.
-    private static let randomDigitCount = 12...16
+    private static let randomDigitCount = 16
 
     /// Whether it is the name of a folder of entries: two digits.
-    static func isShard(_ name: String) -> Bool { self.isDigits(name, 2...2) }
+    static func isShard(_ name: String) -> Bool { self.isDigits(name, 2) }
 
     /// Whether it is the name of an entry in such a folder.
     static func isEntry(_ name: String) -> Bool {
-        self.isDigits(name, EntryName.digitCount - 2...EntryName.digitCount - 2)
+        self.isDigits(name, EntryName.digitCount - 2)
     }
-
-    /// Whether it is the name of an entry of the first layout, which other stores of files use as well.
-    static func isLegacyEntry(_ name: String) -> Bool { self.isDigits(name, 64...64) }
 
     /// Whether it is the name of a folder of what was cleared.
     static func isDiscarded(_ name: String) -> Bool { self.isDigits(name, self.randomDigitCount) }
@@ -39,14 +35,8 @@ enum OwnFiles {
         return owner
     }
 
-    /// Whether it is the name of a temporary file of the first layout.
-    static func isLegacyTemporary(_ name: String) -> Bool {
-        let parts = name.split(separator: "-", omittingEmptySubsequences: false).map(String.init)
-        return parts.count == 2 && self.isDigits(parts[0], self.randomDigitCount) && self.isNumber(parts[1])
-    }
-
-    private static func isDigits(_ name: String, _ count: ClosedRange<Int>) -> Bool {
-        count.contains(name.utf8.count) && name.utf8.allSatisfy { KeyDigest.value(of: $0) != nil }
+    private static func isDigits(_ name: String, _ count: Int) -> Bool {
+        name.utf8.count == count && name.utf8.allSatisfy { KeyDigest.value(of: $0) != nil }
     }
 
     private static func isNumber(_ text: String) -> Bool {

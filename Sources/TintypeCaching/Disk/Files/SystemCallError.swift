@@ -18,6 +18,9 @@ public struct SystemCallError: Error, Sendable, Hashable, CustomStringConvertibl
         SystemCallError(call: call, number: errno)
     }
 
+    /// Whether it says that there is nothing at a path.
+    var meansMissing: Bool { self.number == ENOENT || self.number == ENOTDIR }
+
     public var description: String {
         // `strerror_r` writes into our buffer or returns a static text; `strerror` is not thread-safe.
         var buffer = [CChar](repeating: 0, count: 128)

@@ -1,0 +1,190 @@
+import Glibc
+import Synchronization
+import TintypeConcurrency
+
+/// Opens the cache's folder when it is needed, and anew when it was taken away.
+///
+/// Unless it says otherwise, a function blocks and may be called from any of the cache's threads.
+final class FolderHandle: Sendable {
+    let directory: String
+    /// How long changes wait for the lock.
+    let patience: Patience
+    let counters: DiskCounters
+    let closing = Closing()
+    let housekeeping = HousekeepingRequest()
+    private let folder = Locked<CacheFolder?>(nil)
+    private let opening = Monitor(())
+    /// When the folder was last seen in its place: seconds of the monotonic clock.
+    private let lastCheck = Atomic<Int>(0)
+
+    init(_ configuration: DiskCache.Configuration) {
+        self.directory = configuration.folderPath
+        self.counters = DiskCounters(directory: self.directory)
+        self.patience = self.closing.makePatience(configuration.lockTimeout, configuration)
+    }
+
+    // MARK: Opening
+
+    /// The folder if it is open already; never blocks.
+    var opened: CacheFolder? { self.folder.withLock { $0 } }
+
+    /// The folder, opened; `nil` when there is none.
+    ///
+    /// While another process keeps the lock it is opened for look-ups, if it has a catalogue.
+    ///
+    /// - Throws: ``SystemCallError/lockTimedOut`` also.
+    func open() throws(SystemCallError) -> CacheFolder? {
+        if let folder = self.opened, !folder.isAbandoned { return folder }
+        var wait = self.patience.begin()
+        repeat {
+            if let folder = try self.tryOpening(isLocking: true) { return folder }
+        } while wait.pause()
+        guard let folder = try self.tryOpening(isLocking: false) else { throw .lockTimedOut }
+        return folder
+    }
+
+    /// The folder, or `nil` as there is none; `nil` around it when another holds the lock.
+    private func tryOpening(isLocking: Bool) throws(SystemCallError) -> CacheFolder?? {
+        try self.opening.withLock { _ throws(SystemCallError) -> CacheFolder?? in
+            if let folder = self.opened {
+                if !folder.isAbandoned { return folder }
+                self.forget(folder)
+            }
+            switch try CacheFolder.open(self.directory, isLocking: isLocking, patience: self.patience) {
+            case .busy:
+                return nil
+            case .missing:
+                return .some(nil)
+            case .opened(let folder):
+                // Not for one that another thread has opened: perhaps without the lock.
+                if isLocking { self.patience.noteSuccess() }
+                self.folder.withLock { $0 = folder }
+                if let reason = folder.aloneReason {
+                    self.counters.catalogueErrors.note(.catalogue(reason, in: self.directory))
+                }
+                if folder.region.flags.contains(.needsReading) { self.housekeeping.send() }
+                return folder
+            }
+        }
+    }
+
+    /// The folder, opened, and made where there is none.
+    func openForWriting() throws(SystemCallError) -> CacheFolder {
+        if let folder = try self.open() {
+            guard case .readOnly = folder.mode else { return folder }
+            // It may have become writable.
+            self.forget(folder)
+        }
+        for _ in 0..<8 {
+            try Self.makeFolder(self.directory)
+            guard let folder = try self.open() else { continue }
+            if case .readOnly(let reason) = folder.mode { throw reason }
+            return folder
+        }
+        // Something that is no folder is in its place.
+        throw SystemCallError(call: "open", number: ENOTDIR)
+    }
+
+    /// The folder, where there is one that can be changed.
+    func openForCleaning() -> CacheFolder? {
+        guard let folder = try? self.open() else { return nil }
+        if case .readOnly = folder.mode { return nil }
+        return folder
+    }
+
+    /// The folder that is found at its path, where there is one that can be opened.
+    func openInPlace() -> CacheFolder? {
+        // Another process may take it away each time.
+        for _ in 0..<8 {
+            guard let folder = try? self.open() else { return nil }
+            if !self.forgetIfMoved(folder) { return folder }
+        }
+        return nil
+    }
+
+    /// Runs `body` with the folder, again with a new one where it was deleted meanwhile.
+    func withFolder(
+        _ open: () throws(SystemCallError) -> CacheFolder?,
+        _ body: (CacheFolder) throws(SystemCallError) -> Void
+    ) throws(SystemCallError) {
+        for _ in 0..<8 {
+            guard let folder = try open() else { return }
+            do throws(SystemCallError) {
+                return try body(folder)
+            } catch {
+                guard error.number == ENOENT else { throw error }
+                self.forgetIfMoved(folder)
+            }
+        }
+        throw SystemCallError(call: "open", number: ENOENT)
+    }
+
+    // MARK: Letting go
+
+    /// Lets go of a folder that is no longer what is found at its path.
+    ///
+    /// - Returns: Whether it was.
+    @discardableResult
+    func forgetIfMoved(_ folder: CacheFolder) -> Bool {
+        guard !folder.isInPlace else { return false }
+        self.forget(folder)
+        return true
+    }
+
+    private func forget(_ folder: CacheFolder) {
+        let dropped = self.folder.withLock { current -> CacheFolder? in
+            guard current === folder else { return nil }
+            defer { current = nil }
+            return current
+        }
+        // Its descriptors are closed outside the lock.
+        _ = dropped
+    }
+
+    /// Lets go of the folder; nothing may be asked of it from then on.
+    func close() {
+        if let folder = self.opened { self.forget(folder) }
+    }
+
+    /// Whether it is time to see if the folder is still in its place: once a second.
+    func isCheckDue() -> Bool {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+        let last = self.lastCheck.load(ordering: .relaxed)
+        guard time.tv_sec != last else { return false }
+        self.lastCheck.store(time.tv_sec, ordering: .relaxed)
+        return last != 0
+    }
+
+    /// Makes a folder and those above it, for this user only.
+    private static func makeFolder(_ path: String) throws(SystemCallError) {
+        if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
+            throw SystemCallError.last("mkdir")
+        }
+        try self.makeFolder(String(path[..<slash]))
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw SystemCallError.last("mkdir") }
+    }
+}
+
+/// Whether a cache shuts down: long work on the folder, and waits, end early.
+final class Closing: Sendable {
+    private let flag = Atomic<Bool>(false)
+
+    var isSet: Bool { self.flag.load(ordering: .relaxed) }
+
+    func set() { self.flag.store(true, ordering: .relaxed) }
+
+    func makePatience(
+        _ limit: Duration,
+        leaverLimit: Duration = .milliseconds(50),
+        _ configuration: DiskCache.Configuration
+    ) -> Patience {
+        Patience(
+            limit: limit,
+            leaverLimit: leaverLimit,
+            isClosing: { self.isSet },
+            sleep: configuration.sleep
+        )
+    }
+}

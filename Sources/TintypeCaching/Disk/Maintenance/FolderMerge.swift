@@ -1,0 +1,138 @@
+import Glibc
+
+/// Moves the entries of another cache folder into the cache's own, and removes that folder.
+struct FolderMerge {
+    /// The path of the other folder.
+    let directory: String
+    let store: EntryStore
+
+    /// - Returns: The entries that were moved.
+    func run() throws(CacheError) -> Int {
+        do {
+            let folder = try self.store.folders.openForWriting()
+            // By any path: this cache's own folder must not be taken apart.
+            guard !folder.isFolder(at: self.directory) else { return 0 }
+            var count = 0
+            for path in Self.entryPaths(in: self.directory) {
+                guard !self.store.folders.closing.isSet else { return count }
+                if try self.move(path, to: folder) { count += 1 }
+            }
+            self.removeEmptyCache()
+            _ = self.store.limit.evict(downTo: self.store.limit.byteCount, in: folder)
+            return count
+        } catch {
+            throw .writing(error, in: self.store.folders.directory)
+        }
+    }
+
+    // MARK: Moving
+
+    /// Moves one file, or copies it from another file system; a damaged one is removed.
+    private func move(_ path: String, to folder: CacheFolder) throws(SystemCallError) -> Bool {
+        guard let (name, byteCount) = try Self.wholeEntry(at: path) else {
+            if OwnFiles.hasTraceOfEntry(path) { unlink(path) }
+            return false
+        }
+        try self.store.limit.reserve(byteCount, sparing: nil, in: folder, now: self.store.expiry.now)
+        defer { try? folder.withCatalogue { catalogue, _ in catalogue.reserve(-byteCount) } }
+        let temporary = self.store.temporary.makePath(in: folder)
+        try folder.makeSubfolder(CacheFolder.temporaryName)
+        if renameat(AT_FDCWD, path, folder.descriptor, temporary) != 0 {
+            guard errno == EXDEV else { throw SystemCallError.last("rename") }
+            try self.copy(path, to: temporary, in: folder)
+            unlink(path)
+        }
+        let isAdopted = self.adopt(temporary, as: name, in: folder)
+        if !isAdopted { unlinkat(folder.descriptor, temporary, 0) }
+        return isAdopted
+    }
+
+    private func copy(_ path: String, to temporary: String, in folder: CacheFolder) throws(SystemCallError) {
+        let source = try OpenFile(reading: path)
+        let buffer = try EntryBuffer(byteCount: try source.status().byteCount)
+        let count = try source.read(into: buffer.bytes)
+        let target = try self.store.temporary.create(at: temporary, in: folder)
+        let whole = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer.bytes)[..<count])
+        try target.write(whole, UnsafeRawBufferPointer(start: nil, count: 0))
+        try target.closeWritten()
+    }
+
+    /// Moves a temporary file to the place of an entry, unless there is one: then it is removed.
+    ///
+    /// - Returns: Whether the entry is there now; not when the file is none or can't be moved.
+    private func adopt(_ path: String, as name: EntryName, in folder: CacheFolder) -> Bool {
+        guard let (header, status) = try? EntryHeader.read(at: path, in: folder.descriptor), let header else {
+            return false
+        }
+        let record = CatalogueRecord(name, header, status, usedAt: status.modifiedAt)
+        let isMoved = try? folder.withCatalogue { catalogue, _ throws(SystemCallError) -> Bool in
+            guard catalogue.record(of: name) == nil else { return unlinkat(folder.descriptor, path, 0) == 0 }
+            try catalogue.moveIntoPlace(path, record)
+            return true
+        }
+        return isMoved ?? false
+    }
+
+    /// The name that an entry file has here, if all of it is as it was stored.
+    ///
+    /// - Throws: Why it could not be read, which says nothing against it.
+    private static func wholeEntry(at path: String) throws(SystemCallError) -> (EntryName, byteCount: Int)? {
+        // A large file of another's is not read at all.
+        if OwnFiles.isRegular(path), access(path, R_OK) == 0, !OwnFiles.hasTraceOfEntry(path) { return nil }
+        let file: OpenFile
+        do throws(SystemCallError) {
+            file = try OpenFile(reading: path)
+        } catch {
+            // A symbolic link, which no cache makes.
+            guard error.number == ELOOP else { throw error }
+            return nil
+        }
+        let status = try file.status()
+        guard status.isRegular, let name = try EntryBuffer.verify(file, status.byteCount).name else { return nil }
+        return (name, status.byteCount)
+    }
+
+    // MARK: The other folder
+
+    /// The files that may be entries, by their names: a wrong folder must not lose what is in it.
+    private static func entryPaths(in directory: String) -> [String] {
+        let entries = "\(directory)/\(CacheFolder.entriesName)"
+        return Folder.names(at: entries).filter(OwnFiles.isShard).flatMap { shard in
+            Folder.names(at: "\(entries)/\(shard)").filter(OwnFiles.isEntry).map { "\(entries)/\(shard)/\($0)" }
+        }
+    }
+
+    /// Removes the folder if no entry is left in it; what is not a cache's own stays.
+    private func removeEmptyCache() {
+        let temporary = "\(self.directory)/\(CacheFolder.temporaryName)"
+        for name in Folder.names(at: temporary) where OwnFiles.temporaryOwner(name) != nil {
+            _ = OwnFiles.remove("\(temporary)/\(name)")
+        }
+        let discarded = "\(self.directory)/\(CacheFolder.discardedName)"
+        for place in Folder.names(at: discarded).filter(OwnFiles.isDiscarded).map({ "\(discarded)/\($0)" }) {
+            for file in Self.entryPaths(in: place) where OwnFiles.hasTraceOfEntry(file) { unlink(file) }
+            Self.removeEmptyShards(in: place)
+            rmdir(place)
+        }
+        Self.removeEmptyShards(in: self.directory)
+        for name in [discarded, temporary] { rmdir(name) }
+        let descriptor = open(self.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        for name in [CacheFolder.catalogueName, CacheFolder.newCatalogueName]
+        where OwnFiles.mayReplaceCatalogue(name, in: descriptor) {
+            unlinkat(descriptor, name, 0)
+        }
+        if OwnFiles.isLockFile("\(self.directory)/\(FolderLock.fileName)") {
+            unlinkat(descriptor, FolderLock.fileName, 0)
+        }
+        rmdir(self.directory)
+    }
+
+    /// Removes the folders of entries that are empty.
+    private static func removeEmptyShards(in directory: String) {
+        let entries = "\(directory)/\(CacheFolder.entriesName)"
+        for shard in Folder.names(at: entries) where OwnFiles.isShard(shard) { rmdir("\(entries)/\(shard)") }
+        rmdir(entries)
+    }
+}
