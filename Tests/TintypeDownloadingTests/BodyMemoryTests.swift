@@ -10,9 +10,10 @@ import TintypeConcurrency
 struct BodyMemoryTests {
     private static let size = 1_500_000
 
+    /// A downloader whose patience no test waits for, unless it is about that.
     private func makeDownloader(
         memory: Int,
-        patience: Duration = .seconds(1),
+        patience: Duration = .seconds(600),
         hooks: DownloadHooks = DownloadHooks(),
         _ change: (inout DownloadActor.Configuration) -> Void = { _ in }
     ) -> DownloadActor {
@@ -151,7 +152,7 @@ struct BodyMemoryTests {
 
     @Test func `when bytes come back, the most urgent goes on first, and then the oldest`() async throws {
         let origin = try FaultyOrigin()
-        let downloader = self.makeDownloader(memory: Self.size, patience: .seconds(600))
+        let downloader = self.makeDownloader(memory: Self.size)
         let claim = self.takeAll(of: downloader)
         let events = downloader.events()
         let priorities: [DownloadPriority] = [.low, .normal, .veryHigh, .normal]
@@ -182,7 +183,7 @@ struct BodyMemoryTests {
     @Test func `a transfer that waits for memory is neither slow nor late`() async throws {
         let content = pattern(Self.size)
         let origin = try FaultyOrigin(["/a": .body(Array(content))])
-        let downloader = self.makeDownloader(memory: Self.size, patience: .seconds(600)) {
+        let downloader = self.makeDownloader(memory: Self.size) {
             $0.minimumSpeed = MinimumSpeed(bytesPerSecond: 1_000, period: .milliseconds(100))
         }
         let claim = self.takeAll(of: downloader)
@@ -202,7 +203,7 @@ struct BodyMemoryTests {
 
     @Test func `a transfer that waits for memory is cancelled like any other`() async throws {
         let origin = try FaultyOrigin(["/a": .body(Array(pattern(Self.size)))])
-        let downloader = self.makeDownloader(memory: Self.size, patience: .seconds(600))
+        let downloader = self.makeDownloader(memory: Self.size)
         let claim = self.takeAll(of: downloader)
         let task = Task { try await downloader.body(at: origin.url("/a")) }
         await until { await downloader.counters.memoryWaits == 1 }
@@ -244,7 +245,6 @@ struct BodyMemoryTests {
         let own = Locked<DownloadActor?>(nil)
         let downloader = self.makeDownloader(
             memory: Self.size,
-            patience: .seconds(600),
             hooks: DownloadHooks(modifyResponse: { response in
                 if response.url.path == "/a" {
                     let downloader = own.withLock { $0 }
