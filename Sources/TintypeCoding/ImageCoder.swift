@@ -14,6 +14,8 @@ public protocol ImageCoder: Sendable {
 
     /// What the file says about its picture. Reads no pixels and allocates none.
     ///
+    /// The coders of this package keep frames and work within the default ``DecodingLimits``.
+    ///
     /// - Throws: `CodingError`.
     func header(of data: Data) throws -> ImageHeader
 
