@@ -196,6 +196,7 @@ let package = Package(
 
         // Tests
         .target(name: "CAllocationMeter", path: "Tests/CAllocationMeter"),
+        .target(name: "CSignals", path: "Tests/CSignals"),
         .target(
             name: "TestSupport",
             dependencies: ["TintypeConcurrency", "TintypeImage", "CAllocationMeter", "CCrypto", "CShims"],
@@ -234,7 +235,7 @@ let package = Package(
             name: "TintypeCachingTests",
             dependencies: [
                 "TintypeCaching", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TestSupport", "CacheTorture",
-                "CShims",
+                "CShims", "CSignals",
             ]
         ),
         // Runs in a network namespace, whose threads must all be in it: so it is a program of its own.
@@ -268,6 +269,7 @@ let package = Package(
 // One policy for every Swift target, written once.
 let cTargets = [
     "CJPEG", "CShims", "CPNGFilters", "CWebPSteps", "CAllocationCounter", "CAllocationMeter", "CCodecLoops",
+    "CSignals",
 ]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =

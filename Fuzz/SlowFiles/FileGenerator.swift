@@ -1,3 +1,5 @@
+import TestSupport
+
 /// The bytes that a file may have: the budget of time is for these.
 let fileLimit = 1_000_000
 
@@ -11,6 +13,21 @@ protocol FileGenerator: SendableMetatype {
     static var seeds: [[String: Int]] { get }
     /// The file of a recipe; what is over the limit is cut.
     static func file(_ recipe: Recipe) -> [UInt8]
+}
+
+/// What every format's writer begins with: a recipe, and a file of no bytes.
+class FileWriter {
+    let recipe: Recipe
+    var random: SeededGenerator
+    var out = ByteWriter()
+    let width: Int
+    let height: Int
+
+    init(_ recipe: Recipe, sideLimit: Int = 32_768) {
+        self.recipe = recipe
+        self.random = recipe.random
+        (self.width, self.height) = recipe.size(pixels: "pixels", aspect: "aspect", limit: sideLimit)
+    }
 }
 
 extension FileGenerator {

@@ -57,25 +57,10 @@ enum GIFFiles: FileGenerator {
         ["pixels": 100, "frames": 60_000, "localPalette": 1, "paletteBits": 8, "fill": 100, "blockBytes": 255],
     ]
 
-    static func file(_ recipe: Recipe) -> [UInt8] {
-        var writer = Writer(recipe)
-        return writer.file()
-    }
+    static func file(_ recipe: Recipe) -> [UInt8] { Writer(recipe).file() }
 
-    private struct Writer {
-        private let recipe: Recipe
-        private var random: SeededGenerator
-        private var out = ByteWriter()
-        private let width: Int
-        private let height: Int
-
-        init(_ recipe: Recipe) {
-            self.recipe = recipe
-            self.random = recipe.random
-            (self.width, self.height) = recipe.size(pixels: "pixels", aspect: "aspect", limit: 32_768)
-        }
-
-        mutating func file() -> [UInt8] {
+    private final class Writer: FileWriter {
+        func file() -> [UInt8] {
             self.out.append("GIF89a")
             self.out.little(self.width, 2)
             self.out.little(self.height, 2)
@@ -100,9 +85,9 @@ enum GIFFiles: FileGenerator {
             return self.out.bytes
         }
 
-        private mutating func palette() { self.out.random(3 << self.recipe["paletteBits"], &self.random) }
+        private func palette() { self.out.random(3 << self.recipe["paletteBits"], &self.random) }
 
-        private mutating func comments(_ count: Int) {
+        private func comments(_ count: Int) {
             let starts: [[UInt8]] = [
                 [0xFE], [0xFF, 11] + Array("XMP DataXMP".utf8), [0x01, 12] + [UInt8](repeating: 0, count: 12),
                 [0xF9, 4, 0, 1, 0, 0],
@@ -116,7 +101,7 @@ enum GIFFiles: FileGenerator {
             }
         }
 
-        private mutating func blocks(_ body: [UInt8]) {
+        private func blocks(_ body: [UInt8]) {
             let size = self.recipe["blockBytes"]
             for start in stride(from: 0, to: body.count, by: size) where self.out.count < fileLimit {
                 let part = body[start..<min(body.count, start + size)]
@@ -126,7 +111,7 @@ enum GIFFiles: FileGenerator {
             self.out.append(0)
         }
 
-        private mutating func frame(_ index: Int, width: Int, height: Int, _ codes: [UInt8]) {
+        private func frame(_ index: Int, width: Int, height: Int, _ codes: [UInt8]) {
             let disposal = self.recipe["disposal"] > 3 ? (index + self.recipe["disposal"]) % 4 : self.recipe["disposal"]
             if self.recipe["control"] == 1 {
                 self.out.append([0x21, 0xF9, 4, UInt8(disposal << 2 | self.recipe["transparency"])])
@@ -147,7 +132,7 @@ enum GIFFiles: FileGenerator {
 
         /// Runs as long as codes can stand for (0), only clear codes (1), noise (2), the longest strings over and
         /// over with a full table (3), single pixels (4), or nothing (5).
-        private mutating func codes(pixels: Int) -> [UInt8] {
+        private func codes(pixels: Int) -> [UInt8] {
             var bits = BitWriter()
             let size = self.recipe["codeSize"]
             let clear = 1 << size

@@ -36,17 +36,9 @@ enum JPEGFiles: FileGenerator {
         ["pixels": 1_000_000, "components": 1, "profileKind": 2, "profileBytes": 900_000, "data": 1, "fill": 100],
     ]
 
-    static func file(_ recipe: Recipe) -> [UInt8] {
-        var writer = Writer(recipe)
-        return writer.file()
-    }
+    static func file(_ recipe: Recipe) -> [UInt8] { Writer(recipe).file() }
 
-    private struct Writer {
-        private let recipe: Recipe
-        private var random: SeededGenerator
-        private var out = ByteWriter()
-        private let width: Int
-        private let height: Int
+    private final class Writer: FileWriter {
         private let componentCount: Int
         /// The sampling factors of the first component; the others have 1.
         private let factors: (across: Int, down: Int)
@@ -54,16 +46,14 @@ enum JPEGFiles: FileGenerator {
         private let isArithmetic: Bool
 
         init(_ recipe: Recipe) {
-            self.recipe = recipe
-            self.random = recipe.random
-            (self.width, self.height) = recipe.size(pixels: "pixels", aspect: "aspect", limit: 32_768)
             self.componentCount = [1, 3, 4][recipe["components"]]
             self.factors = (recipe["sampling"] & 3 + 1, recipe["sampling"] >> 2 + 1)
             self.isProgressive = [2, 4].contains(recipe["process"])
             self.isArithmetic = recipe["process"] >= 3
+            super.init(recipe)
         }
 
-        mutating func file() -> [UInt8] {
+        func file() -> [UInt8] {
             self.out.append([0xFF, 0xD8])
             self.profile()
             if self.recipe["adobe"] > 0 {
@@ -90,13 +80,13 @@ enum JPEGFiles: FileGenerator {
             return self.out.bytes
         }
 
-        private mutating func segment(_ marker: UInt8, _ body: [UInt8]) {
+        private func segment(_ marker: UInt8, _ body: [UInt8]) {
             self.out.append([0xFF, marker])
             self.out.big(body.count + 2, 2)
             self.out.append(body)
         }
 
-        private mutating func profile() {
+        private func profile() {
             let profile = ProfileFiles.profile(self.recipe, limit: 900_000)
             guard !profile.isEmpty else { return }
             let pieces = (profile.count + 65_518) / 65_519
@@ -106,7 +96,7 @@ enum JPEGFiles: FileGenerator {
             }
         }
 
-        private mutating func frame() {
+        private func frame() {
             var frame = ByteWriter()
             frame.append(8)
             frame.big(self.height, 2)
@@ -123,7 +113,7 @@ enum JPEGFiles: FileGenerator {
         }
 
         /// Codes whose shortest, one zero bit, is the symbol that costs most for its bits: zeros are then the data.
-        private mutating func tables() {
+        private func tables() {
             guard !self.isArithmetic else { return }
             // The end of a block, of 16,384 and of 2 blocks, sixteen zeros, and coefficients.
             let first = [0x00, 0xE0, 0xF0, 0x01, 0x11, 0x10][self.recipe["zeroCode"]]
@@ -138,7 +128,7 @@ enum JPEGFiles: FileGenerator {
             return [number] + counts + symbols.map { UInt8($0) }
         }
 
-        private mutating func floods() {
+        private func floods() {
             for index in 0..<self.recipe["tables"] where self.out.count < fileLimit {
                 if index % 2 == 0 { self.tables() } else { self.segment(0xDB, [0] + [UInt8](repeating: 1, count: 64)) }
             }
@@ -163,7 +153,7 @@ enum JPEGFiles: FileGenerator {
 
         // MARK: Scans
 
-        private mutating func scan(_ index: Int) {
+        private func scan(_ index: Int) {
             var components = Array(0..<self.componentCount)
             var (start, end, high, low) = (0, 63, 0, 0)
             if self.isProgressive {
@@ -207,7 +197,7 @@ enum JPEGFiles: FileGenerator {
         }
 
         /// Nothing (0), zeros as many as the blocks take (1), noise (2), zeros or ones of a size (3, 4).
-        private mutating func data(blocks: Int, isDC: Bool, end: Int, isRefinement: Bool) {
+        private func data(blocks: Int, isDC: Bool, end: Int, isRefinement: Bool) {
             let room = max(0, fileLimit - self.out.count - 2)
             var body = ByteWriter()
             switch self.recipe["data"] {

@@ -75,25 +75,14 @@ enum PNGFiles: FileGenerator {
         ],
     ]
 
-    static func file(_ recipe: Recipe) -> [UInt8] {
-        var writer = Writer(recipe)
-        return writer.file()
-    }
+    static func file(_ recipe: Recipe) -> [UInt8] { Writer(recipe).file() }
 
-    private struct Writer {
-        private let recipe: Recipe
-        private var random: SeededGenerator
-        private var out = ByteWriter()
-        private let width: Int
-        private let height: Int
+    private final class Writer: FileWriter {
         private let colorType: Int
         private let depth: Int
         private var sequence = 0
 
         init(_ recipe: Recipe) {
-            self.recipe = recipe
-            self.random = recipe.random
-            (self.width, self.height) = recipe.size(pixels: "pixels", aspect: "aspect", limit: 32_768)
             self.colorType = [0, 2, 3, 4, 6][recipe["colorType"]]
             let depth = [1, 2, 4, 8, 16][recipe["depth"]]
             switch self.colorType {
@@ -101,9 +90,10 @@ enum PNGFiles: FileGenerator {
             case 3: self.depth = min(8, depth)
             default: self.depth = max(8, depth)
             }
+            super.init(recipe)
         }
 
-        mutating func file() -> [UInt8] {
+        func file() -> [UInt8] {
             self.out.append([0x89, 0x50, 0x4E, 0x47, 13, 10, 26, 10])
             var header = ByteWriter()
             header.big(self.width, 4)
@@ -133,7 +123,7 @@ enum PNGFiles: FileGenerator {
             return self.out.bytes
         }
 
-        private mutating func chunk(_ name: StaticString, _ body: [UInt8]) {
+        private func chunk(_ name: StaticString, _ body: [UInt8]) {
             var named = ByteWriter()
             named.append(name)
             named.append(body)
@@ -142,7 +132,7 @@ enum PNGFiles: FileGenerator {
             self.out.big(checksum(named.bytes), 4)
         }
 
-        private mutating func split(_ name: StaticString, _ body: [UInt8], prefix: Bool) {
+        private func split(_ name: StaticString, _ body: [UInt8], prefix: Bool) {
             let size = self.recipe["chunkBytes"]
             for start in stride(from: 0, to: max(1, body.count), by: size) where self.out.count < fileLimit {
                 let part = body[start..<min(body.count, start + size)]
@@ -158,7 +148,7 @@ enum PNGFiles: FileGenerator {
             }
         }
 
-        private mutating func palette() {
+        private func palette() {
             if self.colorType == 3 || self.recipe["paletteColors"] > 0 && self.colorType & 2 != 0 {
                 let colors = min(max(self.recipe["paletteColors"], 1), 1 << min(8, self.depth))
                 var palette = ByteWriter()
@@ -173,7 +163,7 @@ enum PNGFiles: FileGenerator {
             }
         }
 
-        private mutating func profile() {
+        private func profile() {
             let profile = ProfileFiles.profile(self.recipe, limit: 30_000_000)
             guard !profile.isEmpty else { return }
             self.chunk("iCCP", Array("p\0\0".utf8) + Self.deflated(profile))
@@ -191,7 +181,7 @@ enum PNGFiles: FileGenerator {
             return Array(output.prefix(count))
         }
 
-        private mutating func floods() {
+        private func floods() {
             let kind = self.recipe["segmentKind"]
             let names: [StaticString] = ["tEXt", "vpAg", "zTXt", "iCCP", "iTXt", "eXIf", "gAMA", "sPLT", "fcTL"]
             var body = ByteWriter()
@@ -234,7 +224,7 @@ enum PNGFiles: FileGenerator {
             }
         }
 
-        private mutating func picture(width: Int, height: Int) -> [UInt8] {
+        private func picture(width: Int, height: Int) -> [UInt8] {
             var stream = DeflateWriter()
             let room = max(0, fileLimit - self.out.count - 100)
             if self.recipe["emptyBlocks"] > 0 {
@@ -279,7 +269,7 @@ enum PNGFiles: FileGenerator {
             )
         }
 
-        private mutating func frameControl(isFirst: Bool) {
+        private func frameControl(isFirst: Bool) {
             let size = isFirst ? (self.width, self.height) : self.frameSize
             var control = ByteWriter()
             control.big(self.sequence, 4)
@@ -295,7 +285,7 @@ enum PNGFiles: FileGenerator {
             self.sequence += 1
         }
 
-        private mutating func frames() {
+        private func frames() {
             let size = self.frameSize
             let data = self.picture(width: size.width, height: size.height)
             for index in 0..<self.recipe["frames"] where self.out.count < fileLimit {

@@ -57,27 +57,16 @@ enum WebPFiles: FileGenerator {
         ["pixels": 1_000_000, "picture": 1, "extended": 1, "profileKind": 2, "profileBytes": 900_000],
     ]
 
-    static func file(_ recipe: Recipe) -> [UInt8] {
-        var writer = Writer(recipe)
-        return writer.file()
-    }
+    static func file(_ recipe: Recipe) -> [UInt8] { Writer(recipe).file() }
 
-    private struct Writer {
-        private let recipe: Recipe
-        private var random: SeededGenerator
-        private var out = ByteWriter()
-        private let width: Int
-        private let height: Int
-
+    private final class Writer: FileWriter {
         init(_ recipe: Recipe) {
-            self.recipe = recipe
-            self.random = recipe.random
-            (self.width, self.height) = recipe.size(pixels: "pixels", aspect: "aspect", limit: 16_383)
+            super.init(recipe, sideLimit: 16_383)
         }
 
         private var isAnimated: Bool { self.recipe["frames"] > 0 }
 
-        mutating func file() -> [UInt8] {
+        func file() -> [UInt8] {
             self.out.append("RIFF\0\0\0\0WEBP")
             let profile = ProfileFiles.profile(self.recipe, limit: 900_000)
             let isLossy = self.recipe["picture"] == 0 || self.recipe["picture"] == 2
@@ -116,9 +105,9 @@ enum WebPFiles: FileGenerator {
             return chunk.bytes
         }
 
-        private mutating func chunk(_ name: StaticString, _ body: [UInt8]) { self.out.append(Self.chunk(name, body)) }
+        private func chunk(_ name: StaticString, _ body: [UInt8]) { self.out.append(Self.chunk(name, body)) }
 
-        private mutating func floods() {
+        private func floods() {
             let names: [StaticString] = ["zzzz", "ICCP", "EXIF", "XMP ", "ALPH"]
             let body = [UInt8](repeating: 0x41, count: self.recipe["segmentBytes"])
             for _ in 0..<self.recipe["segments"] where self.out.count < fileLimit {
@@ -126,7 +115,7 @@ enum WebPFiles: FileGenerator {
             }
         }
 
-        private mutating func frames() {
+        private func frames() {
             // Places of frames are even.
             let width = max(1, self.width * self.recipe["frameWidth"] / 100)
             let height = max(1, self.height * self.recipe["frameHeight"] / 100)
@@ -149,7 +138,7 @@ enum WebPFiles: FileGenerator {
 
         private typealias Part = (name: StaticString, body: [UInt8])
 
-        private mutating func picture(width: Int, height: Int) -> [Part] {
+        private func picture(width: Int, height: Int) -> [Part] {
             switch self.recipe["picture"] {
             case 0: return self.alpha(width, height) + [("VP8 ", self.lossy(width, height))]
             case 1: return [("VP8L", self.lossless(width, height, isAlpha: false))]
@@ -158,7 +147,7 @@ enum WebPFiles: FileGenerator {
             }
         }
 
-        private mutating func alpha(_ width: Int, _ height: Int) -> [Part] {
+        private func alpha(_ width: Int, _ height: Int) -> [Part] {
             let filter = UInt8(self.recipe["alphaFilter"] << 2)
             switch self.recipe["alpha"] {
             case 1: return [("ALPH", [filter] + [UInt8](repeating: 3, count: min(width * height, 500_000)))]
@@ -169,7 +158,7 @@ enum WebPFiles: FileGenerator {
         }
 
         /// Zeros are a boolean coder's most likely case in each place: blocks that are predicted and have nothing left.
-        private mutating func lossy(_ width: Int, _ height: Int) -> [UInt8] {
+        private func lossy(_ width: Int, _ height: Int) -> [UInt8] {
             var header = BooleanWriter()
             header.write(0, 2)
             header.write(0, 1)
@@ -202,7 +191,7 @@ enum WebPFiles: FileGenerator {
             return frame.bytes
         }
 
-        private mutating func lossless(_ width: Int, _ height: Int, isAlpha: Bool) -> [UInt8] {
+        private func lossless(_ width: Int, _ height: Int, isAlpha: Bool) -> [UInt8] {
             var image = LosslessWriter(random: self.random)
             if !isAlpha { image.begin(width: width, height: height, hasAlpha: self.recipe["alpha"] > 0) }
             var columns = width

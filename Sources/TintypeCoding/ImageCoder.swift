@@ -14,6 +14,8 @@ public protocol ImageCoder: Sendable {
 
     /// What the file says about its picture. Reads no pixels and allocates none.
     ///
+    /// The coders of this package keep frames and work within the default ``DecodingLimits``.
+    ///
     /// - Throws: `CodingError`.
     func header(of data: Data) throws -> ImageHeader
 
@@ -65,6 +67,18 @@ public protocol ImageCoder: Sendable {
     ///
     /// - Throws: `CodingError.Code.unsupportedFeature` when the format or the coder has no animations.
     func encode(_ animation: AnimationContent, as format: ImageFormat, options: EncodeOptions) throws -> Data
+}
+
+/// What a decode gives out, and with it which memory it takes.
+public enum DecodeKind: Sendable, Hashable {
+    /// A picture: a still one, or the frame of an animation that the options name.
+    case picture
+    /// The frames of an animation one after the other, drawn on a canvas that stays.
+    case frame
+    /// The rows of a still picture one by one.
+    case rows
+    /// A picture and its previews while its bytes arrive.
+    case incremental
 }
 
 extension ImageCoder {

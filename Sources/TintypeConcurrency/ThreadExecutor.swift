@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 
 /// A serial executor that runs every job on one POSIX thread of its own.
 ///
@@ -14,35 +13,10 @@ import Synchronization
 /// The thread keeps its executor alive: the owner calls ``shutdown()``, or keeps the
 /// executor for the life of the process.
 public final class ThreadExecutor: SerialExecutor {
-    private struct State {
-        var jobs: [UnownedJob] = []
-        var thread: POSIXThread?
-        /// Whether the thread waits, or is about to, and so must be woken.
-        var isSleeping = false
-        /// Whether a task runs jobs, for want of a thread; a thread that was started meanwhile waits for its end.
-        var isLent = false
-        var isStopping = false
-        var hasEnded = false
-    }
-
-    private enum EnqueueAction {
-        case none
-        case wake
-        case lend
-        case trap
-    }
-
-    private enum Step {
-        case run
-        case sleep
-        case end
-    }
-
     private let name: String
-    private let startThread: POSIXThread.Starter
-    private let state = Locked(State())
-    /// The identity of the thread that runs jobs, or 0; written by that thread.
-    private let runner = Atomic<UInt>(0)
+    private let starter: POSIXThread.Starter
+    package let queue: JobQueue
+    private let thread = Locked<POSIXThread?>(nil)
     /// Allocated, since a semaphore has a place in memory.
     ///
     /// Sound: semaphores are made for many threads, and it lives as long as the executor.
@@ -55,7 +29,8 @@ public final class ThreadExecutor: SerialExecutor {
 
     package init(name: String, startThread: @escaping POSIXThread.Starter) {
         self.name = name
-        self.startThread = startThread
+        self.starter = startThread
+        self.queue = JobQueue(name: name)
         sem_init(self.wakeup, 0, 0)
     }
 
@@ -68,19 +43,11 @@ public final class ThreadExecutor: SerialExecutor {
     ///
     /// - Throws: ``ThreadError`` where the system refuses it. A later call tries again.
     public func start() throws(ThreadError) {
-        try self.state.withLock { state throws(ThreadError) in
-            guard !state.isStopping else { return }
-            try self.ensureThread(&state)
-        }
+        try self.queue.start(self)
     }
 
     /// Whether the thread runs.
-    package var isStarted: Bool { self.state.withLock { $0.thread != nil } }
-
-    /// Creating the thread under the lock calls nothing that takes it.
-    private func ensureThread(_ state: inout State) throws(ThreadError) {
-        if state.thread == nil { state.thread = try self.startThread(self.name) { self.run() } }
-    }
+    package var isStarted: Bool { self.queue.hasThread }
 
     // MARK: SerialExecutor
 
@@ -88,30 +55,7 @@ public final class ThreadExecutor: SerialExecutor {
     ///
     /// Traps once the thread has ended after ``shutdown()``: the job could never run.
     public func enqueue(_ job: consuming ExecutorJob) {
-        // The job may run, and end the actor and this executor with it, before the wake below.
-        let retained = Unmanaged.passRetained(self)
-        defer { retained.release() }
-        let job = UnownedJob(job)
-        let action = self.state.withLock { state -> EnqueueAction in
-            guard !state.hasEnded else { return .trap }
-            state.jobs.append(job)
-            guard !state.isLent else { return .none }
-            do throws(ThreadError) {
-                try self.ensureThread(&state)
-            } catch {
-                state.isLent = true
-                return .lend
-            }
-            defer { state.isSleeping = false }
-            return state.isSleeping ? .wake : .none
-        }
-        switch action {
-        case .none: break
-        case .wake: sem_post(self.wakeup)
-        // Ends by itself, when there are no jobs or there is a thread.
-        case .lend: Task { self.runLent() }
-        case .trap: preconditionFailure("a job was enqueued on the stopped executor \(self.name)")
-        }
+        self.queue.enqueue(job, for: self)
     }
 
     /// A reference for `unownedExecutor`; the actor must also hold `self`.
@@ -122,12 +66,12 @@ public final class ThreadExecutor: SerialExecutor {
     /// Lets `assumeIsolated` and `preconditionIsolated` succeed on the thread, even outside
     /// a job (in a C callback, for example).
     public func isIsolatingCurrentContext() -> Bool? {
-        self.runner.load(ordering: .relaxed) == POSIXThread.currentID
+        self.queue.isCurrent
     }
 
     /// Traps unless called on the executor's thread.
     public func checkIsolated() {
-        precondition(self.isIsolatingCurrentContext() == true, "not on the thread of the executor \(self.name)")
+        self.queue.checkIsCurrent()
     }
 
     // MARK: Lifetime
@@ -137,84 +81,34 @@ public final class ThreadExecutor: SerialExecutor {
     /// From the executor's own thread (an actor whose last reference goes away in one of its
     /// jobs) it returns at once, and the thread ends by itself. A second call does nothing.
     public func shutdown() {
-        let (thread, mustWake) = self.state.withLock { state -> (POSIXThread?, Bool) in
-            guard !state.isStopping else { return (nil, false) }
-            state.isStopping = true
-            if state.thread == nil, !state.isLent { state.hasEnded = true }
-            defer { state.isSleeping = false }
-            return (state.thread, state.isSleeping)
-        }
-        if mustWake { sem_post(self.wakeup) }
-        guard let thread else { return }
-        if self.isIsolatingCurrentContext() == true {
+        // No thread starts after that.
+        guard self.queue.stop(self), let thread = self.thread.withLock({ $0 }) else { return }
+        if self.queue.isCurrent {
             thread.detach()
         } else {
             thread.join()
         }
     }
 
-    // MARK: Running
-
     private func run() {
-        defer { self.runner.store(0, ordering: .relaxed) }
         var batch: [UnownedJob] = []
         while true {
-            switch self.nextStep(&batch) {
-            case .run:
-                // Not before: until then a task may run jobs.
-                self.runner.store(POSIXThread.currentID, ordering: .relaxed)
-                self.runJobs(&batch)
-            case .sleep: sem_wait(self.wakeup)
+            switch self.queue.next(&batch) {
+            case .run: self.queue.run(&batch, on: self)
+            case .sleep, .park: sem_wait(self.wakeup)
             case .end: return
             }
         }
     }
+}
 
-    private func nextStep(_ batch: inout [UnownedJob]) -> Step {
-        self.state.withLock { state in
-            state.isSleeping = false
-            if !state.isLent {
-                guard state.jobs.isEmpty else {
-                    swap(&batch, &state.jobs)
-                    return .run
-                }
-                guard !state.isStopping else {
-                    state.hasEnded = true
-                    return .end
-                }
-            }
-            state.isSleeping = true
-            return .sleep
-        }
+extension ThreadExecutor: JobThread {
+    package func startThread() throws(ThreadError) {
+        let thread = try self.starter(self.name) { self.run() }
+        self.thread.withLock { $0 = thread }
     }
 
-    /// Runs jobs on the calling thread until there are none, or there is a thread for them.
-    private func runLent() {
-        var batch: [UnownedJob] = []
-        while true {
-            let (isOver, mustWake) = self.state.withLock { state -> (Bool, Bool) in
-                // Each batch might be the last for which there is no thread.
-                if !state.jobs.isEmpty, !state.isStopping { try? self.ensureThread(&state) }
-                guard state.thread != nil || state.jobs.isEmpty else {
-                    swap(&batch, &state.jobs)
-                    return (false, false)
-                }
-                state.isLent = false
-                if state.thread == nil, state.isStopping { state.hasEnded = true }
-                defer { state.isSleeping = false }
-                return (true, state.isSleeping)
-            }
-            if mustWake { sem_post(self.wakeup) }
-            if isOver { return }
-            self.runner.store(POSIXThread.currentID, ordering: .relaxed)
-            self.runJobs(&batch)
-            self.runner.store(0, ordering: .relaxed)
-        }
-    }
-
-    private func runJobs(_ batch: inout [UnownedJob]) {
-        let executor = self.asUnownedSerialExecutor()
-        for job in batch { job.runSynchronously(on: executor) }
-        batch.removeAll(keepingCapacity: true)
+    package func wakeThread() {
+        sem_post(self.wakeup)
     }
 }

@@ -26,7 +26,8 @@ public struct DownloadCounters: Sendable, Hashable {
     public internal(set) var reprioritized = 0
     /// How often a transfer had to wait for memory.
     public internal(set) var memoryWaits = 0
-    /// The bytes of bodies that are in memory now, those included that a loader has not decoded yet.
+    /// The bytes of bodies that are in memory now, with those that undoing their `Content-Encoding` takes, and those
+    /// that a loader has not decoded yet.
     public internal(set) var bodyBytes = 0
     /// The most bytes of bodies that were in memory at once.
     public internal(set) var peakBodyBytes = 0

@@ -1,4 +1,5 @@
 import CShims
+import CSignals
 import FoundationEssentials
 import Glibc
 import TestSupport
@@ -170,6 +171,23 @@ import Testing
         }
     }
 
+    @Test func handlerOfTheHostThatJumpsOutOfAFaultGetsTheNextOneToo() async {
+        await #expect(processExitsWith: .success) {
+            signal(SIGBUS, SIG_DFL)
+            let scratch = try ScratchFolder()
+            let folder = try openFolder(scratch.path)
+            mapOwnPage(in: scratch)
+            csignals_install(try #require(ownPage))
+            // Installed again over the host's.
+            let other = try openFolder(scratch.path)
+            for _ in 0..<3 { #expect(csignals_fault() == 1) }
+            try Cut.toNothing.perform(at: scratch.path + "/catalogue")
+            #expect(other.region.flags.isEmpty)
+            #expect(csignals_fault() == 1)
+            #expect(folder.region.isWhole == false)
+        }
+    }
+
     // MARK: Catalogues of others
 
     @Test(.enabled(if: geteuid() == 0, "only root can leave files of root"))
@@ -231,9 +249,13 @@ nonisolated(unsafe) private var previous = sigaction()
 
 /// Touches memory of the host's own that is mapped from a file of no bytes.
 private func fault(in scratch: ScratchFolder) {
+    mapOwnPage(in: scratch)
+    ownPage?.storeBytes(of: 1, as: UInt8.self)
+}
+
+private func mapOwnPage(in scratch: ScratchFolder) {
     let descriptor = open(scratch.path + "/own", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     ownPage = mmap(nil, 4_096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
-    ownPage?.storeBytes(of: 1, as: UInt8.self)
 }
 
 /// Installs a handler as a host may have one: it ends the process at its own faults, and hands the rest on.

@@ -136,6 +136,20 @@ import TintypeImage
         #expect(error?.code == .tooManyFrames)
     }
 
+    @Test(arguments: [ImageFormat.png, .gif, .webp]) func `a header has the same limits by default in every coder`(
+        format: ImageFormat
+    ) throws {
+        let data = try Self.frames(10_001, of: format, width: 1, height: 1)
+        let coder = try SampleFiles.registry.coder(decoding: data)
+        let error = #expect(throws: CodingError.self) { try coder.header(of: data) }
+        #expect(error?.code == .tooManyFrames)
+        // Limits of the caller's own hold to the end.
+        let options = DecodeOptions(limits: DecodingLimits(maximumFrames: 20_000))
+        let decoder = try #require(try coder.makeIncrementalDecoder(for: format, options: options))
+        try decoder.append(data)
+        #expect(try decoder.finish().image.width == 1)
+    }
+
     @Test(arguments: [ImageFormat.gif, .webp]) func `frames that are drawn over count for the one that is asked for`(
         format: ImageFormat
     ) throws {
@@ -160,6 +174,7 @@ import TintypeImage
 
     /// Partly transparent frames, each over the one before.
     private static func frames(_ count: Int, of format: ImageFormat, width: Int, height: Int) throws -> Data {
+        if format == .png { return SlowFiles.flatAPNG(width, height, frameCount: count).data }
         if format == .gif {
             let frame = HostileGIF.Frame(width: width, height: height, transparentIndex: 3)
             return HostileGIF.file(width: width, height: height, frames: Array(repeating: frame, count: count))

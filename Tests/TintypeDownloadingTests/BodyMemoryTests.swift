@@ -10,9 +10,10 @@ import TintypeConcurrency
 struct BodyMemoryTests {
     private static let size = 1_500_000
 
+    /// A downloader whose patience no test waits for, unless it is about that.
     private func makeDownloader(
         memory: Int,
-        patience: Duration = .seconds(1),
+        patience: Duration = .seconds(600),
         hooks: DownloadHooks = DownloadHooks(),
         _ change: (inout DownloadActor.Configuration) -> Void = { _ in }
     ) -> DownloadActor {
@@ -90,6 +91,58 @@ struct BodyMemoryTests {
         #expect(counters.bodyBytes == 0)
     }
 
+    /// The first bytes of a body that is coded with as large a window as it may be.
+    struct Windowed: Sendable {
+        let coding: String
+        let window: Int
+        let start: [UInt8]
+
+        /// The window, and a block of 100,000 times the same byte (RFC 8878, 3.1.1).
+        static let zstandard = Self(
+            coding: "zstd",
+            window: 8 << 20,
+            start: [0x28, 0xB5, 0x2F, 0xFD, 0, 13 << 3] + [0x02, 0x35, 0x0C, 7]
+        )
+        /// The window, and an uncompressed block of 16 MiB (RFC 7932, 9.1 and 9.2).
+        static let brotli = Self(coding: "br", window: 16 << 20, start: [0xCF, 0xFF, 0xFF, 0xFF] + [7, 7, 7])
+    }
+
+    @Test(arguments: [Windowed.zstandard, .brotli])
+    func `the window of a content coding counts for as long as it is open`(coded: Windowed) async throws {
+        let head = FaultyResponse.head(200, [("Content-Encoding", coded.coding), ("Transfer-Encoding", "chunked")])
+        let response = FaultyResponse([head, .send(FaultyResponse.chunk(coded.start)), .stall])
+        let origin = try FaultyOrigin(["/body": response, "/stream": response])
+        let downloader = self.makeDownloader(memory: 100 << 20)
+        let body = Task { try await downloader.body(at: origin.url("/body")) }
+        await until { await downloader.counters.bodyBytes >= coded.window }
+        #expect(await downloader.counters.bodyBytes < coded.window + (1 << 20))
+        let stream = try await downloader.stream(for: DownloadRequest(url: origin.url("/stream")))
+        await until { await downloader.counters.bodyBytes >= 2 * coded.window }
+        await downloader.cancelAll()
+        await #expect(throws: CancellationError.self) { try await body.value }
+        await #expect(throws: CancellationError.self) { for try await _ in stream {} }
+        #expect(await downloader.counters.bodyBytes == 0)
+    }
+
+    @Test func `bodies with large windows keep to the memory that they may take`() async throws {
+        let coded = Windowed.zstandard
+        let origin = try FaultyOrigin()
+        // It ends with an empty block.
+        let response = FaultyResponse.body(coded.start + [1, 0, 0], headers: [("Content-Encoding", coded.coding)])
+        for number in 0..<16 { origin.script("/\(number)", response) }
+        let limit = 2 * coded.window
+        let downloader = self.makeDownloader(memory: limit)
+        let claim = self.takeAll(of: downloader)
+        let tasks = (0..<16).map { number in Task { try await downloader.body(at: origin.url("/\(number)")) } }
+        await until { await downloader.counters.memoryWaits == tasks.count }
+        claim.giveBack()
+        for task in tasks { #expect(try await task.value == Data(repeating: 7, count: 100_000)) }
+        let counters = await downloader.counters
+        // Beside it one window, with what else a body takes.
+        #expect(counters.peakBodyBytes <= limit + coded.window + (1 << 20))
+        #expect(counters.bodyBytes == 0)
+    }
+
     @Test(arguments: [1, 100_000])
     func `a body that is larger than the memory for all goes on alone`(memory: Int) async throws {
         let content = pattern(5_000_000)
@@ -99,7 +152,7 @@ struct BodyMemoryTests {
 
     @Test func `when bytes come back, the most urgent goes on first, and then the oldest`() async throws {
         let origin = try FaultyOrigin()
-        let downloader = self.makeDownloader(memory: Self.size, patience: .seconds(600))
+        let downloader = self.makeDownloader(memory: Self.size)
         let claim = self.takeAll(of: downloader)
         let events = downloader.events()
         let priorities: [DownloadPriority] = [.low, .normal, .veryHigh, .normal]
@@ -130,7 +183,7 @@ struct BodyMemoryTests {
     @Test func `a transfer that waits for memory is neither slow nor late`() async throws {
         let content = pattern(Self.size)
         let origin = try FaultyOrigin(["/a": .body(Array(content))])
-        let downloader = self.makeDownloader(memory: Self.size, patience: .seconds(600)) {
+        let downloader = self.makeDownloader(memory: Self.size) {
             $0.minimumSpeed = MinimumSpeed(bytesPerSecond: 1_000, period: .milliseconds(100))
         }
         let claim = self.takeAll(of: downloader)
@@ -150,7 +203,7 @@ struct BodyMemoryTests {
 
     @Test func `a transfer that waits for memory is cancelled like any other`() async throws {
         let origin = try FaultyOrigin(["/a": .body(Array(pattern(Self.size)))])
-        let downloader = self.makeDownloader(memory: Self.size, patience: .seconds(600))
+        let downloader = self.makeDownloader(memory: Self.size)
         let claim = self.takeAll(of: downloader)
         let task = Task { try await downloader.body(at: origin.url("/a")) }
         await until { await downloader.counters.memoryWaits == 1 }
@@ -192,7 +245,6 @@ struct BodyMemoryTests {
         let own = Locked<DownloadActor?>(nil)
         let downloader = self.makeDownloader(
             memory: Self.size,
-            patience: .seconds(600),
             hooks: DownloadHooks(modifyResponse: { response in
                 if response.url.path == "/a" {
                     let downloader = own.withLock { $0 }

@@ -194,8 +194,8 @@ struct ContentCodingTests {
         #expect(verdicts == [.pause, .proceed])
     }
 
-    @Test func `more codings than libcurl undoes are refused`() async throws {
-        let coding = Array(repeating: "gzip", count: 6).joined(separator: ", ")
+    @Test func `more than two codings are refused`() async throws {
+        let coding = Array(repeating: "gzip", count: 3).joined(separator: ", ")
         let origin = try FaultyOrigin(["/a": .body([1], headers: [("Content-Encoding", coding)])])
         #expect(try await self.downloader.error(at: origin.url("/a")).code == .invalidResponse)
     }

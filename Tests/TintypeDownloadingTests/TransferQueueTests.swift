@@ -233,6 +233,20 @@ import Testing
         #expect(queue.siteCount == 0)
     }
 
+    @Test func `candidates of origins that wait aside do not pile up, however often they may take part again`() {
+        var queue = TransferQueue(maximumActive: 16, maximumPerOrigin: 16)
+        for id in UInt64(1)...20 { queue.submit(id, origin: "http://a.example:80") }
+        #expect(Self.drain(&queue).count == 14)
+        let names = (0..<300).map { "http://h\($0).b.test:80" }
+        for id in UInt64(100)..<1_000 { queue.submit(id, origin: names[Int(id) % names.count]) }
+        // One at a time has the place that is kept, and all others of its site are looked at again when it ends.
+        for id in UInt64(100)..<400 {
+            #expect(Self.drain(&queue) == [id])
+            queue.finish(origin: names[Int(id) % names.count])
+            #expect(queue.ticketCount <= queue.waitingCount + 2 * queue.originCount + 1_024)
+        }
+    }
+
     @Test func `those that lag go on beside the places, as many as there are`() {
         var queue = TransferQueue(maximumActive: 8, maximumPerOrigin: 100)
         for id in UInt64(1)...40 { queue.submit(id, origin: "http://h\(id).s\(id).test:80") }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -27,11 +28,18 @@ static _Atomic int used;
 
 static pthread_mutex_t installing = PTHREAD_MUTEX_INITIALIZER;
 // Whose turn it is after ours. The first is kept apart: a handler that was installed over ours, and over which
-// ours was installed again, may hand on to ours.
-static struct sigaction first_action;
-static struct sigaction next_action;
-static _Atomic int is_installed;
-static __thread int depth;
+// ours was installed again, may hand on to ours. Neither is ever changed or freed once it is here, since another
+// thread may be handing on to it.
+static struct sigaction *_Atomic first_action;
+static struct sigaction *_Atomic next_action;
+
+// What this thread hands on: where the kernel put what it says of the signal, and the frame that was called with it.
+//
+// A handler that is called by the one that it handed on to has the same in a frame further down; stacks grow down
+// wherever Linux runs. A handler may also leave by `siglongjmp`, and then these words are stale. That does no harm:
+// a later signal lies elsewhere, or in the same place, and then the kernel calls with the same frame as before.
+static __thread const siginfo_t *handed_info;
+static __thread uintptr_t handed_frame;
 
 static int replace(uintptr_t base, size_t size) {
     long result = syscall(SYS_mmap, base, size, PROT_READ | PROT_WRITE,
@@ -74,29 +82,55 @@ static void handle(int number, siginfo_t *info, void *context) {
     int error = errno;
     // A code above zero is the kernel's: `si_addr` is the address of a fault.
     if (info->si_code <= 0 || !take((uintptr_t)info->si_addr)) {
-        int is_nested = depth > 0;
-        depth++;
-        hand_on(is_nested ? &first_action : &next_action, number, info, context);
-        depth--;
+        const siginfo_t *outer_info = handed_info;
+        uintptr_t outer_frame = handed_frame;
+        uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+        int is_nested = info == outer_info && frame < outer_frame;
+        handed_info = info;
+        handed_frame = frame;
+        hand_on(atomic_load_explicit(is_nested ? &first_action : &next_action, memory_order_acquire), number, info,
+                context);
+        handed_info = outer_info;
+        handed_frame = outer_frame;
     }
     errno = error;
+}
+
+static int is_ours(const struct sigaction *action) {
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == handle;
+}
+
+/// Has ours hand on to `action`.
+static int precede(const struct sigaction *action) {
+    struct sigaction *known = atomic_load_explicit(&next_action, memory_order_acquire);
+    // A host that installs one again and again costs no memory.
+    if (known && known->sa_flags == action->sa_flags && known->sa_sigaction == action->sa_sigaction) return 0;
+    struct sigaction *copy = malloc(sizeof(*copy));
+    if (!copy) return -1;
+    *copy = *action;
+    if (!known) atomic_store_explicit(&first_action, copy, memory_order_release);
+    atomic_store_explicit(&next_action, copy, memory_order_release);
+    return 0;
 }
 
 /// Puts the handler in place, over one that was installed after it as well.
 static int install(void) {
     struct sigaction present;
     if (sigaction(SIGBUS, NULL, &present) != 0) return -1;
-    if ((present.sa_flags & SA_SIGINFO) && present.sa_sigaction == handle) return 0;
-    struct sigaction action;
-    memset(&action, 0, sizeof(action));
-    action.sa_sigaction = handle;
-    action.sa_mask = present.sa_mask;
-    // A program's own stack for signals is used where there is one.
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | (present.sa_flags & SA_NODEFER);
-    next_action = present;
-    if (!is_installed) first_action = present;
-    if (sigaction(SIGBUS, &action, NULL) != 0) return -1;
-    is_installed = 1;
+    // Another thread may install one between the look and the call: then that is what ours has replaced.
+    while (!is_ours(&present)) {
+        struct sigaction action;
+        memset(&action, 0, sizeof(action));
+        action.sa_sigaction = handle;
+        action.sa_mask = present.sa_mask;
+        // A program's own stack for signals is used where there is one.
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | (present.sa_flags & SA_NODEFER);
+        if (precede(&present) != 0) return -1;
+        struct sigaction replaced;
+        if (sigaction(SIGBUS, &action, &replaced) != 0) return -1;
+        if (replaced.sa_flags == present.sa_flags && replaced.sa_sigaction == present.sa_sigaction) return 0;
+        present = replaced;
+    }
     return 0;
 }
 

@@ -15,7 +15,7 @@ public struct JPEGCoder: ImageCoder {
     public var encodableFormats: Set<ImageFormat> { [.jpeg] }
 
     public func header(of data: Data) throws -> ImageHeader {
-        try self.header(of: data, limits: .none)
+        try self.header(of: data, limits: DecodingLimits())
     }
 
     public func header(of data: Data, limits: DecodingLimits) throws -> ImageHeader {

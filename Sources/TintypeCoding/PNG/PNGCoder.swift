@@ -14,7 +14,7 @@ public struct PNGCoder: ImageCoder {
     public var encodableFormats: Set<ImageFormat> { [.png] }
 
     public func header(of data: Data) throws -> ImageHeader {
-        try self.header(of: data, limits: .none)
+        try self.header(of: data, limits: DecodingLimits())
     }
 
     public func header(of data: Data, limits: DecodingLimits) throws -> ImageHeader {

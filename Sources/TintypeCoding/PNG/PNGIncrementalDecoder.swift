@@ -76,7 +76,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
             // The decoder of whole files says best what is wrong with one without pixels.
             _ = try PNGCoder().decode(
                 self.kept,
-                header: try PNGCoder().header(of: self.kept),
+                header: try PNGCoder().header(of: self.kept, limits: self.options.limits),
                 options: self.options
             )
             throw CodingError.truncated(.png)
@@ -102,7 +102,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
 
     /// The frame that was asked for, composited; or what is no animation after all, as a still.
     private func finishAnimation() throws -> DecodedImage {
-        let header = try PNGCoder().header(of: self.kept)
+        let header = try PNGCoder().header(of: self.kept, limits: self.options.limits)
         self.header = header
         return try PNGCoder().decode(self.kept, header: header, options: self.options)
     }

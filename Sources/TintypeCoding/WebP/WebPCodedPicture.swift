@@ -18,7 +18,7 @@ struct WebPCodedPicture {
     /// block is predicted.
     var preludeByteCount = 0
 
-    /// The bytes that its coded pixels take, where it is VP8L.
+    /// The bytes that its coded pixels and its tables take, where it is VP8L.
     var losslessByteCount = 0
 
     /// The bytes of memory that the decoder needs to decode it, besides those of the output.

@@ -269,7 +269,12 @@ extension WebPContainer {
         )
         if isLossless {
             let stream = result.losslessStream(of: bytes)
-            result.losslessByteCount = VP8LDecoder.byteCount(width: size.width, height: size.height, of: stream)
+            result.losslessByteCount = VP8LDecoder.byteCount(
+                width: size.width,
+                height: size.height,
+                of: stream,
+                byteCount: chunk.body.count
+            )
         }
         return result
     }

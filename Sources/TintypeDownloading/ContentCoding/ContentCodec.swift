@@ -4,6 +4,8 @@
 protocol ContentCodec: AnyObject {
     /// Whether the coded stream has come to its end.
     var isComplete: Bool { get }
+    /// The bytes of memory that it takes now, its window included.
+    var heldByteCount: Int { get }
 
     /// Decodes from `input` into `output`, which has room.
     ///

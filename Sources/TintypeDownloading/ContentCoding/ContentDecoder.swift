@@ -30,8 +30,8 @@ final class ContentDecoder {
         }
     }
 
-    /// As many as libcurl undoes; more of them have no use.
-    private static let maximumCount = 5
+    /// As many as there are where a server codes what was coded before it; each may have a window of 16 MiB.
+    private static let maximumCount = 2
 
     /// In the order in which they are undone.
     private let stages: [Stage]
@@ -61,6 +61,9 @@ final class ContentDecoder {
 
     /// Whether every coding has come to its end.
     var isComplete: Bool { self.stages.allSatisfy(\.codec.isComplete) }
+
+    /// The bytes of memory that the codings take now.
+    var heldByteCount: Int { self.stages.reduce(0) { $0 + Stage.capacity + $1.codec.heldByteCount } }
 
     /// Decodes a chunk and hands over what it gives, piece by piece.
     ///

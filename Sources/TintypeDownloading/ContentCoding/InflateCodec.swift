@@ -14,6 +14,8 @@ final class InflateCodec: ContentCodec {
     /// The first bytes of `deflate`, until they tell which of the two forms it is.
     private var start: [UInt8] = []
     private(set) var isComplete = false
+    /// The window of 32 KiB, and the state with its tables.
+    let heldByteCount = 48 << 10
 
     init?(_ format: Format) {
         self.format = format

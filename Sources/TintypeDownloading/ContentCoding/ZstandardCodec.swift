@@ -19,6 +19,8 @@ final class ZstandardCodec: ContentCodec {
         ZSTD_freeDStream(self.stream)
     }
 
+    var heldByteCount: Int { ZSTD_sizeof_DStream(self.stream) }
+
     func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> CodecProgress? {
         // The first byte of the mark of a frame, or of one to be skipped; whatever else follows is no part of it.
         if self.isComplete, let first = input.first, first != 0x28, first & 0xF0 != 0x50 {

@@ -188,6 +188,8 @@ final class TransferEngine: @unchecked Sendable {
     /// Lets a stream go on whose reader has made room.
     func resumeStream(_ id: UInt64) {
         guard let transfer = self.transfers[id], transfer.isPaused, let active = self.active[id] else { return }
+        // It goes on when there is memory, and finds the room then.
+        guard transfer.memoryWait == nil else { return }
         transfer.willWait(bodyBytes: Int64(ccurl_get_body_bytes(active.handle.easy)), now: .now)
         transfer.isPaused = false
         if !active.handle.unpause(), let failure = transfer.failure { self.fail(transfer, failure) }

@@ -176,6 +176,7 @@ struct TransferQueue {
         self.origins[name]?.active -= 1
         if let site = self.origins[name]?.site { self.leave(site) }
         self.offer(name)
+        self.compact(name)
         self.forgetIfIdle(name, now: nil)
     }
 
@@ -290,7 +291,8 @@ struct TransferQueue {
         }
     }
 
-    /// Tickets of those that left would otherwise pile up behind an origin that hangs.
+    /// Tickets of those that left would otherwise pile up behind an origin that hangs, and candidates of those that
+    /// wait aside each time when their site has no place any more.
     private mutating func compact(_ name: String) {
         if let origin = self.origins[name], origin.tickets.count > origin.waitingCount * 2 + 64 {
             let waiting = self.waiting

@@ -25,16 +25,15 @@ enum MemoryWait {
 extension Transfer {
     /// Claims the memory for so many bytes more, or says what libcurl must do without it.
     func claimRoom(for count: Int) -> Verdict {
-        // What is shown is copied, and kept by its decoder.
-        let wanted = self.body.heldByteCount(adding: count) * (self.isShown ? 2 : 1)
+        let wanted = self.heldByteCount(adding: count)
         guard wanted > self.claim.byteCount, !self.claim.grow(to: wanted) else { return .proceed }
         guard !self.mayExceedBudget else {
             self.claim.set(wanted)
             return .proceed
         }
         defer { self.onShortage?(self) }
-        // A paused stream holds up the others of its connection in libcurl.
-        guard !self.isMultiplexed else {
+        // A paused stream holds up the others of its connection in libcurl. What a reader has can't be taken back.
+        guard !self.isMultiplexed || self.channel != nil else {
             let wanted = max(wanted, self.expectedBytes.map { Int($0) } ?? 0)
             self.memoryWait = .yielded(wanted: wanted, since: .now)
             return .abort
@@ -42,6 +41,22 @@ extension Transfer {
         self.memoryWait = .paused(wanted: wanted, since: .now)
         self.isPaused = true
         return .pause
+    }
+
+    /// Claims what is held already, whether or not it fits: the library that undoes a coding tells of its window only
+    /// when it has it.
+    ///
+    /// Only the windows of one body exceed the budget so: all transfers have one thread, and none of them begins to
+    /// decode before what it has fits.
+    func claimHeldBytes() {
+        let held = self.heldByteCount()
+        if held > self.claim.byteCount { self.claim.set(held) }
+    }
+
+    /// The bytes of memory that the transfer takes with `count` bytes more of its body.
+    private func heldByteCount(adding count: Int = 0) -> Int {
+        // What is shown is copied, and kept by its decoder.
+        self.body.heldByteCount(adding: count) * (self.isShown ? 2 : 1) + (self.decoder?.heldByteCount ?? 0)
     }
 
     /// Goes on where it was paused, or may be sent again.

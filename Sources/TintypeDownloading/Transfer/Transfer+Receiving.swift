@@ -53,6 +53,9 @@ extension Transfer {
             return self.discardedBytes > Self.discardLimit ? .abort : .proceed
         }
         guard let decoder else { return self.take(bytes) }
+        let room = self.claimRoom(for: 0)
+        guard room == .proceed else { return room }
+        defer { self.claimHeldBytes() }
         do throws(ContentDecoder.Failure) {
             return try decoder.decode(bytes, mayGoOn: mayDecode) { mayDecode($0.count) ? self.take($0) : .pause }
         } catch {

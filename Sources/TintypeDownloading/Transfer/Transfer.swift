@@ -278,6 +278,7 @@ final class Transfer {
 
     /// Moves the body out; the transfer is over.
     func takeBody() -> Data {
+        self.decoder = nil
         let held = self.body.heldByteCount()
         let data = self.body.takeData()
         // Most of what was not needed goes back to the system.

@@ -131,7 +131,15 @@ struct VP8LDecoder: ~Copyable {
     }
 
     /// The bytes of memory that decoding takes, besides those of the output, for a stream of which the start is there.
-    static func byteCount(width: Int, height: Int, of bytes: UnsafeRawBufferPointer) -> Int {
+    ///
+    /// Tables of prefix codes count with all that a stream of `byteCount` bytes can make: how many there are is not
+    /// known before they are read.
+    static func byteCount(width: Int, height: Int, of bytes: UnsafeRawBufferPointer, byteCount: Int) -> Int {
+        let tables = VP8LPrefixCodes.byteCount(pixelCount: width * height, streamByteCount: byteCount)
+        return tables + self.pixelByteCount(width: width, height: height, of: bytes)
+    }
+
+    private static func pixelByteCount(width: Int, height: Int, of bytes: UnsafeRawBufferPointer) -> Int {
         var bits = VP8LBitReader(bytes, at: self.headerByteCount * 8)
         func pixels(width: Int) -> Int { width * height * 4 + width * 8 }
         func tiles(_ sizeBits: Int) -> Int { self.tiles(width, sizeBits) * self.tiles(height, sizeBits) * 4 }

@@ -72,101 +72,99 @@ struct VP8LPixels: ~Copyable {
         let tiles = self.tiles
         let cacheBits = self.cacheBits
         var cachedCount = self.cachedCount
-        let entries = self.codes.entries
+        let entries = self.codes.tables
         self.codes.groups.withUnsafeBufferPointer { groups in
-            entries.withUnsafeBufferPointer { entries in
-                tiles.withUnsafeBufferPointer { tiles in
-                    self.cache.withUnsafeMutableBufferPointer { cache in
-                        var column = position % width
-                        // A copy of its own stays in registers.
-                        var reader = bits
-                        var before = bits
-                        defer { bits = reader }
-                        var y = position / width
-                        stretches: while position < end {
-                            // All pixels up to the end of a tile, or of the row, have the same codes.
-                            var stretchEnd = width
-                            var group = 0
-                            if tilesPerRow > 0 {
-                                let tile = column >> tileBits
-                                stretchEnd = min((tile + 1) << tileBits, width)
-                                group = Int(tiles[(y >> tileBits) * tilesPerRow + tile])
-                            }
-                            let codes = groups[group]
-                            if codes.isOnlyPixel {
-                                let length = stretchEnd - column
-                                (pixels + position).update(repeating: codes.onlyPixel, count: length)
-                                position += length
-                                column += length
-                            }
-                            while column < stretchEnd {
-                                // Where bytes may run out, what was read of one pixel is given back.
-                                let mayRunOut = !reader.has(Self.mostBytesAtOnce)
-                                if mayRunOut { before = reader }
-                                reader.refill()
-                                let green = Self.symbol(codes.green, entries, &reader)
-                                if green < 256 {
-                                    var pixel = codes.otherChannels | UInt32(green) << 8
-                                    if !codes.isOnlyGreen {
-                                        let red = Self.symbol(codes.red, entries, &reader)
-                                        reader.refill()
-                                        let blue = Self.symbol(codes.blue, entries, &reader)
-                                        let alpha = Self.symbol(codes.alpha, entries, &reader)
-                                        pixel |= UInt32(alpha) << 24 | UInt32(red) << 16 | UInt32(blue)
-                                    }
-                                    if mayRunOut, reader.isExhausted {
-                                        reader = before
-                                        failure = .needsBytes
-                                        break stretches
-                                    }
-                                    pixels[position] = pixel
-                                    position &+= 1
-                                    column &+= 1
-                                    continue
+            tiles.withUnsafeBufferPointer { tiles in
+                self.cache.withUnsafeMutableBufferPointer { cache in
+                    var column = position % width
+                    // A copy of its own stays in registers.
+                    var reader = bits
+                    var before = bits
+                    defer { bits = reader }
+                    var y = position / width
+                    stretches: while position < end {
+                        // All pixels up to the end of a tile, or of the row, have the same codes.
+                        var stretchEnd = width
+                        var group = 0
+                        if tilesPerRow > 0 {
+                            let tile = column >> tileBits
+                            stretchEnd = min((tile + 1) << tileBits, width)
+                            group = Int(tiles[(y >> tileBits) * tilesPerRow + tile])
+                        }
+                        let codes = groups[group]
+                        if codes.isOnlyPixel {
+                            let length = stretchEnd - column
+                            (pixels + position).update(repeating: codes.onlyPixel, count: length)
+                            position += length
+                            column += length
+                        }
+                        while column < stretchEnd {
+                            // Where bytes may run out, what was read of one pixel is given back.
+                            let mayRunOut = !reader.has(Self.mostBytesAtOnce)
+                            if mayRunOut { before = reader }
+                            reader.refill()
+                            let green = Self.symbol(codes.green, entries, &reader)
+                            if green < 256 {
+                                var pixel = codes.otherChannels | UInt32(green) << 8
+                                if !codes.isOnlyGreen {
+                                    let red = Self.symbol(codes.red, entries, &reader)
+                                    reader.refill()
+                                    let blue = Self.symbol(codes.blue, entries, &reader)
+                                    let alpha = Self.symbol(codes.alpha, entries, &reader)
+                                    pixel |= UInt32(alpha) << 24 | UInt32(red) << 16 | UInt32(blue)
                                 }
-                                if green >= 256 + 24 {
-                                    while cachedCount < position {
-                                        let pixel = pixels[cachedCount]
-                                        cache[Self.key(pixel, cacheBits)] = pixel
-                                        cachedCount &+= 1
-                                    }
-                                    if mayRunOut, reader.isExhausted {
-                                        reader = before
-                                        failure = .needsBytes
-                                        break stretches
-                                    }
-                                    pixels[position] = cache[green - 280]
-                                    position &+= 1
-                                    column &+= 1
-                                    continue
-                                }
-                                let length = Self.number(green - 256, &reader)
-                                reader.refill()
-                                let code = Self.symbol(codes.distance, entries, &reader)
-                                let distance = Self.distance(Self.number(code, &reader), width)
                                 if mayRunOut, reader.isExhausted {
                                     reader = before
                                     failure = .needsBytes
                                     break stretches
                                 }
-                                guard distance <= position, length <= last - position else {
-                                    failure = .damaged
+                                pixels[position] = pixel
+                                position &+= 1
+                                column &+= 1
+                                continue
+                            }
+                            if green >= 256 + 24 {
+                                while cachedCount < position {
+                                    let pixel = pixels[cachedCount]
+                                    cache[Self.key(pixel, cacheBits)] = pixel
+                                    cachedCount &+= 1
+                                }
+                                if mayRunOut, reader.isExhausted {
+                                    reader = before
+                                    failure = .needsBytes
                                     break stretches
                                 }
-                                Self.copy(pixels + position, distance: distance, count: length)
-                                position += length
-                                column += length
-                                if column >= width {
-                                    y += column / width
-                                    column %= width
-                                    continue stretches
-                                }
-                                if column >= stretchEnd { continue stretches }
+                                pixels[position] = cache[green - 280]
+                                position &+= 1
+                                column &+= 1
+                                continue
                             }
-                            if column == width {
-                                column = 0
-                                y += 1
+                            let length = Self.number(green - 256, &reader)
+                            reader.refill()
+                            let code = Self.symbol(codes.distance, entries, &reader)
+                            let distance = Self.distance(Self.number(code, &reader), width)
+                            if mayRunOut, reader.isExhausted {
+                                reader = before
+                                failure = .needsBytes
+                                break stretches
                             }
+                            guard distance <= position, length <= last - position else {
+                                failure = .damaged
+                                break stretches
+                            }
+                            Self.copy(pixels + position, distance: distance, count: length)
+                            position += length
+                            column += length
+                            if column >= width {
+                                y += column / width
+                                column %= width
+                                continue stretches
+                            }
+                            if column >= stretchEnd { continue stretches }
+                        }
+                        if column == width {
+                            column = 0
+                            y += 1
                         }
                     }
                 }

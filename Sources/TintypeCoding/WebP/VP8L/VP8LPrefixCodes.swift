@@ -1,8 +1,10 @@
+import Glibc
+
 /// The prefix codes of a VP8L image: five for each group, of lengths up to 15.
 ///
 /// All tables lie in one block, and a code of one symbol has none, so that a file can't make much memory of few bytes.
 /// Source: RFC 9649, section 3.7.
-struct VP8LPrefixCodes {
+struct VP8LPrefixCodes: ~Copyable {
     /// A code's place in the block of tables, or its only symbol.
     struct Code {
         /// The first entry of its table, or the symbol.
@@ -30,14 +32,25 @@ struct VP8LPrefixCodes {
     private static let rootBits = 8
     /// Order in which lengths of the code for lengths are stored.
     private static let lengthOrder = [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
-    /// The most entries of all tables together, besides one for each pixel of the image.
+    /// The most entries of all tables together, besides one for four pixels of the image.
     private static let entryLimit = 4 << 20
+    /// The most entries that a byte of a stream makes.
+    ///
+    /// A code's largest table has 2,704 of them (with a cache of 11 bits, by zlib's `enough`). It has lengths over 8
+    /// bits, so that 13 lengths of three bits say how its own lengths are coded: with what else begins a code, 45 bits
+    /// at least. The four other codes of its group take four bits each where they have no table, and have 630 entries
+    /// at most where they take as many.
+    private static let entriesPerByte = 2_704 * 8 / (45 + 4 * 4) + 1
 
     /// An entry has the length of its code in the lowest byte and the symbol in the upper half; one that leads to a
     /// second table has bit 7, the bits of that table, and its distance from the first one.
-    private(set) var entries: [UInt32] = []
-    private(set) var groups: [Group] = []
+    ///
+    /// The block grows where it lies if it is large, and never beyond what the limit takes.
+    private var entries: UnsafeMutablePointer<UInt32>?
+    private var entryCount = 0
+    private var capacity = 0
     private let entryLimit: Int
+    private(set) var groups: [Group] = []
     private var lengths: [UInt8] = []
     /// Symbols in the order of their codes.
     private var sorted: [UInt16] = []
@@ -46,15 +59,46 @@ struct VP8LPrefixCodes {
         self.entryLimit = Self.entryLimit + pixelCount / 4
     }
 
+    deinit {
+        free(self.entries)
+    }
+
+    /// The most bytes of all tables of an image that lies in a stream of so many bytes.
+    static func byteCount(pixelCount: Int, streamByteCount: Int) -> Int {
+        min(self.entryLimit + pixelCount / 4, streamByteCount.saturatingMultiplied(by: self.entriesPerByte)) * 4
+    }
+
+    /// The block of tables.
+    var tables: UnsafeBufferPointer<UInt32> { UnsafeBufferPointer(start: self.entries, count: self.entryCount) }
+
+    /// Adds entries of a table, all of them 0.
+    private mutating func appendEntries(_ count: Int) throws(VP8LError) -> UnsafeMutablePointer<UInt32> {
+        let needed = self.entryCount + count
+        guard needed <= self.entryLimit else { throw .tooManyCodes }
+        if needed > self.capacity {
+            let capacity = min(self.entryLimit, max(needed, self.capacity * 2, 4_096))
+            guard let block = realloc(self.entries, capacity * 4) else { throw .noMemory }
+            self.entries = block.bindMemory(to: UInt32.self, capacity: capacity)
+            self.capacity = capacity
+        }
+        guard let entries = self.entries else { throw .noMemory }
+        (entries + self.entryCount).initialize(repeating: 0, count: count)
+        self.entryCount = needed
+        return entries
+    }
+
     /// Reads the codes of one more group; they are kept where `isKept`.
     mutating func readGroup(cacheBits: Int, isKept: Bool, from bits: inout VP8LBitReader) throws(VP8LError) {
-        let start = self.entries.count
+        let start = self.entryCount
         let green = try self.readCode(alphabet: 256 + 24 + (cacheBits > 0 ? 1 << cacheBits : 0), from: &bits)
         let red = try self.readCode(alphabet: 256, from: &bits)
         let blue = try self.readCode(alphabet: 256, from: &bits)
         let alpha = try self.readCode(alphabet: 256, from: &bits)
         let distance = try self.readCode(alphabet: 40, from: &bits)
-        guard isKept else { return self.entries.removeSubrange(start...) }
+        guard isKept else {
+            self.entryCount = start
+            return
+        }
         let isOnlyGreen = red.rootBits == 0 && blue.rootBits == 0 && alpha.rootBits == 0
         let others = isOnlyGreen ? alpha.start << 24 | red.start << 16 | blue.start : 0
         self.groups.append(
@@ -96,9 +140,9 @@ struct VP8LPrefixCodes {
         let lengthCount = bits.read(4) + 4
         for index in 0..<lengthCount { self.lengths[Self.lengthOrder[index]] = UInt8(bits.read(3)) }
         if bits.isExhausted { throw .needsBytes }
-        let start = self.entries.count
+        let start = self.entryCount
         let code = try self.build(alphabet: Self.lengthOrder.count)
-        defer { self.entries.removeSubrange(start...) }
+        defer { self.entryCount = start }
         for index in 0..<Self.lengthOrder.count { self.lengths[index] = 0 }
         var left = alphabet
         if bits.read(1) == 1 {
@@ -128,7 +172,7 @@ struct VP8LPrefixCodes {
     private func symbol(_ code: Code, _ bits: inout VP8LBitReader) -> Int {
         guard code.rootBits > 0 else { return Int(code.start) }
         let mask = UInt64(1) &<< UInt64(code.rootBits) &- 1
-        let entry = self.entries[Int(code.start) + Int(bits.bits & mask)]
+        let entry = self.tables[Int(code.start) + Int(bits.bits & mask)]
         bits.skip(Int(entry & 0xFF))
         return Int(entry >> 16)
     }
@@ -150,8 +194,8 @@ struct VP8LPrefixCodes {
         guard used > 0, space == 1 << Self.maximumLength else { throw .damaged }
         let longest = self.sort(alphabet: alphabet, counts)
         let rootBits = min(Self.rootBits, longest)
-        let start = self.entries.count
-        self.entries.append(contentsOf: repeatElement(0, count: 1 << rootBits))
+        let start = self.entryCount
+        var entries = try self.appendEntries(1 << rootBits)
         var next = 0
         var place = 0
         var secondStart = 0
@@ -167,7 +211,7 @@ struct VP8LPrefixCodes {
                 let entry = UInt32(symbol) << 16 | UInt32(length)
                 if length <= rootBits {
                     for index in stride(from: code, to: 1 << rootBits, by: 1 << length) {
-                        self.entries[start + index] = entry
+                        entries[start + index] = entry
                     }
                     continue
                 }
@@ -175,17 +219,16 @@ struct VP8LPrefixCodes {
                 if prefix != secondPrefix {
                     secondPrefix = prefix
                     secondBits = Self.secondBits(counts, from: length, rootBits: rootBits)
-                    secondStart = self.entries.count - start
-                    self.entries.append(contentsOf: repeatElement(0, count: 1 << secondBits))
-                    self.entries[start + prefix] = UInt32(secondStart) << 16 | 0x80 | UInt32(secondBits)
+                    secondStart = self.entryCount - start
+                    entries = try self.appendEntries(1 << secondBits)
+                    entries[start + prefix] = UInt32(secondStart) << 16 | 0x80 | UInt32(secondBits)
                 }
                 for index in stride(from: code >> rootBits, to: 1 << secondBits, by: 1 << (length - rootBits)) {
-                    self.entries[start + secondStart + index] = entry
+                    entries[start + secondStart + index] = entry
                 }
                 counts[length] -= 1
             }
         }
-        guard self.entries.count <= self.entryLimit else { throw .tooManyCodes }
         return Code(start: UInt32(start), rootBits: UInt32(rootBits))
     }
 

@@ -1,0 +1,193 @@
+import Synchronization
+
+/// A serial executor that runs the jobs of its ``JobQueue`` on one thread.
+package protocol JobThread: SerialExecutor {
+    associatedtype StartError: Error
+
+    var queue: JobQueue { get }
+
+    /// Starts the thread, which does what ``JobQueue/next(_:)`` says until that is the end.
+    ///
+    /// The queue is locked meanwhile: it may call nothing of it.
+    func startThread() throws(StartError)
+
+    /// Ends the sleep of the thread that goes on, or the next one.
+    func wakeThread()
+}
+
+/// The jobs of an executor that has one thread, in the order in which they were enqueued.
+///
+/// A job can't be refused. Where the system refuses the thread, jobs run one after the other on the cooperative pool,
+/// until a thread is to be had.
+package final class JobQueue: Sendable {
+    /// What a thread is to do.
+    package enum Step {
+        /// Run the jobs.
+        case run
+        /// Sleep until it is woken, or until something else that it waits for.
+        case sleep
+        /// Sleep until it is woken, and touch nothing: a task runs jobs.
+        case park
+        case end
+    }
+
+    private struct State {
+        var jobs: [UnownedJob] = []
+        var hasThread = false
+        /// Whether the thread waits, or is about to, and so must be woken.
+        var isSleeping = false
+        /// Whether a task runs jobs, for want of a thread; a thread that was started meanwhile waits for its end.
+        var isLent = false
+        var isStopping = false
+        var hasEnded = false
+    }
+
+    private enum EnqueueAction {
+        case none
+        case wake
+        case lend
+        case trap
+    }
+
+    private let state = Locked(State())
+    /// To be seen without the lock.
+    private let hasStarted = Atomic(false)
+    /// The identity of the thread that runs jobs, or 0; written by that thread.
+    private let runner = Atomic<UInt>(0)
+
+    private let name: String
+
+    /// Creates the queue of an executor whose thread is called `name`.
+    package init(name: String) {
+        self.name = name
+    }
+
+    /// Whether the thread was started.
+    package var hasThread: Bool { self.hasStarted.load(ordering: .relaxed) }
+
+    /// Whether the calling thread is the one that runs jobs.
+    package var isCurrent: Bool { self.runner.load(ordering: .relaxed) == POSIXThread.currentID }
+
+    /// Traps unless called on the thread that runs jobs.
+    package func checkIsCurrent() {
+        precondition(self.isCurrent, "not on the thread of the executor \(self.name)")
+    }
+
+    /// Starts the thread of `owner`, unless that was done or the queue was stopped.
+    ///
+    /// - Throws: What the owner throws. A later call tries again.
+    package func start<Owner: JobThread>(_ owner: Owner) throws(Owner.StartError) {
+        guard !self.hasThread else { return }
+        try self.state.withLock { state throws(Owner.StartError) in
+            guard !state.isStopping else { return }
+            try self.ensureThread(&state, owner)
+        }
+    }
+
+    private func ensureThread<Owner: JobThread>(_ state: inout State, _ owner: Owner) throws(Owner.StartError) {
+        guard !state.hasThread else { return }
+        try owner.startThread()
+        state.hasThread = true
+        self.hasStarted.store(true, ordering: .relaxed)
+    }
+
+    /// Queues `job`; safe from any thread.
+    ///
+    /// Traps once the thread has ended: the job could never run.
+    package func enqueue<Owner: JobThread>(_ job: consuming ExecutorJob, for owner: Owner) {
+        // The job may run, and end the actor and the owner with it, before the wake below.
+        let retained = Unmanaged.passRetained(owner)
+        defer { retained.release() }
+        let job = UnownedJob(job)
+        let action = self.state.withLock { state -> EnqueueAction in
+            guard !state.hasEnded else { return .trap }
+            state.jobs.append(job)
+            guard !state.isLent else { return .none }
+            do throws(Owner.StartError) {
+                try self.ensureThread(&state, owner)
+            } catch {
+                state.isLent = true
+                return .lend
+            }
+            defer { state.isSleeping = false }
+            return state.isSleeping ? .wake : .none
+        }
+        switch action {
+        case .none: break
+        case .wake: owner.wakeThread()
+        // Ends by itself, when there are no jobs or there is a thread.
+        case .lend: Task { self.runLent(for: owner) }
+        case .trap: preconditionFailure("a job was enqueued on the stopped executor \(self.name)")
+        }
+    }
+
+    /// Lets the thread of `owner` run what is queued and then end; returns false, and does nothing, where that was
+    /// done before.
+    package func stop(_ owner: some JobThread) -> Bool {
+        let (isFirst, mustWake) = self.state.withLock { state -> (Bool, Bool) in
+            guard !state.isStopping else { return (false, false) }
+            state.isStopping = true
+            // Without a thread there is nothing that could still run a job.
+            if !state.hasThread, !state.isLent { state.hasEnded = true }
+            defer { state.isSleeping = false }
+            return (true, state.isSleeping)
+        }
+        if mustWake { owner.wakeThread() }
+        return isFirst
+    }
+
+    /// What the thread is to do next; jobs to run are put into `batch`, which is empty.
+    package func next(_ batch: inout [UnownedJob]) -> Step {
+        let step = self.state.withLock { state -> Step in
+            state.isSleeping = false
+            if state.isLent {
+                state.isSleeping = true
+                return .park
+            }
+            guard state.jobs.isEmpty else {
+                swap(&batch, &state.jobs)
+                return .run
+            }
+            guard !state.isStopping else {
+                state.hasEnded = true
+                return .end
+            }
+            state.isSleeping = true
+            return .sleep
+        }
+        // Not before: until then a task may run jobs.
+        if step != .park { self.runner.store(step == .end ? 0 : POSIXThread.currentID, ordering: .relaxed) }
+        return step
+    }
+
+    /// Runs the jobs, and leaves `batch` empty.
+    package func run(_ batch: inout [UnownedJob], on owner: some JobThread) {
+        let executor = owner.asUnownedSerialExecutor()
+        for job in batch { job.runSynchronously(on: executor) }
+        batch.removeAll(keepingCapacity: true)
+    }
+
+    /// Runs jobs on the calling thread until there are none, or there is a thread for them.
+    private func runLent(for owner: some JobThread) {
+        var batch: [UnownedJob] = []
+        while true {
+            let (isOver, mustWake) = self.state.withLock { state -> (Bool, Bool) in
+                // Each batch might be the last for which there is no thread.
+                if !state.jobs.isEmpty, !state.isStopping { try? self.ensureThread(&state, owner) }
+                guard state.hasThread || state.jobs.isEmpty else {
+                    swap(&batch, &state.jobs)
+                    return (false, false)
+                }
+                state.isLent = false
+                if !state.hasThread, state.isStopping { state.hasEnded = true }
+                defer { state.isSleeping = false }
+                return (true, state.isSleeping)
+            }
+            if mustWake { owner.wakeThread() }
+            if isOver { return }
+            self.runner.store(POSIXThread.currentID, ordering: .relaxed)
+            self.run(&batch, on: owner)
+            self.runner.store(0, ordering: .relaxed)
+        }
+    }
+}
