@@ -189,7 +189,9 @@ struct PicturePipeline: Sendable {
             // What is no picture must not stay in the cache; what was on disk may have been
             // damaged there, so the origin is asked once more. Bytes that are not stored leave an
             // older, good copy.
-            if bytes.source == .disk || self.sources.isStorable(bytes.data) { await self.sources.discard(request) }
+            if bytes.source == .disk || self.sources.isStorable(bytes.data, for: request) {
+                await self.sources.discard(request)
+            }
             guard bytes.source == .disk, !request.options.contains(.cacheOnly) else { throw error }
             // Loads that hold bytes must not wait for room for others.
             bytes.claim?.giveBack()

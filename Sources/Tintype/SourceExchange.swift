@@ -1,7 +1,6 @@
 import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
-import TintypeImage
 
 /// One load's dealings with the origin, and what is kept of them.
 struct SourceExchange: Sendable {
@@ -83,7 +82,7 @@ struct SourceExchange: Sendable {
         let record = self.record(of: response)
         let body = BodyDigest.value(of: response.body)
         let metadata = EntryMetadata(
-            formatName: ImageFormat(sniffing: response.body)?.name,
+            formatName: self.rules.format(of: response.body, for: self.request)?.name,
             sourceURL: response.url.withoutCredentials.text,
             mediaType: response.headers["content-type"],
             etag: response.headers["etag"],
@@ -96,7 +95,7 @@ struct SourceExchange: Sendable {
         let isAllowed = self.isAllowed(record)
         var storeError: LoadError?
         // A page that says "try later" must not become the cached picture.
-        if self.rules.isStorable(response.body), self.request.storesAnything {
+        if self.rules.isStorable(response.body, for: self.request), self.request.storesAnything {
             storeError = await self.replace(body) {
                 if isAllowed {
                     return await self.pipeline.store.keep(response.body, metadata: metadata, for: self.request)

@@ -58,8 +58,8 @@ struct SourcePipeline: Sendable {
     }
 
     /// Whether bytes like these are ones that the disk keeps.
-    func isStorable(_ body: Data) -> Bool {
-        self.rules.isStorable(body)
+    func isStorable(_ body: Data, for request: ImageRequest) -> Bool {
+        self.rules.isStorable(body, for: request)
     }
 
     // MARK: Parts

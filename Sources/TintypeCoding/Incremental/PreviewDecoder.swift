@@ -15,8 +15,10 @@ public actor PreviewDecoder {
     private var previewUnits = 0
     /// The work of the last one.
     private var lastPreviewUnits = 0
-    private var coder: (any ImageCoder)?
     private var decoder: (any IncrementalDecoder)?
+    /// How previews lie in memory, and what decoding takes with them.
+    private var layout: PixelLayout?
+    private var codingByteCount = 0
     /// The memory that previews may take; `nil` for any.
     private let gate: WeightedGate?
     /// What this one takes of it: more where a header that comes late says so.
@@ -81,14 +83,13 @@ public actor PreviewDecoder {
             self.start.append(bytes)
             // Every signature but those at the end of a file is in its first bytes.
             guard self.start.count >= 32 else { return nil }
-            guard let header = try self.header() else { return nil }
-            guard let decoder = try self.makeDecoder(header) else {
+            guard try self.open() else { return nil }
+            guard let decoder = self.decoder else {
                 self.end()
                 return nil
             }
             let start = self.start
             self.start = Data()
-            self.decoder = decoder
             try self.feed(start, to: decoder)
         }
         guard let decoder = self.decoder, let header = decoder.header else { return nil }
@@ -135,8 +136,10 @@ public actor PreviewDecoder {
 
     /// Takes more memory for a picture of which more is known now.
     private func takePlace(for header: ImageHeader) throws {
-        guard let gate, let coder = self.coder else { return }
-        let weight = coder.byteCountWithFinishing(for: .incremental, header: header, options: self.options)
+        guard let gate, let layout else { return }
+        let picture = layout.byteCount
+        let finishing = header.finishingByteCount(of: picture, as: layout.format, options: self.options)
+        let weight = self.codingByteCount.saturatingAdded(to: finishing - min(picture, finishing))
         let missing = weight - self.places.reduce(0) { $0 + $1.weight }
         guard missing > 0 else { return }
         guard let place = gate.placeIfFree(for: missing) else { throw NoRoom() }
@@ -159,30 +162,30 @@ public actor PreviewDecoder {
         let pixels = header.pixelWidth.saturatingMultiplied(by: header.pixelHeight)
         var units = pixels / 2
         if header.orientation != .up { units = units.saturatingAdded(to: pixels) }
-        if header.colorProfile != nil, !header.isConvertedByCodec, case .convert = self.options.color {
+        if header.isConverted(self.options) {
             units = units.saturatingAdded(to: pixels.saturatingMultiplied(by: ColorConverter.unitsPerPixel))
         }
         return units
     }
 
-    /// What the bytes say about their picture, within the limits; `nil` while too few are there.
-    private func header() throws -> ImageHeader? {
+    /// Reads the header, and makes a decoder where the coder has one and there is memory for it.
+    ///
+    /// - Returns: `false` while too few bytes are there.
+    private func open() throws -> Bool {
         let limits = self.options.limits
         do {
-            let header = try self.registry.coder(decoding: self.start).header(of: self.start, limits: limits)
+            let coder = try self.registry.coder(decoding: self.start)
+            let encoded = try coder.open(self.start, limits: limits)
+            let header = encoded.header
             try limits.check(header)
-            return header
+            self.layout = try encoded.decodedLayout(options: self.options)
+            self.codingByteCount = encoded.byteCount(for: .incremental, options: self.options)
+            try self.takePlace(for: header)
+            self.decoder = try coder.makeIncrementalDecoder(for: header.format, options: self.options)
+            return true
         } catch let error as CodingError where error.code == .truncated {
             guard self.start.count <= Self.maximumStartByteCount else { throw error }
-            return nil
+            return false
         }
-    }
-
-    /// A decoder, where a coder has one and there is memory for it.
-    private func makeDecoder(_ header: ImageHeader) throws -> (any IncrementalDecoder)? {
-        let coder = try self.registry.coder(decoding: self.start)
-        self.coder = coder
-        try self.takePlace(for: header)
-        return try coder.makeIncrementalDecoder(for: header.format, options: self.options)
     }
 }

@@ -8,16 +8,8 @@ extension WebPContainer {
         var header = ImageHeader(format: .webp, pixelWidth: size.width, pixelHeight: size.height)
         header.orientation = self.orientation
         header.colorProfile = self.colorProfile
-        header.givesRows = !self.isAnimated
-        header.codecByteCount = self.codecByteCount
-        if self.isAnimated {
-            header.hasAlpha = self.transparency.isSeen
-            header.animation = self.timing
-            header.firstFrameCodecByteCount = first.codecByteCount
-        } else {
-            header.hasAlpha = first.frame.hasAlpha
-            header.isScaledByCodec = !first.isLossless
-        }
+        header.hasAlpha = self.isAnimated ? self.transparency.isSeen : first.frame.hasAlpha
+        if self.isAnimated { header.animation = self.timing }
         return header
     }
 
