@@ -71,13 +71,16 @@ struct DecodePipeline: Sendable {
         try await self.lanes.run { try self.decoder(of: data, for: request).header }
     }
 
-    /// Decodes the bytes of `mailbox` while they come; at most one preview is in the making.
-    func showPreviews(of mailbox: ByteMailbox, show: @Sendable (Image) -> Void) async {
+    /// Decodes the bytes of `mailbox` as `request` asks while they come; at most one preview is in the making.
+    func showPreviews(of mailbox: ByteMailbox, for request: ImageRequest, show: @Sendable (Image) -> Void) async {
+        let limits = self.limits
         let decoder = PreviewDecoder(
             registry: self.registry,
-            options: DecodeOptions(limits: self.limits),
+            coder: request.coder?.coder,
+            options: DecodeOptions(request, limits: limits),
             lanes: self.lanes,
-            gate: self.previewGate
+            gate: self.previewGate,
+            resizing: { try DecodePlan.previewResizing(for: request, header: $0, limits: limits) }
         )
         while let bytes = await mailbox.take() {
             if let preview = await decoder.append(bytes) { show(preview) }

@@ -20,24 +20,34 @@ package struct DecodePlan: Sendable {
     private let geometry: ResizeGeometry?
 
     package init(decoder: ImageDecoder, request: ImageRequest, limits: DecodingLimits) throws {
-        var options = DecodeOptions(
-            limits: limits,
-            allowsTruncated: request.options.contains(.allowTruncated),
-            color: request.options.contains(.keepColorProfile) ? .keep : .convert(.relativeColorimetric)
-        )
         self.decoder = decoder
-        self.filter = request.thumbnail?.filter ?? .lanczos3
-        self.geometry = try Self.geometry(for: request, header: decoder.header)
-        if let geometry {
-            try Self.check(
-                geometry,
-                width: decoder.header.pixelWidth,
-                height: decoder.header.pixelHeight,
-                limits: limits
-            )
-            options.sufficientSize = Self.sufficientSize(for: geometry, header: decoder.header)
-        }
+        self.filter = request.filter
+        self.geometry = try Self.geometry(for: request, header: decoder.header, limits: limits)
+        var options = DecodeOptions(request, limits: limits)
+        options.sufficientSize = self.geometry.map { Self.sufficientSize(for: $0, header: decoder.header) }
         self.options = options
+    }
+
+    /// How previews of a picture become what `request` asks for; `nil` where that is the whole picture.
+    static func previewResizing(
+        for request: ImageRequest,
+        header: ImageHeader,
+        limits: DecodingLimits
+    ) throws -> PreviewResizing? {
+        guard let geometry = try Self.geometry(for: request, header: header, limits: limits) else { return nil }
+        let (filter, width, height) = (request.filter, Double(header.pixelWidth), Double(header.pixelHeight))
+        let scaled = { @Sendable (source: PixelSize) in
+            geometry.scaled(byWidth: Double(source.width) / width, height: Double(source.height) / height)
+        }
+        return PreviewResizing(
+            sufficientSize: Self.sufficientSize(for: geometry, header: header),
+            size: PixelSize(width: geometry.width, height: geometry.height),
+            byteCount: { source in
+                scaled(PixelSize(width: source.width, height: source.height))
+                    .byteCount(width: source.width, height: source.height, format: source.format)
+            },
+            resize: { try $0.resized(scaled(PixelSize(width: $0.width, height: $0.height)), filter: filter) }
+        )
     }
 
     /// The whole picture as it is stored.
@@ -125,13 +135,21 @@ package struct DecodePlan: Sendable {
         )
     }
 
-    private static func geometry(for request: ImageRequest, header: ImageHeader) throws -> ResizeGeometry? {
+    private static func geometry(
+        for request: ImageRequest,
+        header: ImageHeader,
+        limits: DecodingLimits
+    ) throws -> ResizeGeometry? {
         let size = header.uprightSize
         var upright = try request.thumbnail.map { try ResizeGeometry($0, width: size.width, height: size.height) }
         if upright == nil, let limit = request.scaleDownLimit {
             upright = ResizeGeometry(pixelByteLimit: limit, width: size.width, height: size.height)
         }
-        return header.orientation.swapsSides ? upright?.transposed : upright
+        let geometry = header.orientation.swapsSides ? upright?.transposed : upright
+        if let geometry {
+            try Self.check(geometry, width: header.pixelWidth, height: header.pixelHeight, limits: limits)
+        }
+        return geometry
     }
 
     /// Refuses to enlarge a picture beyond what one may have that is decoded.
@@ -158,4 +176,19 @@ package struct DecodePlan: Sendable {
             height: scaled(header.pixelHeight, geometry.height, geometry.sourceHeight)
         )
     }
+}
+
+extension DecodeOptions {
+    /// How `request` asks for its picture, its size aside.
+    init(_ request: ImageRequest, limits: DecodingLimits) {
+        self.init(
+            limits: limits,
+            allowsTruncated: request.options.contains(.allowTruncated),
+            color: request.options.contains(.keepColorProfile) ? .keep : .convert(.relativeColorimetric)
+        )
+    }
+}
+
+extension ImageRequest {
+    fileprivate var filter: Resize.Filter { self.thumbnail?.filter ?? .lanczos3 }
 }

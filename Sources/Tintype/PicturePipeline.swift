@@ -272,7 +272,7 @@ struct PicturePipeline: Sendable {
         return try await withThrowingTaskGroup(of: Void.self) { group in
             if request.options.contains(.previews) {
                 group.addTask {
-                    await self.decoding.showPreviews(of: mailbox) { report(.preview($0)) }
+                    await self.decoding.showPreviews(of: mailbox, for: request) { report(.preview($0)) }
                 }
             }
             // The previews end with the bytes, however those end.

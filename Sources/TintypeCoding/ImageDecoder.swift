@@ -87,22 +87,7 @@ public struct ImageDecoder: Sendable {
         options: DecodeOptions = DecodeOptions(),
         turnsUpright: Bool = true
     ) throws -> Image {
-        var image = image
-        if let profile = self.header.colorProfile {
-            switch options.color {
-            case .convert(let intent):
-                let converted = try ColorConverter.shared.convert(image.pixels, from: profile, intent: intent)
-                image = image.replacingPixels(converted, orientation: image.orientation)
-            case .keep:
-                // CMYK was mixed to RGB, which its profile knows nothing of.
-                if LittleCMSProfile.matches(profile, image.pixels.format) {
-                    image = image.tagged(with: ColorProfile(data: profile))
-                }
-            case .ignore: break
-            }
-        }
-        try Task.checkCancellation()
-        return turnsUpright ? try image.upright() : image
+        try self.header.finish(image, options: options, turnsUpright: turnsUpright)
     }
 
     /// The frames of an animation, or `nil` for a still picture.

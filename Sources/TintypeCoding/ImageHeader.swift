@@ -47,6 +47,28 @@ extension ImageHeader {
         return !profile.has("CMYK", at: 16)
     }
 
+    /// Brings the samples of a stored picture, perhaps resized, to sRGB and turns it upright.
+    ///
+    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
+    func finish(_ image: consuming Image, options: DecodeOptions, turnsUpright: Bool = true) throws -> Image {
+        var image = image
+        if let profile = self.colorProfile {
+            switch options.color {
+            case .convert(let intent):
+                let converted = try ColorConverter.shared.convert(image.pixels, from: profile, intent: intent)
+                image = image.replacingPixels(converted, orientation: image.orientation)
+            case .keep:
+                // CMYK was mixed to RGB, which its profile knows nothing of.
+                if LittleCMSProfile.matches(profile, image.pixels.format) {
+                    image = image.tagged(with: ColorProfile(data: profile))
+                }
+            case .ignore: break
+            }
+        }
+        try Task.checkCancellation()
+        return turnsUpright ? try image.upright() : image
+    }
+
     /// The bytes of a picture and its copies while it is brought to sRGB and turned upright.
     ///
     /// - Parameters:
