@@ -19,14 +19,7 @@ public final class CoderRegistry: Sendable {
 
     private struct State {
         var registrations: [Registration] = []
-        /// The coders' own formats, those of the one that is asked first in front.
-        var ownFormats: [ImageFormat] = []
         var lastID: UInt64 = 0
-
-        mutating func change(_ body: (inout [Registration]) -> Void) {
-            body(&self.registrations)
-            self.ownFormats = self.registrations.reversed().flatMap { $0.decodableFormats.filter { !$0.isKnown } }
-        }
     }
 
     private let state = Locked(State())
@@ -40,32 +33,24 @@ public final class CoderRegistry: Sendable {
     @discardableResult
     public func register(_ coder: any ImageCoder) -> Token {
         // The coder is asked outside the lock: it is the user's code.
-        let decodableFormats = coder.decodableFormats.sorted { $0.name < $1.name }
-        let encodableFormats = coder.encodableFormats
+        let (read, written) = (coder.decodableFormats.sorted { $0.name < $1.name }, coder.encodableFormats)
         return self.state.withLock { state in
             state.lastID += 1
             let token = Token(id: state.lastID)
-            state.change {
-                $0.append(
-                    Registration(
-                        token: token,
-                        coder: coder,
-                        decodableFormats: decodableFormats,
-                        encodableFormats: encodableFormats
-                    )
-                )
-            }
+            state.registrations.append(
+                Registration(token: token, coder: coder, decodableFormats: read, encodableFormats: written)
+            )
             return token
         }
     }
 
     /// Takes a registration back; a token that was taken back before does nothing.
     public func unregister(_ token: Token) {
-        self.state.withLock { $0.change { $0.removeAll { $0.token == token } } }
+        self.state.withLock { $0.registrations.removeAll { $0.token == token } }
     }
 
     /// The formats that registered coders brought with them, those of the coder that is asked first in front.
-    public var ownFormats: [ImageFormat] { self.state.withLock { $0.ownFormats } }
+    public var ownFormats: [ImageFormat] { self.decodableFormats.filter { !$0.isKnown } }
 
     /// The coder for the format that the bytes have.
     ///
@@ -100,7 +85,7 @@ public final class CoderRegistry: Sendable {
     public var decodableFormats: [ImageFormat] {
         var formats: [ImageFormat] = []
         for registration in self.state.withLock({ $0.registrations }).reversed() {
-            formats += registration.decodableFormats.filter { !formats.contains($0) }
+            for format in registration.decodableFormats where !formats.contains(format) { formats.append(format) }
         }
         return formats
     }

@@ -10,29 +10,18 @@ public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
         case wmf, emf, xcf
     }
 
+    private enum Value: Sendable {
+        case known(Known)
+        /// In a box: a known one is as small as its case.
+        indirect case own(Own)
+    }
+
     /// What is told of a format that is not known here.
-    private final class Own: Sendable {
+    private struct Own: Sendable {
         let name: String
         let mediaType: String
         let fileExtensions: [String]
         let matches: @Sendable (_ start: [UInt8]) -> Bool
-
-        init(
-            name: String,
-            mediaType: String,
-            fileExtensions: [String],
-            matches: @escaping @Sendable (_ start: [UInt8]) -> Bool
-        ) {
-            self.name = name
-            self.mediaType = mediaType
-            self.fileExtensions = fileExtensions
-            self.matches = matches
-        }
-    }
-
-    private enum Value: Sendable {
-        case known(Known)
-        case own(Own)
     }
 
     private let value: Value
