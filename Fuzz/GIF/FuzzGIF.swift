@@ -22,7 +22,7 @@ public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
 
 private func decode(_ data: Data, coder: GIFCoder, options: DecodeOptions) throws -> PixelBuffer {
     let decoder = try ImageDecoder(data, registry: CoderRegistry(coders: [coder]), limits: options.limits)
-    if let reader = try coder.frameReader(for: data, header: decoder.header, options: options) {
+    if let reader = try decoder.frameReader(options: options) {
         // Each frame may be as large as the limits allow.
         for index in reader.frames.indices.prefix(4) {
             guard let pixels = try? reader.pixels(of: index) else { continue }

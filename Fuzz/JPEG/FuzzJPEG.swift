@@ -24,11 +24,11 @@ import TintypeImage
 /// The header, the picture, its rows.
 private func whole(_ file: Data, _ coder: JPEGCoder, _ options: DecodeOptions) {
     guard
-        let header = try? coder.header(of: file), header.pixelWidth * header.pixelHeight <= 200_000,
-        let decoded = try? coder.decode(file, header: header, options: options)
+        let encoded = try? coder.open(file), encoded.header.pixelWidth * encoded.header.pixelHeight <= 200_000,
+        let decoded = try? encoded.decode(options: options)
     else { return }
     touch(decoded.image)
-    _ = try? coder.withRows(of: file, header: header, options: options) { rows, _, _ in
+    _ = try? encoded.withRows(options: options) { rows, _, _ in
         let row = UnsafeMutableRawBufferPointer.allocate(
             byteCount: rows.layout.planes[0].usedBytesPerRow,
             alignment: 1

@@ -33,7 +33,7 @@ private func decode(_ data: Data, _ options: DecodeOptions) -> Int {
 private func decodeRows(_ data: Data, _ options: DecodeOptions) -> Int? {
     guard let decoder = try? ImageDecoder(data, registry: registry, limits: options.limits) else { return nil }
     do {
-        return try PNGCoder().withRows(of: data, header: decoder.header, options: options) { source, _, _ in
+        return try decoder.encoded.withRows(options: options) { source, _, _ in
             let plane = source.layout.planes[0]
             let row = UnsafeMutableRawBufferPointer.allocate(byteCount: plane.usedBytesPerRow, alignment: 64)
             defer { row.deallocate() }
@@ -72,7 +72,7 @@ private func decodePieces(_ data: Data, _ options: DecodeOptions) -> Int {
 private func decodeFrames(_ data: Data, _ options: DecodeOptions) {
     guard
         let decoder = try? ImageDecoder(data, registry: registry, limits: options.limits),
-        let reader = try? PNGCoder().frameReader(for: data, header: decoder.header, options: options)
+        let reader = try? decoder.frameReader(options: options)
     else { return }
     for index in reader.frames.indices.prefix(4) {
         guard let pixels = try? reader.pixels(of: index) else { continue }

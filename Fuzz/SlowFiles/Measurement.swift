@@ -123,9 +123,9 @@ struct Measurer {
                 thumbnail: .fit(width: 256, height: 256),
                 options: self.load.allowsTruncated ? .allowTruncated : []
             )
-            let rendering = try Rendering(decoder: decoder, request: request, limits: options.limits)
-            counted = rendering.byteCount
-            _ = try rendering.render()
+            let plan = try DecodePlan(decoder: decoder, request: request, limits: options.limits)
+            counted = plan.byteCount
+            _ = try plan.decode()
         case .frames:
             counted = decoder.byteCount(
                 for: decoder.header.animation.frameCount > 1 ? .frame : .picture,
@@ -149,8 +149,16 @@ struct Measurer {
             to: self.file.count + self.load.pieceBytes,
             by: self.load.pieceBytes
         ) {
-            guard let header = try? coder.header(of: self.file.prefix(end), limits: options.limits) else { continue }
-            counted = coder.byteCountWithFinishing(for: .incremental, header: header, options: options)
+            let start = self.file.prefix(end)
+            guard
+                let decoder = try? ImageDecoder(
+                    start,
+                    registry: self.registry,
+                    coder: coder,
+                    limits: options.limits
+                )
+            else { continue }
+            counted = decoder.byteCount(for: .incremental, options: options)
             break
         }
         let decoder = PreviewDecoder(registry: self.registry, options: options, lanes: DecodeLanes(count: 1))

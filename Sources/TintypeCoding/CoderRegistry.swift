@@ -9,8 +9,16 @@ public final class CoderRegistry: Sendable {
         fileprivate let id: UInt64
     }
 
+    /// A coder and its formats, which are asked for once.
+    private struct Registration {
+        let token: Token
+        let coder: any ImageCoder
+        let decodableFormats: [ImageFormat]
+        let encodableFormats: Set<ImageFormat>
+    }
+
     private struct State {
-        var coders: [(id: UInt64, coder: any ImageCoder)] = []
+        var registrations: [Registration] = []
         var lastID: UInt64 = 0
     }
 
@@ -21,26 +29,34 @@ public final class CoderRegistry: Sendable {
         for coder in coders { self.register(coder) }
     }
 
-    /// Adds a coder that is asked before all that are there.
+    /// Adds a coder that is asked before all that are there, and the formats of its own that it reads.
     @discardableResult
     public func register(_ coder: any ImageCoder) -> Token {
-        self.state.withLock { state in
+        // The coder is asked outside the lock: it is the user's code.
+        let (read, written) = (coder.decodableFormats.sorted { $0.name < $1.name }, coder.encodableFormats)
+        return self.state.withLock { state in
             state.lastID += 1
-            state.coders.append((state.lastID, coder))
-            return Token(id: state.lastID)
+            let token = Token(id: state.lastID)
+            state.registrations.append(
+                Registration(token: token, coder: coder, decodableFormats: read, encodableFormats: written)
+            )
+            return token
         }
     }
 
     /// Takes a registration back; a token that was taken back before does nothing.
     public func unregister(_ token: Token) {
-        self.state.withLock { $0.coders.removeAll { $0.id == token.id } }
+        self.state.withLock { $0.registrations.removeAll { $0.token == token } }
     }
+
+    /// The formats that registered coders brought with them, those of the coder that is asked first in front.
+    public var ownFormats: [ImageFormat] { self.decodableFormats.filter { !$0.isKnown } }
 
     /// The coder for the format that the bytes have.
     ///
     /// - Throws: `CodingError` that names the format, where it is known.
     public func coder(decoding data: Data) throws(CodingError) -> any ImageCoder {
-        guard let format = ImageFormat(sniffing: data) else { throw Self.notAnImage(data) }
+        guard let format = ImageFormat(sniffing: data, among: self.ownFormats) else { throw Self.notAnImage(data) }
         guard let coder = self.last(where: { $0.decodableFormats.contains(format) }) else {
             throw CodingError(
                 code: .unsupportedFormat,
@@ -68,15 +84,14 @@ public final class CoderRegistry: Sendable {
     /// The formats that the registered coders read, those of the coder that is asked first in front.
     public var decodableFormats: [ImageFormat] {
         var formats: [ImageFormat] = []
-        for (_, coder) in self.state.withLock({ $0.coders }).reversed() {
-            formats += coder.decodableFormats.sorted { $0.name < $1.name }.filter { !formats.contains($0) }
+        for registration in self.state.withLock({ $0.registrations }).reversed() {
+            for format in registration.decodableFormats where !formats.contains(format) { formats.append(format) }
         }
         return formats
     }
 
-    private func last(where matches: (any ImageCoder) -> Bool) -> (any ImageCoder)? {
-        // The coders are asked outside the lock: they are the user's code.
-        self.state.withLock { $0.coders }.last { matches($0.coder) }?.coder
+    private func last(where matches: (Registration) -> Bool) -> (any ImageCoder)? {
+        self.state.withLock { $0.registrations.last(where: matches)?.coder }
     }
 
     /// Says what the bytes look like, because a page instead of a picture is the usual cause.

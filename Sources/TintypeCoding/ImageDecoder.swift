@@ -3,8 +3,8 @@ public import TintypeImage
 
 /// Decodes bytes safely: format by signature, limits from the header, then pixels.
 public struct ImageDecoder: Sendable {
-    private let data: Data
-    private let coder: any ImageCoder
+    /// The file, as its coder opened it.
+    public let encoded: any EncodedImage
     /// What the file says about its picture; it is within the limits.
     public let header: ImageHeader
 
@@ -23,15 +23,10 @@ public struct ImageDecoder: Sendable {
         limits: DecodingLimits = DecodingLimits()
     ) throws {
         try limits.check(data)
-        if let coder {
-            self.coder = coder
-        } else {
-            self.coder = try registry.coder(decoding: data)
-        }
-        let header = try self.coder.header(of: data, limits: limits)
-        try limits.check(header)
-        self.header = header
-        self.data = data
+        let coder = try coder ?? registry.coder(decoding: data)
+        self.encoded = try coder.open(data, limits: limits)
+        self.header = self.encoded.header
+        try limits.check(self.header)
     }
 
     /// Decodes the picture, upright and in sRGB unless the options keep its profile.
@@ -58,7 +53,7 @@ public struct ImageDecoder: Sendable {
                 Image(pixels: pixels, orientation: self.header.orientation, sourceFormat: self.header.format)
             )
         }
-        let decoded = try self.coder.decode(self.data, header: self.header, options: options)
+        let decoded = try self.encoded.decode(options: options)
         try Task.checkCancellation()
         try self.check(
             width: decoded.image.width,
@@ -92,29 +87,14 @@ public struct ImageDecoder: Sendable {
         options: DecodeOptions = DecodeOptions(),
         turnsUpright: Bool = true
     ) throws -> Image {
-        var image = image
-        if let profile = self.header.colorProfile {
-            switch options.color {
-            case .convert(let intent):
-                let converted = try ColorConverter.shared.convert(image.pixels, from: profile, intent: intent)
-                image = image.replacingPixels(converted, orientation: image.orientation)
-            case .keep:
-                // CMYK was mixed to RGB, which its profile knows nothing of.
-                if LittleCMSProfile.matches(profile, image.pixels.format) {
-                    image = image.tagged(with: ColorProfile(data: profile))
-                }
-            case .ignore: break
-            }
-        }
-        try Task.checkCancellation()
-        return turnsUpright ? try image.upright() : image
+        try self.header.finish(image, options: options, turnsUpright: turnsUpright)
     }
 
     /// The frames of an animation, or `nil` for a still picture.
     ///
     /// - Throws: `CodingError`.
     public func frameReader(options: DecodeOptions = DecodeOptions()) throws -> (any FrameReader)? {
-        try self.coder.frameReader(for: self.data, header: self.header, options: options)
+        try self.encoded.frameReader(options: options)
     }
 
     /// Draws the frames of an animation on their canvas; `nil` for a still picture.
@@ -134,7 +114,7 @@ public struct ImageDecoder: Sendable {
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
     ) throws -> Result? {
         guard self.header.animation.frameCount == 1 else { return nil }
-        return try self.coder.withRows(of: self.data, header: self.header, options: options) { rows, width, height in
+        return try self.encoded.withRows(options: options) { rows, width, height in
             try self.check(width: rows.layout.width, height: rows.layout.height, covered: (width, height))
             return try body(rows, width, height)
         }
@@ -150,69 +130,12 @@ public struct ImageDecoder: Sendable {
     ///   - options: The options of the decode.
     /// - Returns: The bytes, or `Int.max` for a picture that no memory holds.
     public func byteCount(for kind: DecodeKind = .picture, options: DecodeOptions) -> Int {
-        self.coder.byteCountWithFinishing(for: kind, header: self.header, options: options)
-    }
-
-    /// The bytes that ``decodeStored(options:)`` takes, and those of what it gives.
-    package func storedByteCounts(options: DecodeOptions) -> (peak: Int, picture: Int) {
-        (
-            self.coder.byteCount(for: .picture, header: self.header, options: options),
-            self.coder.decodedByteCount(of: self.header, options: options)
-        )
-    }
-
-    /// The size of what ``decodeStored(options:)`` gives.
-    package func decodedSize(options: DecodeOptions) -> PixelSize {
-        self.coder.decodedSize(of: self.header, options: options)
-    }
-
-    /// The bytes of a picture of a size in the format of this one.
-    package func byteCount(ofWidth width: Int, height: Int) -> Int {
-        self.header.byteCount(of: PixelSize(width: width, height: height), as: self.header.decodedFormat)
-    }
-
-    /// The bytes of a picture and its copies while ``finish(_:options:turnsUpright:)`` works on it.
-    ///
-    /// - Parameters:
-    ///   - picture: The bytes of the picture.
-    ///   - options: The options of the decode.
-    /// - Returns: The bytes.
-    package func finishingByteCount(of picture: Int, options: DecodeOptions) -> Int {
-        self.header.finishingByteCount(of: picture, options: options)
-    }
-}
-
-extension ImageCoder {
-    /// The bytes that a decode of a kind has allocated at most at once, with what brings its picture to sRGB and turns
-    /// it upright.
-    package func byteCountWithFinishing(for kind: DecodeKind, header: ImageHeader, options: DecodeOptions) -> Int {
-        let coding = self.byteCount(for: kind, header: header, options: options)
-        let picture = self.decodedByteCount(of: header, options: options)
-        let finishing = header.finishingByteCount(of: picture, options: options)
-        switch kind {
-        case .picture: return max(coding, finishing)
-        // Rows are finished by the caller.
-        case .rows: return coding
+        let coding = self.encoded.byteCount(for: kind, options: options)
+        guard kind != .rows, let layout = try? self.encoded.decodedLayout(options: options) else { return coding }
+        let picture = layout.byteCount
+        let finishing = self.header.finishingByteCount(of: picture, as: layout.format, options: options)
         // The coder keeps what it has while the copy that it gave out is finished.
-        case .frame, .incremental: return coding.saturatingAdded(to: finishing - min(picture, finishing))
-        }
-    }
-}
-
-extension ImageHeader {
-    /// The bytes of a picture and its copies while it is brought to sRGB and turned upright.
-    fileprivate func finishingByteCount(of picture: Int, options: DecodeOptions) -> Int {
-        var converted = picture
-        var most = picture
-        // Four inks are mixed by the codec, whatever their profile is for.
-        if self.colorProfile != nil, !self.isConvertedByCodec, case .convert = options.color {
-            // Gray of a profile for colours becomes colour before.
-            let isGray = self.decodedFormat == .gray8
-            converted = picture.saturatingMultiplied(by: isGray ? 3 : 1)
-            most = picture.saturatingAdded(to: converted).saturatingAdded(to: isGray ? converted : 0)
-        }
-        // One copy for the turn, of what a conversion left.
-        let turned = self.orientation == .up ? 0 : converted.saturatingMultiplied(by: 2)
-        return max(most, turned)
+        let isKept = kind != .picture
+        return isKept ? coding.saturatingAdded(to: finishing - min(picture, finishing)) : max(coding, finishing)
     }
 }

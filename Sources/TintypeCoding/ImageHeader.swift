@@ -17,37 +17,8 @@ public struct ImageHeader: Sendable {
     public var bitDepth = 8
     /// The embedded ICC profile as stored.
     public var colorProfile: Data?
-    /// What a still picture is decoded to; `nil` where the coder does not say, and it is taken for `rgba8` where there
-    /// may be alpha and for `rgb8` elsewhere.
-    ///
-    /// Frames of an animation are `rgba8`.
-    public var pixelFormat: PixelFormat?
     /// The frames and their timing; one frame for stills.
     public var animation = AnimationTiming()
-    /// Whether the coder gives the rows of the picture one by one, so that it is never there whole.
-    ///
-    /// Where it says so and does not, a thumbnail takes more memory than it is weighed by.
-    public var givesRows = false
-    /// The bytes that the codec itself needs while it decodes, besides the pixels it gives out.
-    public var codecByteCount = 0
-    /// The bytes that the codec needs while it gives rows one by one, where it is another number.
-    public var codecByteCountForRows: Int?
-    /// The bytes that the codec needs while it draws frames, with those of the frames themselves and of what they cover
-    /// and give back; `nil` is as many as the canvas takes, and ``codecByteCount``.
-    public var codecByteCountForFrames: Int?
-
-    /// What ``codecByteCount`` is for the first frame of an animation alone, where it is another number.
-    var firstFrameCodecByteCount: Int?
-    /// Whether the coder decodes to smaller sizes, where it ever does.
-    var isScaledByCodec = true
-    /// Whether samples are in sRGB as they come from the codec, although there is a profile.
-    var isConvertedByCodec = false
-    /// What a decode that allows missing ends gives out, where it is another format.
-    var pixelFormatWithHoles: PixelFormat?
-    /// What previews have, where it is another format.
-    var pixelFormatOfPreviews: PixelFormat?
-    /// The bytes of the largest part of an animation's canvas that is kept while a frame is shown over it.
-    var restoredByteCount = 0
 
     /// Describes a picture of a size; set the rest as it is found.
     public init(format: ImageFormat, pixelWidth: Int, pixelHeight: Int) {
@@ -63,16 +34,60 @@ public struct ImageHeader: Sendable {
 }
 
 extension ImageHeader {
-    /// The format of what a decode gives out.
-    var decodedFormat: PixelFormat {
-        // Frames of an animation are drawn on a canvas with alpha.
-        guard self.animation.durations.isEmpty else { return .rgba8 }
-        return self.pixelFormat ?? (self.hasAlpha ? .rgba8 : .rgb8)
+    /// How a picture of the stored size lies in memory.
+    func layout(as format: PixelFormat) throws(ImageError) -> PixelLayout {
+        try PixelLayout(format: format, width: self.pixelWidth, height: self.pixelHeight)
     }
 
-    /// The bytes of a picture of a size, rows padded; what no layout holds is `Int.max`.
-    func byteCount(of size: PixelSize, as format: PixelFormat) -> Int {
-        (try? PixelLayout(format: format, width: max(1, size.width), height: max(1, size.height)))?.byteCount ?? .max
+    /// Whether samples are brought to sRGB by the embedded profile after a decode: four inks are mixed by the codec.
+    ///
+    /// Source: ICC.1:2022, 7.2.8 (data colour space).
+    func isConverted(_ options: DecodeOptions) -> Bool {
+        guard let profile = self.colorProfile, case .convert = options.color else { return false }
+        return !profile.has("CMYK", at: 16)
+    }
+
+    /// Brings the samples of a stored picture, perhaps resized, to sRGB and turns it upright.
+    ///
+    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
+    func finish(_ image: consuming Image, options: DecodeOptions, turnsUpright: Bool = true) throws -> Image {
+        var image = image
+        if let profile = self.colorProfile {
+            switch options.color {
+            case .convert(let intent):
+                let converted = try ColorConverter.shared.convert(image.pixels, from: profile, intent: intent)
+                image = image.replacingPixels(converted, orientation: image.orientation)
+            case .keep:
+                // CMYK was mixed to RGB, which its profile knows nothing of.
+                if LittleCMSProfile.matches(profile, image.pixels.format) {
+                    image = image.tagged(with: ColorProfile(data: profile))
+                }
+            case .ignore: break
+            }
+        }
+        try Task.checkCancellation()
+        return turnsUpright ? try image.upright() : image
+    }
+
+    /// The bytes of a picture and its copies while it is brought to sRGB and turned upright.
+    ///
+    /// - Parameters:
+    ///   - picture: The bytes of the picture.
+    ///   - format: The format of its pixels.
+    ///   - options: The options of the decode.
+    /// - Returns: The bytes.
+    package func finishingByteCount(of picture: Int, as format: PixelFormat, options: DecodeOptions) -> Int {
+        var converted = picture
+        var most = picture
+        if self.isConverted(options) {
+            // Gray of a profile for colours becomes colour before.
+            let isGray = format == .gray8
+            converted = picture.saturatingMultiplied(by: isGray ? 3 : 1)
+            most = picture.saturatingAdded(to: converted).saturatingAdded(to: isGray ? converted : 0)
+        }
+        // One copy for the turn, of what a conversion left.
+        let turned = self.orientation == .up ? 0 : converted.saturatingMultiplied(by: 2)
+        return max(most, turned)
     }
 }
 

@@ -1,4 +1,7 @@
 extension ImageFormat {
+    /// The bytes from the start of a file that signatures are looked for in.
+    public static let signatureLength = 512
+
     /// Recognises a format by the signature that its bytes start with.
     ///
     /// Returns `nil` for bytes that are no known format. Names and media types are never
@@ -6,10 +9,15 @@ extension ImageFormat {
     ///
     /// Sources: the formats' specifications; for the ISO media brands RFC 4337 and the MP4
     /// registration authority.
-    public init?(sniffing bytes: some Collection<UInt8>) {
-        let bytes = Signature(bytes: Array(bytes.prefix(Signature.length)), trailing: Array(bytes.suffix(18)))
+    ///
+    /// - Parameters:
+    ///   - bytes: The file, or its start.
+    ///   - formats: Those of coders, which are asked before the known ones.
+    public init?(sniffing bytes: some Collection<UInt8>, among formats: [ImageFormat] = []) {
+        let bytes = Signature(bytes: Array(bytes.prefix(Self.signatureLength)), trailing: Array(bytes.suffix(18)))
+        let own = formats.first { $0.matches(bytes.bytes) }
         guard
-            let format = Self.bySignature(bytes) ?? Self.byBrand(bytes) ?? Self.byText(bytes)
+            let format = own ?? Self.bySignature(bytes) ?? Self.byBrand(bytes) ?? Self.byText(bytes)
                 ?? Self.byLooseSignature(bytes)
         else { return nil }
         self = format
@@ -120,8 +128,6 @@ extension ImageFormat {
 
 /// The start and the end of a body, as far as signatures look at them.
 private struct Signature {
-    static let length = 512
-
     let bytes: [UInt8]
     let trailing: [UInt8]
 

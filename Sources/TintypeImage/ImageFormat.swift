@@ -1,14 +1,57 @@
-/// An encoded picture format.
+/// An encoded picture format: one of those that are met in the field, or one that a coder brings.
 ///
-/// All formats that are met in the field have a member, so that an error can name what a
-/// body is even where no coder exists for it.
+/// Known formats have a member each, so that an error can name what a body is even where no coder exists for it.
+/// Formats are equal where their names are; copies and comparisons of known ones cost nothing.
 public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
-    private enum Value: String, Sendable {
-        case jpeg, png, webp, gif, avif, heif, jpegXL, jpeg2000, tiff, bmp, ico, svg, pdf, psd, qoi, netpbm, dds
-        case openEXR, radianceHDR, tga, flif, bpg, jpegXR, farbfeld, icns, wmf, emf, xcf
+    /// The known formats by their names.
+    private enum Known: String, Sendable {
+        case jpeg, png, webp, gif, avif, heif, jpegXL = "jpegxl", jpeg2000, tiff, bmp, ico, svg, pdf, psd, qoi, netpbm
+        case dds, openEXR = "openexr", radianceHDR = "radiancehdr", tga, flif, bpg, jpegXR = "jpegxr", farbfeld, icns
+        case wmf, emf, xcf
+    }
+
+    private enum Value: Sendable {
+        case known(Known)
+        /// In a box: a known one is as small as its case.
+        indirect case own(Own)
+    }
+
+    /// What is told of a format that is not known here.
+    private struct Own: Sendable {
+        let name: String
+        let mediaType: String
+        let fileExtensions: [String]
+        let matches: @Sendable (_ start: [UInt8]) -> Bool
     }
 
     private let value: Value
+
+    private init(value: Known) {
+        self.value = .known(value)
+    }
+
+    /// Describes a format of a coder's own; the coder names it among the formats that it reads or writes.
+    ///
+    /// - Parameters:
+    ///   - name: What it is called, also in files that caches keep: no other format may have the name.
+    ///   - mediaType: Its media type; origins are asked for it.
+    ///   - fileExtensions: The extensions of file names without their dots, the usual one first.
+    ///   - matches: Whether a file begins as the format says; it is given the first ``signatureLength`` bytes, or all
+    ///     of a shorter file, and is asked before the signatures of known formats are looked at.
+    public init(
+        name: String,
+        mediaType: String,
+        fileExtensions: [String] = [],
+        matches: @escaping @Sendable (_ start: [UInt8]) -> Bool
+    ) {
+        let own = Own(
+            name: name.lowercased(),
+            mediaType: mediaType,
+            fileExtensions: fileExtensions.map { $0.lowercased() },
+            matches: matches
+        )
+        self.value = .own(own)
+    }
 
     /// JPEG (ITU-T T.81), in a JFIF, EXIF or bare stream.
     public static let jpeg = ImageFormat(value: .jpeg)
@@ -67,74 +110,116 @@ public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
     /// GIMP document.
     public static let xcf = ImageFormat(value: .xcf)
 
-    /// Every format that can be recognised.
+    /// Every known format.
     public static let all: [ImageFormat] = [
         .jpeg, .png, .webp, .gif, .avif, .heif, .jpegXL, .jpeg2000, .tiff, .bmp, .ico, .svg, .pdf, .psd, .qoi, .netpbm,
         .dds, .openEXR, .radianceHDR, .tga, .flif, .bpg, .jpegXR, .farbfeld, .icns, .wmf, .emf, .xcf,
     ]
 
+    /// Whether the format is one of ``all``, and not a coder's own.
+    public var isKnown: Bool {
+        if case .known = self.value { true } else { false }
+    }
+
     /// The stable lower-case name, such as `jpeg`; the command prints it.
-    public var name: String { self.value.rawValue.lowercased() }
+    public var name: String {
+        switch self.value {
+        case .known(let format): format.rawValue
+        case .own(let format): format.name
+        }
+    }
 
     public var description: String { self.name }
 
+    public static func == (left: ImageFormat, right: ImageFormat) -> Bool {
+        switch (left.value, right.value) {
+        case (.known(let left), .known(let right)): left == right
+        default: left.name == right.name
+        }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.name)
+    }
+
     /// The format of a name as ``name`` gives it, or `nil`; `jpg` is understood as well.
-    public init?(name: String) {
+    ///
+    /// - Parameters:
+    ///   - name: The name, in any case.
+    ///   - formats: Those of coders, besides the known ones.
+    public init?(name: String, among formats: [ImageFormat] = []) {
         let name = name.lowercased() == "jpg" ? "jpeg" : name.lowercased()
-        guard let format = Self.all.first(where: { $0.name == name }) else { return nil }
-        self = format
+        if let format = formats.first(where: { $0.name == name }) {
+            self = format
+        } else if let known = Known(rawValue: name) {
+            self.init(value: known)
+        } else {
+            return nil
+        }
     }
 
     /// The format that a file name extension stands for, without its dot, or `nil`.
-    public init?(fileExtension: String) {
+    ///
+    /// - Parameters:
+    ///   - fileExtension: The extension, in any case.
+    ///   - formats: Those of coders, besides the known ones.
+    public init?(fileExtension: String, among formats: [ImageFormat] = []) {
         let text = fileExtension.lowercased()
-        let aliases: [String: ImageFormat] = [
-            "jpe": .jpeg, "jfif": .jpeg, "apng": .png, "heif": .heif, "tif": .tiff, "jpf": .jpeg2000, "j2k": .jpeg2000,
-            "ppm": .netpbm, "pgm": .netpbm, "pbm": .netpbm, "pam": .netpbm,
-        ]
-        guard
-            let format = ImageFormat(name: text) ?? Self.all.first(where: { $0.fileExtension == text }) ?? aliases[text]
-        else { return nil }
+        let format = ImageFormat(name: text, among: formats)
+        guard let format = format ?? (formats + Self.all).first(where: { $0.fileExtensions.contains(text) }) else {
+            return nil
+        }
         self = format
     }
 
-    private init(value: Value) {
-        self.value = value
-    }
-
     /// The usual file name extension, without a dot.
-    public var fileExtension: String {
+    public var fileExtension: String { self.fileExtensions.first ?? self.name }
+
+    /// The file name extensions, without their dots, the usual one first.
+    public var fileExtensions: [String] {
         switch self.value {
-        case .jpeg: "jpg"
-        case .heif: "heic"
-        case .jpegXL: "jxl"
-        case .jpeg2000: "jp2"
-        case .netpbm: "pnm"
-        case .openEXR: "exr"
-        case .radianceHDR: "hdr"
-        case .jpegXR: "jxr"
-        case .farbfeld: "ff"
-        default: self.value.rawValue
+        case .own(let format): format.fileExtensions
+        case .known(.jpeg): ["jpg", "jpeg", "jpe", "jfif"]
+        case .known(.png): ["png", "apng"]
+        case .known(.heif): ["heic", "heif"]
+        case .known(.jpegXL): ["jxl"]
+        case .known(.jpeg2000): ["jp2", "jpf", "j2k"]
+        case .known(.tiff): ["tiff", "tif"]
+        case .known(.netpbm): ["pnm", "ppm", "pgm", "pbm", "pam"]
+        case .known(.openEXR): ["exr"]
+        case .known(.radianceHDR): ["hdr"]
+        case .known(.jpegXR): ["jxr"]
+        case .known(.farbfeld): ["ff"]
+        case .known(let format): [format.rawValue]
         }
     }
 
     /// The media type, as registered or as commonly used.
     public var mediaType: String {
         switch self.value {
-        case .svg: "image/svg+xml"
-        case .pdf: "application/pdf"
-        case .jpegXL: "image/jxl"
-        case .jpeg2000: "image/jp2"
-        case .jpegXR: "image/jxr"
-        case .ico: "image/vnd.microsoft.icon"
-        case .psd: "image/vnd.adobe.photoshop"
-        case .dds: "image/vnd-ms.dds"
-        case .netpbm: "image/x-portable-anymap"
-        case .openEXR: "image/x-exr"
-        case .radianceHDR: "image/vnd.radiance"
-        case .tga: "image/x-tga"
-        case .qoi, .flif, .bpg, .farbfeld, .icns, .xcf: "image/x-\(self.value.rawValue)"
-        default: "image/\(self.value.rawValue)"
+        case .own(let format): format.mediaType
+        case .known(.svg): "image/svg+xml"
+        case .known(.pdf): "application/pdf"
+        case .known(.jpegXL): "image/jxl"
+        case .known(.jpeg2000): "image/jp2"
+        case .known(.jpegXR): "image/jxr"
+        case .known(.ico): "image/vnd.microsoft.icon"
+        case .known(.psd): "image/vnd.adobe.photoshop"
+        case .known(.dds): "image/vnd-ms.dds"
+        case .known(.netpbm): "image/x-portable-anymap"
+        case .known(.openEXR): "image/x-exr"
+        case .known(.radianceHDR): "image/vnd.radiance"
+        case .known(.tga): "image/x-tga"
+        case .known(let format):
+            switch format {
+            case .qoi, .flif, .bpg, .farbfeld, .icns, .xcf: "image/x-\(format.rawValue)"
+            default: "image/\(format.rawValue)"
+            }
         }
+    }
+
+    /// Whether a file begins as a coder's own format says; false for known formats, which are told apart together.
+    func matches(_ start: [UInt8]) -> Bool {
+        if case .own(let format) = self.value { format.matches(start) } else { false }
     }
 }

@@ -141,7 +141,7 @@ import TintypeImage
     ) throws {
         let data = try Self.frames(10_001, of: format, width: 1, height: 1)
         let coder = try SampleFiles.registry.coder(decoding: data)
-        let error = #expect(throws: CodingError.self) { try coder.header(of: data) }
+        let error = #expect(throws: CodingError.self) { try coder.open(data) }
         #expect(error?.code == .tooManyFrames)
         // Limits of the caller's own hold to the end.
         let options = DecodeOptions(limits: DecodingLimits(maximumFrames: 20_000))

@@ -69,14 +69,14 @@ import TintypeImage
 
     @Test(arguments: Self.cases) func `what is counted is taken`(file: Case) throws {
         let coder = try SampleFiles.registry.coder(decoding: file.data)
-        let header = try coder.header(of: file.data)
+        let encoded = try coder.open(file.data)
         let options = DecodeOptions()
-        let counted = coder.byteCount(for: file.kind, header: header, options: options)
+        let counted = encoded.byteCount(for: file.kind, options: options)
         let (_, taken) = try AllocatedMemory.peak {
             switch file.kind {
             case .picture, .rows: try Self.decode(file.data)
             case .frame: try Self.play(file.data)
-            case .incremental: try Self.preview(file.data, header.format)
+            case .incremental: try Self.preview(file.data, encoded.header.format)
             }
         }
         #expect(Double(taken) <= Double(counted) * 1.1, "\(taken) of \(counted)")

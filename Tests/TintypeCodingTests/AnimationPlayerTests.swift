@@ -109,19 +109,23 @@ private struct ScriptedCoder: ImageCoder {
     let decodableFormats: Set<ImageFormat> = [.gif]
     let encodableFormats: Set<ImageFormat> = []
 
-    func header(of data: Data) throws(CodingError) -> ImageHeader {
+    func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage { ScriptedImage() }
+
+    func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data { Data() }
+}
+
+private struct ScriptedImage: EncodedImage {
+    var header: ImageHeader {
         var header = ImageHeader(format: .gif, pixelWidth: 4, pixelHeight: 4)
         for milliseconds in [100, 200, 300] { header.animation.appendFrame(milliseconds: milliseconds) }
         return header
     }
 
-    func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
+    func decode(options: DecodeOptions) throws -> DecodedImage {
         throw CodingError.truncated(.gif)
     }
 
-    func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data { Data() }
-
-    func frameReader(for data: Data, header: ImageHeader, options: DecodeOptions) throws -> (any FrameReader)? {
+    func frameReader(options: DecodeOptions) throws -> (any FrameReader)? {
         let frame = AnimationFrame(left: 0, top: 0, width: 4, height: 4)
         return try ScriptedFrames(canvas: PixelSize(width: 4, height: 4), frames: [frame, frame, frame])
     }

@@ -10,7 +10,7 @@ import TintypeImage
         let data = try SampleFiles.smooth(format)
         await Self.expectCancellation {
             let coder = try SampleFiles.registry.coder(decoding: data)
-            _ = try coder.decode(data, header: try coder.header(of: data), options: DecodeOptions())
+            _ = try coder.open(data).decode(options: DecodeOptions())
         }
     }
 

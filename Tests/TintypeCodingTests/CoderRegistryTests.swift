@@ -80,6 +80,28 @@ import TintypeImage
         #expect(error?.code == .tooManyPixels)
     }
 
+    @Test func `a coder brings a format of its own`() throws {
+        let registry = CoderRegistry()
+        let file = Data("SQUARES, and so on".utf8)
+        #expect(throws: CodingError.self) { try registry.coder(decoding: file) }
+        let token = registry.register(NamedCoder(name: "squares", formats: [.squares]))
+        #expect((try registry.coder(decoding: file) as? NamedCoder)?.name == "squares")
+        #expect((try registry.coder(encoding: .squares) as? NamedCoder)?.name == "squares")
+        #expect(registry.ownFormats == [.squares])
+        #expect(registry.decodableFormats.first == .squares)
+        #expect(try registry.coder(decoding: self.gif) is GIFCoder)
+        registry.unregister(token)
+        #expect(registry.ownFormats == [])
+        #expect(throws: CodingError.self) { try registry.coder(decoding: file) }
+    }
+
+    @Test func `a format of a coder's own is looked for before known ones`() throws {
+        let format = ImageFormat(name: "ours", mediaType: "image/x-gif") { $0.starts(with: "GIF8".utf8) }
+        let registry = CoderRegistry()
+        registry.register(NamedCoder(name: "ours", formats: [format]))
+        #expect(try self.nameOfDecoder(in: registry) == "ours")
+    }
+
     @Test func canBeChangedWhileItIsAsked() async throws {
         let registry = CoderRegistry()
         let data = try SampleFiles.smooth(.png)
@@ -101,6 +123,15 @@ import TintypeImage
     }
 }
 
+extension ImageFormat {
+    fileprivate static let squares = ImageFormat(
+        name: "squares",
+        mediaType: "image/x-squares",
+        fileExtensions: ["sq"],
+        matches: { $0.starts(with: "SQUARES".utf8) }
+    )
+}
+
 /// A coder whose pictures are five by four pixels, stored on their side.
 private struct NamedCoder: ImageCoder {
     let name: String
@@ -109,18 +140,21 @@ private struct NamedCoder: ImageCoder {
     var decodableFormats: Set<ImageFormat> { self.formats }
     var encodableFormats: Set<ImageFormat> { self.formats }
 
-    func header(of data: Data) throws(CodingError) -> ImageHeader {
+    func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage { SidewaysImage() }
+
+    func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
+        Data(self.name.utf8)
+    }
+}
+
+private struct SidewaysImage: EncodedImage {
+    var header: ImageHeader {
         var header = ImageHeader(format: .gif, pixelWidth: 5, pixelHeight: 4)
         header.orientation = .right
         return header
     }
 
-    func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
-        let pixels = try PixelBuffer.smooth(.rgb8, width: header.pixelWidth, height: header.pixelHeight)
-        return DecodedImage(Image(pixels: pixels, orientation: header.orientation))
-    }
-
-    func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
-        Data(self.name.utf8)
+    func decode(options: DecodeOptions) throws -> DecodedImage {
+        DecodedImage(Image(pixels: try PixelBuffer.smooth(.rgb8, width: 5, height: 4), orientation: .right))
     }
 }

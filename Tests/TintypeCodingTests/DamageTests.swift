@@ -27,7 +27,7 @@ import TintypeImage
     @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func codersRefuseWhatIsNotTheirs(format: ImageFormat) throws {
         let coder = try SampleFiles.registry.coder(encoding: format)
         for other in [Data(), Data([0]), Data("<html>".utf8), try SampleFiles.smooth(format == .png ? .jpeg : .png)] {
-            #expect(throws: CodingError.self) { try coder.header(of: other) }
+            #expect(throws: CodingError.self) { try coder.open(other) }
         }
     }
 

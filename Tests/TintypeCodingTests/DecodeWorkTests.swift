@@ -106,10 +106,10 @@ import TintypeImage
     @Test func `a frame keeps to the limits of its own decode`() throws {
         let data = SlowFiles.flatAPNG(100, 100, frameCount: 11).data
         let coder = PNGCoder()
-        let header = try coder.header(of: data)
+        let encoded = try coder.open(data)
         var options = DecodeOptions(limits: DecodingLimits(maximumWork: 3_000))
         options.frame = 10
-        let error = #expect(throws: CodingError.self) { try coder.decode(data, header: header, options: options) }
+        let error = #expect(throws: CodingError.self) { try encoded.decode(options: options) }
         #expect(error?.code == .tooMuchWork)
     }
 
@@ -210,7 +210,7 @@ import TintypeImage
 
     private static func decodeWhole(_ data: Data) throws {
         let coder = try SampleFiles.registry.coder(decoding: data)
-        _ = try coder.decode(data, header: try coder.header(of: data), options: DecodeOptions())
+        _ = try coder.open(data).decode(options: DecodeOptions())
     }
 
     private static func decodeRows(_ data: Data) throws {

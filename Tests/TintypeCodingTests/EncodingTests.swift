@@ -99,7 +99,7 @@ import TintypeImage
         let image = Image(pixels: try .smooth(.rgb8, width: 40, height: 20), orientation: .right)
         let coder = try SampleFiles.registry.coder(encoding: format)
         let data = try coder.encode(image, as: format, options: EncodeOptions())
-        let header = try coder.header(of: data)
+        let header = try coder.open(data).header
         #expect((header.pixelWidth, header.pixelHeight) == (20, 40))
         #expect(header.orientation == .up)
         let decoded = try SampleFiles.decode(data).pixels

@@ -39,8 +39,8 @@ import TintypeImage
             return
         }
         #expect(GIFCorpus.digest(GIFCorpus.pixels(of: image.pixels)) == file.digest)
-        let header = try GIFCoder().header(of: data)
-        guard let reader = try GIFCoder().frameReader(for: data, header: header, options: options) else { return }
+        let encoded = try GIFCoder().open(data)
+        guard let reader = try encoded.frameReader(options: options) else { return }
         #expect(try GIFCorpus.composite(reader).map(GIFCorpus.digest) == file.frames.map(\.digest))
     }
 
@@ -72,7 +72,7 @@ import TintypeImage
         #expect(GIFCorpus.digest(GIFCorpus.pixels(of: image.pixels)) == file.digest)
         #expect(header.animation.frameCount == file.frameCount)
         #expect(image.hasAlpha == (header.hasAlpha || header.animation.frameCount > 1))
-        guard let reader = try GIFCoder().frameReader(for: data, header: header, options: DecodeOptions()) else {
+        guard let reader = try decoder.frameReader() else {
             #expect(file.frameCount == 1)
             return
         }

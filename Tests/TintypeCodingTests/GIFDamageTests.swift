@@ -117,12 +117,12 @@ import TintypeImage
         let limits = DecodingLimits(maximumPixels: 1_000_000)
         for allowsTruncated in [false, true] {
             let options = DecodeOptions(limits: limits, allowsTruncated: allowsTruncated)
-            guard let header = try? self.coder.header(of: data) else { continue }
-            let whole = try? self.coder.decode(data, header: header, options: options).image.pixels
+            guard let encoded = try? self.coder.open(data) else { continue }
+            let whole = try? encoded.decode(options: options).image.pixels
             let pieces = try? self.decodePieces(data, options)
             #expect(whole.map(GIFCorpus.pixels) == pieces.map(GIFCorpus.pixels))
             #expect(whole?.format == pieces?.format)
-            guard let reader = try? self.coder.frameReader(for: data, header: header, options: options) else {
+            guard let reader = try? encoded.frameReader(options: options) else {
                 continue
             }
             for index in reader.frames.indices.prefix(20) { _ = try? reader.pixels(of: index) }

@@ -21,7 +21,7 @@ import TintypeImage
         let pixels = (0..<50 * 40).map { $0 % 11 == 3 ? 0 : GIFSamples.color($0 * 5 % count) }
         let image = try GIFSamples.image(pixels, width: 50)
         let data = try self.coder.encode(image, as: .gif, options: EncodeOptions())
-        #expect(try self.coder.header(of: data).hasAlpha)
+        #expect(try self.coder.open(data).header.hasAlpha)
         #expect(try self.decode(data) == pixels)
     }
 
@@ -89,10 +89,10 @@ import TintypeImage
             as: .gif,
             options: EncodeOptions()
         )
-        let header = try self.coder.header(of: data)
-        #expect(header.animation.loopCount == sample.loopCount)
-        #expect(header.animation.durations == frames.map { max(20, $0.milliseconds) })
-        let reader = try #require(try self.coder.frameReader(for: data, header: header, options: DecodeOptions()))
+        let encoded = try self.coder.open(data)
+        #expect(encoded.header.animation.loopCount == sample.loopCount)
+        #expect(encoded.header.animation.durations == frames.map { max(20, $0.milliseconds) })
+        let reader = try #require(try encoded.frameReader(options: DecodeOptions()))
         let composited = try GIFCorpus.composite(reader)
         #expect(composited.count == sample.frames.count)
         for (index, frame) in sample.frames.enumerated() { #expect(composited[index] == frame, "frame \(index)") }
@@ -109,9 +109,9 @@ import TintypeImage
             as: .gif,
             options: EncodeOptions()
         )
-        let header = try self.coder.header(of: data)
-        #expect(header.animation.durations == [100, 100])
-        let reader = try #require(try self.coder.frameReader(for: data, header: header, options: DecodeOptions()))
+        let encoded = try self.coder.open(data)
+        #expect(encoded.header.animation.durations == [100, 100])
+        let reader = try #require(try encoded.frameReader(options: DecodeOptions()))
         let frame = reader.frames[1]
         #expect([frame.left, frame.top, frame.width, frame.height] == [60, 50, 6, 3])
     }
@@ -143,8 +143,8 @@ import TintypeImage
         let stored = try GIFSamples.image([GIFSamples.color(1), GIFSamples.color(2)], width: 2)
         let turned = Image(pixels: stored.pixels, orientation: .right)
         let data = try self.coder.encode(turned, as: .gif, options: EncodeOptions())
-        let header = try self.coder.header(of: data)
-        #expect((header.pixelWidth, header.pixelHeight) == (1, 2))
+        let encoded = try self.coder.open(data)
+        #expect((encoded.header.pixelWidth, encoded.header.pixelHeight) == (1, 2))
         #expect(try self.decode(data) == [GIFSamples.color(1), GIFSamples.color(2)])
     }
 

@@ -14,20 +14,20 @@ import TintypeImage
     }
 
     private func decode(_ data: Data, _ options: DecodeOptions = DecodeOptions()) throws -> DecodedImage {
-        try self.coder.decode(data, header: try self.coder.header(of: data), options: options)
+        try self.coder.open(data).decode(options: options)
     }
 
     @Test(arguments: ["photos/TestJFIF.jpg", "jpeg-progressive/cat.jpg", "jpeg-cmyk/cmyk-icc.jpg"], [1, 4])
     func rowsAreThoseOfThePicture(path: String, divisor: Int) throws {
         let data = try self.data(path)
-        let header = try self.coder.header(of: data)
-        let size = PixelSize(width: header.pixelWidth / divisor, height: header.pixelHeight / divisor)
+        let encoded = try self.coder.open(data)
+        let size = PixelSize(width: encoded.header.pixelWidth / divisor, height: encoded.header.pixelHeight / divisor)
         let options = DecodeOptions(sufficientSize: size)
         let whole = try self.decode(data, options).image.pixels
-        let rows = try self.coder.withRows(of: data, header: header, options: options) { rows, width, height in
+        let rows = try encoded.withRows(options: options) { rows, width, height in
             #expect(rows.layout == whole.layout)
-            #expect(width == Double(header.pixelWidth) / Double(divisor))
-            #expect(height == Double(header.pixelHeight) / Double(divisor))
+            #expect(width == Double(encoded.header.pixelWidth) / Double(divisor))
+            #expect(height == Double(encoded.header.pixelHeight) / Double(divisor))
             return try PixelBuffer(
                 rows.layout,
                 fillingUnsafely: { bytes in
@@ -85,7 +85,7 @@ import TintypeImage
     @Test func lyingMarkersAreRefused() throws {
         for path in ["jpeg-exotic/testorig12.jpg", "jpeg-exotic/jpeg_lossless_sel1.jpg", "jpeg-exotic/testimgl.jpg"] {
             let data = try self.data(path)
-            let error = #expect(throws: CodingError.self) { try self.coder.header(of: data) }
+            let error = #expect(throws: CodingError.self) { try self.coder.open(data) }
             #expect(error?.code == .unsupportedFeature, "\(path)")
         }
     }
@@ -130,16 +130,16 @@ import TintypeImage
 
     @Test func profilePartsMayComeInAnyOrder() throws {
         let data = try self.data("icc/icc_profile_big.jpg")
-        let profile = try #require(try self.coder.header(of: data).colorProfile)
+        let profile = try #require(try self.coder.open(data).header.colorProfile)
         let segments = data.segments(marker: 0xE2)
         try #require(segments.count > 1)
         let rest = Data(data.prefix(2)) + data[(try #require(segments.last)).upperBound...]
         func shuffled(_ ranges: [Range<Int>]) -> Data {
             rest.prefix(2) + ranges.reduce(Data()) { $0 + data[$1] } + rest.dropFirst(2)
         }
-        #expect(try self.coder.header(of: shuffled(segments.reversed())).colorProfile == profile)
-        #expect(try self.coder.header(of: shuffled(segments + segments)).colorProfile == profile)
-        #expect(try self.coder.header(of: shuffled(Array(segments.dropFirst()))).colorProfile == nil)
+        #expect(try self.coder.open(shuffled(segments.reversed())).header.colorProfile == profile)
+        #expect(try self.coder.open(shuffled(segments + segments)).header.colorProfile == profile)
+        #expect(try self.coder.open(shuffled(Array(segments.dropFirst()))).header.colorProfile == nil)
     }
 
     @Test func aCancelledTaskStopsReading() async throws {
@@ -160,11 +160,11 @@ import TintypeImage
     }
 
     @Test func coefficientsAreCounted() throws {
-        let progressive = try self.coder.header(of: try self.data("photos/TestImageLarge.jpg"))
-        let pixels = progressive.pixelWidth * progressive.pixelHeight
-        #expect(progressive.codecByteCount > pixels * 2)
-        let baseline = try self.coder.header(of: try self.data("photos/TestJFIF.jpg"))
-        #expect(baseline.codecByteCount < 1 << 20)
+        let progressive = try self.coder.open(try self.data("photos/TestImageLarge.jpg"))
+        let pixels = progressive.header.pixelWidth * progressive.header.pixelHeight
+        #expect(progressive.byteCount(for: .rows, options: DecodeOptions()) > pixels * 2)
+        let baseline = try self.coder.open(try self.data("photos/TestJFIF.jpg"))
+        #expect(baseline.byteCount(for: .rows, options: DecodeOptions()) < 1 << 20)
     }
 }
 

@@ -37,7 +37,7 @@ import TintypeImage
     }
 
     private func decode(_ data: Data) throws -> Image {
-        try self.coder.decode(data, header: try self.coder.header(of: data), options: DecodeOptions()).image
+        try self.coder.open(data).decode(options: DecodeOptions()).image
     }
 
     /// The mean difference of all samples, as a share of 255.
@@ -113,7 +113,7 @@ import TintypeImage
         let exif = Data([0x4D, 0x4D, 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0])
         let metadata = EncodeOptions.Metadata(exif: exif, xmp: Data("<x/>".utf8), colorProfile: profile)
         let data = try self.encode(try self.image(), EncodeOptions(metadata: metadata))
-        let header = try self.coder.header(of: data)
+        let header = try self.coder.open(data).header
         #expect(header.colorProfile == profile)
         #expect(header.orientation.rawValue == 6)
         #expect(data.firstRange(of: Data("http://ns.adobe.com/xap/1.0/\0<x/>".utf8)) != nil)

@@ -26,7 +26,7 @@ import TintypeImage
         size: Int
     ) throws {
         let data = try picture.data
-        let whole = try self.coder.decode(data, header: try self.coder.header(of: data), options: DecodeOptions())
+        let whole = try self.coder.open(data).decode(options: DecodeOptions())
         let decoder = try self.decoder()
         for start in stride(from: 0, to: data.count, by: size) {
             try decoder.append(data[start..<min(start + size, data.count)])

@@ -34,7 +34,7 @@ import TintypeImage
             UInt8(truncatingIfNeeded: (row * 64 + column) % count &* 37 &+ channel)
         }
         let data = try Self.encode(pixels)
-        #expect(try PNGCoder().header(of: data).bitDepth == bits)
+        #expect(try PNGCoder().open(data).header.bitDepth == bits)
         #expect(PNGFile(data).chunks.map(\.type) == ["IHDR", "PLTE", "IDAT", "IEND"])
     }
 
@@ -44,7 +44,7 @@ import TintypeImage
             grays[(column + row) % grays.count]
         }
         let data = try Self.encode(pixels)
-        #expect(try PNGCoder().header(of: data).bitDepth == bits)
+        #expect(try PNGCoder().open(data).header.bitDepth == bits)
         let decoded = try Self.decode(data)
         #expect(decoded.format == .gray8)
         #expect(decoded.samples == pixels.samples)
@@ -111,9 +111,9 @@ import TintypeImage
             colorProfile: profile
         )
         let data = try Self.encode(try .smooth(.rgb8, width: 30, height: 20), EncodeOptions(metadata: metadata))
-        let header = try PNGCoder().header(of: data)
-        #expect(header.orientation == .right)
-        #expect(header.colorProfile == profile)
+        let encoded = try PNGCoder().open(data)
+        #expect(encoded.header.orientation == .right)
+        #expect(encoded.header.colorProfile == profile)
         let text = try #require(PNGFile(data).chunks.first { $0.type == "iTXt" })
         #expect(text.body == Array("XML:com.adobe.xmp\0\0\0\0\0<x:xmpmeta/>".utf8))
         #expect(PNGReference.samples(of: data) != nil)
@@ -150,8 +150,8 @@ import TintypeImage
     @Test func onlyWhatChangedIsWritten() throws {
         let animation = try Self.animation(.rgb8, count: 3)
         let data = try PNGCoder().encode(animation, as: .png, options: EncodeOptions())
-        let header = try PNGCoder().header(of: data)
-        let reader = try #require(try PNGCoder().frameReader(for: data, header: header, options: DecodeOptions()))
+        let encoded = try PNGCoder().open(data)
+        let reader = try #require(try encoded.frameReader(options: DecodeOptions()))
         #expect(reader.frames.map(\.width) == [50, 10, 15])
         #expect(reader.frames.map(\.height) == [40, 17, 17])
         #expect(reader.frames.map(\.left) == [0, 5, 5])
@@ -173,7 +173,7 @@ import TintypeImage
         var animation = try Self.animation(.gray8, count: 2)
         animation.frames[1].milliseconds = given
         let data = try PNGCoder().encode(animation, as: .png, options: EncodeOptions())
-        #expect(try PNGCoder().header(of: data).animation.durations[1] == stored)
+        #expect(try PNGCoder().open(data).header.animation.durations[1] == stored)
     }
 
     @Test func anAnimationMeetsALimitOfBytes() throws {

@@ -37,7 +37,7 @@ import TintypeImage
         for _ in 0..<20 { data.append(many) }
         data.append(PNGFile(chunks: Array(file.chunks.dropFirst())).data.dropFirst(8))
         let started = ContinuousClock.now
-        #expect(try PNGCoder().header(of: data).pixelWidth == 64)
+        #expect(try PNGCoder().open(data).header.pixelWidth == 64)
         #expect(ContinuousClock.now - started < .seconds(5))
         #expect(try SampleFiles.decode(data).width == 64)
     }
@@ -77,7 +77,7 @@ import TintypeImage
         let options = EncodeOptions(metadata: .init(colorProfile: profile))
         let image = Image(pixels: try .smooth(.rgb8, width: 30, height: 20))
         let data = try PNGCoder().encode(image, as: .png, options: options)
-        #expect(try PNGCoder().header(of: data).colorProfile == nil)
+        #expect(try PNGCoder().open(data).header.colorProfile == nil)
         #expect(try SampleFiles.decode(data).width == 30)
     }
 

@@ -79,6 +79,6 @@ import TintypeImage
         let decoder = try Self.decoder()
         for byte in file.data.indices { try decoder.append(file.data[byte...byte]) }
         #expect(try decoder.finish().image.orientation == .left)
-        #expect(try PNGCoder().header(of: file.data).orientation == .left)
+        #expect(try PNGCoder().open(file.data).header.orientation == .left)
     }
 }

@@ -31,8 +31,8 @@ import TintypeImage
             let size = (Int.random(in: side, using: &generator), Int.random(in: side, using: &generator))
             let data = try Self.file(kind, width: size.0, height: size.1, &generator)
             let reference = try #require(PNGReference.samples(of: data))
-            let header = try PNGCoder().header(of: data)
-            let pixels = try PNGCoder().decode(data, header: header, options: DecodeOptions()).image.pixels
+            let encoded = try PNGCoder().open(data)
+            let pixels = try encoded.decode(options: DecodeOptions()).image.pixels
             #expect(PNGReference.expanded(pixels) == reference, "\(size)")
             let whole = PNGWays.whole(data, DecodeOptions())
             #expect(PNGWays.whole(data, DecodeOptions(allowsTruncated: true)) == whole)

@@ -21,8 +21,8 @@ enum PNGWays {
     static func rows(_ data: Data, _ options: DecodeOptions) -> Result? {
         var isLent = true
         let result = self.result {
-            let header = try ImageDecoder(data, registry: SampleFiles.registry, limits: options.limits).header
-            let pixels = try PNGCoder().withRows(of: data, header: header, options: options) { source, _, _ in
+            let decoder = try ImageDecoder(data, registry: SampleFiles.registry, limits: options.limits)
+            let pixels = try decoder.encoded.withRows(options: options) { source, _, _ in
                 let bytesPerRow = source.layout.planes[0].bytesPerRow
                 return try PixelBuffer(
                     source.layout,

@@ -53,7 +53,7 @@ import TintypeImage
         var options = Self.options
         options.metadata.colorProfile = other
         let data = try PNGCoder().encode(image, as: .png, options: options)
-        #expect(try PNGCoder().header(of: data).colorProfile == other)
+        #expect(try PNGCoder().open(data).header.colorProfile == other)
     }
 
     private static let options = EncodeOptions(quality: 100, compression: .lossless)

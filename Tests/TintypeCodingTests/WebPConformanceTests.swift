@@ -35,18 +35,18 @@ import TintypeImage
 
     @Test(arguments: Self.stills) func everyWayToDecodeAStillGivesTheReference(_ picture: CorpusPicture) throws {
         let data = try picture.data
-        let header = try WebPCoder().header(of: data)
-        #expect(header.hasAlpha || picture.hasAlpha == false)
-        #expect((header.colorProfile != nil) == (picture.hasProfile == true))
-        #expect(header.animation.frameCount == 1)
-        let whole = try WebPCoder().decode(data, header: header, options: DecodeOptions()).image.pixels
+        let encoded = try WebPCoder().open(data)
+        #expect(encoded.header.hasAlpha || picture.hasAlpha == false)
+        #expect((encoded.header.colorProfile != nil) == (picture.hasProfile == true))
+        #expect(encoded.header.animation.frameCount == 1)
+        let whole = try encoded.decode(options: DecodeOptions()).image.pixels
         #expect(PixelMeasure.digest(whole) == picture.digest)
         #expect(PixelMeasure.digest(try #require(try WebPSamples.rows(of: data))) == picture.digest)
         var generator = SeededGenerator(seed: UInt64(data.count))
         let pieces = WebPSamples.pieces(of: data, upTo: 3_000, using: &generator)
         let arrived = try WebPSamples.decode(pieces).image
         #expect(PixelMeasure.digest(arrived.pixels) == picture.digest)
-        #expect(arrived.orientation == header.orientation)
+        #expect(arrived.orientation == encoded.header.orientation)
     }
 
     @Test(arguments: Self.animations) func everyFrameIsTheReferences(_ picture: CorpusPicture) throws {

@@ -48,7 +48,7 @@ import TintypeImage
         )
         for compression in [EncodeOptions.Compression.lossy, .lossless] {
             let data = try Self.encode(pixels, EncodeOptions(compression: compression, metadata: metadata))
-            let header = try WebPCoder().header(of: data)
+            let header = try WebPCoder().open(data).header
             #expect(header.orientation == .right)
             #expect(header.colorProfile == Data([1, 2, 3]))
             #expect(header.hasAlpha)
@@ -57,7 +57,7 @@ import TintypeImage
             #expect(data[20] == 0x3C)
         }
         let plain = try Self.encode(pixels, EncodeOptions(compression: .lossless))
-        #expect(try WebPCoder().header(of: plain).colorProfile == nil)
+        #expect(try WebPCoder().open(plain).header.colorProfile == nil)
     }
 
     @Test func theLimitOfBytesIsKept() throws {

@@ -87,8 +87,8 @@ enum WebPSamples {
 
     /// A still made of its streamed rows; `nil` when it can't be streamed.
     static func rows(of data: Data, _ options: DecodeOptions = DecodeOptions()) throws -> PixelBuffer? {
-        let header = try WebPCoder().header(of: data)
-        return try WebPCoder().withRows(of: data, header: header, options: options) { rows, _, _ in
+        let encoded = try WebPCoder().open(data)
+        return try encoded.withRows(options: options) { rows, _, _ in
             try PixelBuffer(
                 rows.layout,
                 fillingUnsafely: { target in

@@ -27,9 +27,9 @@ import TintypeImage
     func rowsAreThoseOfTheWholePicture(kind: (EncodeOptions.Compression, PixelFormat), size: PixelSize?) throws {
         for isNoisy in [false, true] {
             let data = try Self.file(kind, noisy: isNoisy)
-            let header = try WebPCoder().header(of: data)
+            let encoded = try WebPCoder().open(data)
             let options = DecodeOptions(sufficientSize: size)
-            let whole = try WebPCoder().decode(data, header: header, options: options).image.pixels
+            let whole = try encoded.decode(options: options).image.pixels
             let rows = try #require(try WebPSamples.rows(of: data, options))
             #expect(rows.samples == whole.samples)
         }
@@ -39,15 +39,15 @@ import TintypeImage
         kind: (EncodeOptions.Compression, PixelFormat)
     ) throws {
         let data = try Self.file(kind)
-        let whole = try WebPCoder().decode(data, header: try WebPCoder().header(of: data), options: DecodeOptions())
+        let whole = try WebPCoder().open(data).decode(options: DecodeOptions())
         for count in stride(from: 100, to: data.count, by: 1_999) {
             let cut = data.prefix(count)
             #expect(throws: CodingError.self) { try WebPSamples.rows(of: cut) }
             let options = DecodeOptions(allowsTruncated: true)
-            guard let header = try? WebPCoder().header(of: cut) else { continue }
+            guard let encoded = try? WebPCoder().open(cut) else { continue }
             let rows = try #require(try WebPSamples.rows(of: cut, options))
             #expect(
-                rows.samples == (try WebPCoder().decode(cut, header: header, options: options).image.pixels.samples)
+                rows.samples == (try encoded.decode(options: options).image.pixels.samples)
             )
             let matching = (0..<rows.height).prefix { rows.row($0) == whole.image.pixels.row($0) }.count
             #expect((matching..<rows.height).dropFirst().allSatisfy { rows.row($0).allSatisfy { $0 == 0 } })
@@ -59,7 +59,7 @@ import TintypeImage
         step: Int
     ) throws {
         let data = try Self.file(kind)
-        let whole = try WebPCoder().decode(data, header: try WebPCoder().header(of: data), options: DecodeOptions())
+        let whole = try WebPCoder().open(data).decode(options: DecodeOptions())
         let decoder = try #require(try WebPCoder().makeIncrementalDecoder(for: .webp, options: DecodeOptions()))
         var known = 0
         var previews = 0
@@ -89,16 +89,16 @@ import TintypeImage
             let error = #expect(throws: CodingError.self) { try WebPSamples.decode([cut]) }
             #expect(error?.code == .truncated)
             let options = DecodeOptions(allowsTruncated: true)
-            guard let header = try? WebPCoder().header(of: cut) else { continue }
+            guard let encoded = try? WebPCoder().open(cut) else { continue }
             let arrived = try WebPSamples.decode([cut], options).image.pixels.samples
-            #expect(arrived == (try WebPCoder().decode(cut, header: header, options: options).image.pixels.samples))
+            #expect(arrived == (try encoded.decode(options: options).image.pixels.samples))
         }
     }
 
     @Test func aSizeThatSufficesIsDecodedTo() throws {
         let data = try Self.file((.lossy, .rgb8), noisy: false)
         let options = DecodeOptions(sufficientSize: PixelSize(width: 100, height: 100))
-        let whole = try WebPCoder().decode(data, header: try WebPCoder().header(of: data), options: options)
+        let whole = try WebPCoder().open(data).decode(options: options)
         let arrived = try WebPSamples.decode([data.prefix(3_000), data.dropFirst(3_000)], options)
         #expect((arrived.image.width, arrived.image.height) == (whole.image.width, whole.image.height))
         #expect(arrived.image.pixels.samples == whole.image.pixels.samples)

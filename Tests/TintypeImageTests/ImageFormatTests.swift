@@ -38,4 +38,47 @@ import TintypeImage
         #expect(format.fileExtension == fileExtension)
         #expect(format.mediaType == mediaType)
     }
+
+    private static let squares = ImageFormat(
+        name: "Squares",
+        mediaType: "image/x-squares",
+        fileExtensions: ["SQ", "squares"],
+        matches: { $0.starts(with: [0x53, 0x51]) }
+    )
+
+    @Test func `a format of a coder's own says what it is called`() {
+        let format = Self.squares
+        #expect(!format.isKnown)
+        #expect(format.name == "squares")
+        #expect(format.description == "squares")
+        #expect(format.mediaType == "image/x-squares")
+        #expect(format.fileExtension == "sq")
+        #expect(format.fileExtensions == ["sq", "squares"])
+    }
+
+    @Test func `a format of a coder's own is found where it is given`() {
+        let formats = [Self.squares]
+        #expect(ImageFormat(name: "SQUARES", among: formats) == Self.squares)
+        #expect(ImageFormat(name: "png", among: formats) == .png)
+        #expect(ImageFormat(name: "squares") == nil)
+        #expect(ImageFormat(fileExtension: "sq", among: formats) == Self.squares)
+        #expect(ImageFormat(fileExtension: "jpe", among: formats) == .jpeg)
+        #expect(ImageFormat(fileExtension: "sq") == nil)
+        #expect(ImageFormat(sniffing: [0x53, 0x51, 0], among: formats) == Self.squares)
+        #expect(ImageFormat(sniffing: [0x53, 0x51, 0]) == nil)
+    }
+
+    @Test func `a signature is given the start of a file`() {
+        let format = ImageFormat(name: "long", mediaType: "image/x-long") { $0.count == ImageFormat.signatureLength }
+        #expect(ImageFormat(sniffing: [UInt8](repeating: 1, count: 2_000), among: [format]) == format)
+        #expect(ImageFormat(sniffing: [UInt8](repeating: 1, count: 100), among: [format]) == nil)
+    }
+
+    @Test func `formats are equal where their names are`() {
+        let same = ImageFormat(name: "squares", mediaType: "image/squares", matches: { _ in false })
+        #expect(same == Self.squares)
+        #expect(Set([same, Self.squares, .png, .png]).count == 2)
+        #expect(Self.squares != .png)
+        #expect(same.fileExtension == "squares")
+    }
 }

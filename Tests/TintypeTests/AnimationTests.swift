@@ -50,7 +50,7 @@ import Tintype
         let loader = try LoaderFixture().makeLoader()
         #expect(ImageFormat(sniffing: try await loader.encode(image)) == format)
         let small = try await loader.encode(image, as: .png, maximumSide: 10)
-        #expect(try PNGCoder().header(of: small).pixelWidth == 10)
+        #expect(try PNGCoder().open(small).header.pixelWidth == 10)
     }
 
     @Test func largePicturesAreScaledDownToTheirLimit() async throws {

@@ -43,6 +43,101 @@ import Tintype
     }
 }
 
+/// Formats that only their own coder knows.
+@Suite(.timeLimit(.minutes(1))) struct OwnFormatTests {
+    private let fixture: LoaderFixture
+    private let origin: FaultyOrigin
+
+    init() throws {
+        self.fixture = try LoaderFixture()
+        self.origin = try FaultyOrigin(["/a": .body(Array("SQUARE 12".utf8))])
+    }
+
+    private var url: URL { self.origin.url("/a") }
+
+    @Test func `without its coder a file is no picture, and is not kept`() async throws {
+        let loader = self.fixture.makeLoader()
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: self.url) }
+        #expect(error?.code == .notAnImage)
+        #expect(self.fixture.cacheFiles().isEmpty)
+    }
+
+    @Test func `what a registered coder reads is kept on disk`() async throws {
+        for source in [LoadSource.network, .disk] {
+            let loader = self.fixture.makeLoader { $0.coders.register(SquareCoder()) }
+            let response = try await loader.response(for: ImageRequest(url: self.url, options: .waitForStore))
+            #expect(response.source == source)
+            #expect(response.image.width == 12)
+            #expect(response.image.sourceFormat == .square)
+            #expect(response.metadata.formatName == "square")
+        }
+        #expect(self.origin.requestCount(for: "/a") == 1)
+        #expect(self.origin.requestHeads(for: "/a").first?.contains("image/x-square") == true)
+    }
+
+    @Test func `what the coder of a request reads is kept on disk`() async throws {
+        let coder = CustomCoder(name: "square", coder: SquareCoder())
+        for source in [LoadSource.network, .disk] {
+            let request = ImageRequest(url: self.url, coder: coder, options: .waitForStore)
+            let response = try await self.fixture.makeLoader().response(for: request)
+            #expect(response.source == source)
+            #expect(response.image.width == 12)
+            #expect(response.metadata.formatName == "square")
+        }
+        #expect(self.origin.requestCount(for: "/a") == 1)
+    }
+
+    @Test func `a thumbnail on disk knows the format that it was made of`() async throws {
+        for source in [LoadSource.network, .disk] {
+            let request = ImageRequest(
+                url: self.url,
+                thumbnail: .fit(width: 4, height: 4),
+                coder: CustomCoder(name: "square", coder: SquareCoder()),
+                options: .waitForStore,
+                variantCaching: CacheUse()
+            )
+            let response = try await self.fixture.makeLoader().response(for: request)
+            #expect(response.source == source)
+            #expect(response.image.width == 4)
+            #expect(response.image.sourceFormat == .square)
+        }
+    }
+}
+
+extension ImageFormat {
+    fileprivate static let square = ImageFormat(
+        name: "square",
+        mediaType: "image/x-square",
+        matches: { $0.starts(with: "SQUARE ".utf8) }
+    )
+}
+
+/// Reads squares: a word, and the side as text.
+private struct SquareCoder: ImageCoder {
+    let decodableFormats: Set<ImageFormat> = [.square]
+    let encodableFormats: Set<ImageFormat> = []
+
+    func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
+        guard let side = Int(String(decoding: data.dropFirst(7), as: UTF8.self)) else {
+            throw CodingError(code: .corrupt, message: "The side of the square is no number; write it in digits.")
+        }
+        return EncodedSquare(side: side)
+    }
+
+    func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data { Data() }
+}
+
+private struct EncodedSquare: EncodedImage {
+    let side: Int
+
+    var header: ImageHeader { ImageHeader(format: .square, pixelWidth: self.side, pixelHeight: self.side) }
+
+    func decode(options: DecodeOptions) throws -> DecodedImage {
+        let pixels = try PixelBuffer.smooth(.rgb8, width: self.side, height: self.side)
+        return DecodedImage(Image(pixels: pixels, sourceFormat: .square))
+    }
+}
+
 /// A coder whose header, pixels and covered size need not agree.
 private struct LyingCoder: ImageCoder {
     let header: Int
@@ -51,14 +146,21 @@ private struct LyingCoder: ImageCoder {
     let decodableFormats: Set<ImageFormat> = []
     let encodableFormats: Set<ImageFormat> = []
 
-    func header(of data: Data) throws(CodingError) -> ImageHeader {
-        ImageHeader(format: .png, pixelWidth: self.header, pixelHeight: self.header)
-    }
-
-    func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
-        let pixels = try PixelBuffer.smooth(.gray8, width: self.decoded, height: self.decoded)
-        return DecodedImage(Image(pixels: pixels), coveredWidth: self.covered, coveredHeight: self.covered)
-    }
+    func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage { LyingImage(coder: self) }
 
     func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data { Data() }
+}
+
+private struct LyingImage: EncodedImage {
+    let coder: LyingCoder
+
+    var header: ImageHeader {
+        ImageHeader(format: .png, pixelWidth: self.coder.header, pixelHeight: self.coder.header)
+    }
+
+    func decode(options: DecodeOptions) throws -> DecodedImage {
+        let (side, covered) = (self.coder.decoded, self.coder.covered)
+        let pixels = try PixelBuffer.smooth(.gray8, width: side, height: side)
+        return DecodedImage(Image(pixels: pixels), coveredWidth: covered, coveredHeight: covered)
+    }
 }

@@ -61,17 +61,24 @@ struct CountingCoder: ImageCoder {
     var decodableFormats: Set<ImageFormat> { self.base.decodableFormats }
     var encodableFormats: Set<ImageFormat> { self.base.encodableFormats }
 
-    func header(of data: Data) throws -> ImageHeader {
-        try self.base.header(of: data)
-    }
-
-    func decode(_ data: Data, header: ImageHeader, options: DecodeOptions) throws -> DecodedImage {
-        self.counter.increment()
-        return try self.base.decode(data, header: header, options: options)
+    func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
+        CountingImage(base: try self.base.open(data, limits: limits), counter: self.counter)
     }
 
     func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
         try self.base.encode(image, as: format, options: options)
+    }
+}
+
+private struct CountingImage: EncodedImage {
+    let base: any EncodedImage
+    let counter: DecodeCounter
+
+    var header: ImageHeader { self.base.header }
+
+    func decode(options: DecodeOptions) throws -> DecodedImage {
+        self.counter.increment()
+        return try self.base.decode(options: options)
     }
 }
 

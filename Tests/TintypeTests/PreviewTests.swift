@@ -15,9 +15,10 @@ import Tintype
         self.fixture.makeLoader { $0.coders = CoderRegistry() }
     }
 
-    private static func progressiveJPEG() throws -> [UInt8] {
+    private static func progressiveJPEG(colorProfile: Data? = nil) throws -> [UInt8] {
         let pixels = try PixelBuffer.smooth(.rgb8, width: 320, height: 240)
-        let options = EncodeOptions(isProgressive: true)
+        var options = EncodeOptions(isProgressive: true)
+        options.metadata.colorProfile = colorProfile
         return Array(try JPEGCoder().encode(Image(pixels: pixels), as: .jpeg, options: options))
     }
 
@@ -48,6 +49,54 @@ import Tintype
         #expect(!previews.isEmpty)
         #expect(previews.allSatisfy { ($0.width, $0.height) == (320, 240) })
         #expect(end?.source == .network)
+    }
+
+    /// The previews of a body of which the end comes after the first of them.
+    private func previews(
+        of body: [UInt8],
+        by loader: LoaderActor? = nil,
+        asking change: (inout ImageRequest) -> Void
+    ) async throws -> [Image] {
+        let latch = Latch()
+        let origin = try FaultyOrigin(["/a": Self.halves(body, latch)])
+        var request = ImageRequest(url: origin.url("/a"), options: [.previews])
+        change(&request)
+        var previews: [Image] = []
+        for try await event in (loader ?? self.makeLoader()).events(for: request) {
+            guard case .preview(let image) = event else { continue }
+            previews.append(image)
+            latch.open()
+        }
+        return previews
+    }
+
+    @Test func `previews have the size of the thumbnail`() async throws {
+        let body = try Self.progressiveJPEG()
+        let previews = try await self.previews(of: body) { $0.thumbnail = .fit(width: 60, height: 60) }
+        #expect(!previews.isEmpty)
+        #expect(previews.allSatisfy { ($0.width, $0.height) == (60, 45) })
+        let limited = try await self.previews(of: body) { $0.scaleDownLimit = 160 * 120 * 4 }
+        #expect(!limited.isEmpty)
+        #expect(limited.allSatisfy { $0.width * $0.height <= 160 * 120 })
+    }
+
+    @Test func `previews are made by the coder of the request`() async throws {
+        let loader = self.fixture.makeLoader { $0.coders = CoderRegistry(coders: []) }
+        let previews = try await self.previews(of: try Self.progressiveJPEG(), by: loader) {
+            $0.coder = CustomCoder(name: "jpeg", coder: JPEGCoder())
+        }
+        #expect(!previews.isEmpty)
+    }
+
+    @Test(.enabled(if: Fixtures.corpus != nil)) func `previews keep the profile where the request does`() async throws {
+        let path = try #require(Fixtures.corpus).appending(path: "icc-profiles/DisplayP3-v4.icc")
+        let body = try Self.progressiveJPEG(colorProfile: try Data(contentsOf: path))
+        let kept = try await self.previews(of: body) { $0.options.insert(.keepColorProfile) }
+        #expect(!kept.isEmpty)
+        #expect(kept.allSatisfy { $0.colorProfile != nil })
+        let converted = try await self.previews(of: body) { _ in }
+        #expect(!converted.isEmpty)
+        #expect(converted.allSatisfy { $0.colorProfile == nil })
     }
 
     @Test func noPreviewComesUnlessItIsAskedFor() async throws {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TintypeCaching
+import TintypeCoding
 import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
@@ -10,8 +11,9 @@ struct FreshnessRules: Sendable {
     let defaultPolicy: CachePolicy
     /// Whether the rules for caches that serve many users hold as well.
     let isShared: Bool
-    /// Whether a body may be stored at all.
-    let isStorable: @Sendable (Data) -> Bool
+    /// Whether a body may be stored at all; `nil` where it begins like a picture.
+    private let mayBeStored: (@Sendable (Data) -> Bool)?
+    private let coders: CoderRegistry
     let now: @Sendable () -> Date
     /// The fields that are sent unless a request has its own.
     let defaultHeaders: HeaderFields
@@ -21,12 +23,23 @@ struct FreshnessRules: Sendable {
     init(_ configuration: LoaderActor.Configuration) {
         self.defaultPolicy = configuration.cachePolicy
         self.isShared = configuration.isSharedCache
-        self.isStorable = configuration.isStorable ?? { ImageFormat(sniffing: $0) != nil }
+        self.mayBeStored = configuration.isStorable
+        self.coders = configuration.coders
         self.now = configuration.now
         self.neutralHeaders = Set(configuration.neutralHeaders.map { $0.lowercased() })
         self.defaultHeaders = [
             "Accept": configuration.downloads.acceptHeader, "User-Agent": configuration.downloads.userAgent,
         ]
+    }
+
+    /// The format of a body: a known one, or one of the request's coder or a registered one.
+    func format(of body: Data, for request: ImageRequest) -> ImageFormat? {
+        ImageFormat(sniffing: body, among: self.coders.formats(for: request))
+    }
+
+    /// Whether a body may be stored at all.
+    func isStorable(_ body: Data, for request: ImageRequest) -> Bool {
+        self.mayBeStored?(body) ?? (self.format(of: body, for: request) != nil)
     }
 
     /// How a load of `request` uses the caches.

@@ -18,17 +18,8 @@ struct DecodePipeline: Sendable {
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
     func image(from data: Data, for request: ImageRequest) async throws -> Image {
-        // The weight is known only from the header, and the lane must not wait for the gate:
-        // so there are two visits, the first of microseconds.
-        let rendering = try await self.lanes.run {
-            let decoder = try self.decoder(of: data, for: request)
-            return try Rendering(decoder: decoder, request: request, limits: self.limits)
-        }
-        return try await self.gate.withWeight(rendering.byteCount) {
-            try await self.lanes.run {
-                try MemoryRoom.require(rendering.byteCount)
-                return try rendering.render()
-            }
+        try await self.image {
+            try DecodePlan(decoder: self.decoder(of: data, for: request), request: request, limits: self.limits)
         }
     }
 
@@ -36,16 +27,21 @@ struct DecodePipeline: Sendable {
     ///
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
     func variant(from data: Data) async throws -> Image {
-        let rendering = try await self.lanes.run {
-            try Rendering(
-                decoder: ImageDecoder(data, registry: self.registry, limits: self.limits),
-                limits: self.limits
-            )
+        try await self.image {
+            let decoder = try ImageDecoder(data, registry: self.registry, limits: self.limits)
+            return DecodePlan(decoder: decoder, limits: self.limits)
         }
-        return try await self.gate.withWeight(rendering.byteCount) {
+    }
+
+    private func image(by makePlan: @Sendable () throws -> DecodePlan) async throws -> Image {
+        // The weight is known only from the header, and the lane must not wait for the gate:
+        // so there are two visits, the first of microseconds.
+        let plan = try await self.lanes.run(makePlan)
+        let byteCount = plan.byteCount
+        return try await self.gate.withWeight(byteCount) {
             try await self.lanes.run {
-                try MemoryRoom.require(rendering.byteCount)
-                return try rendering.render()
+                try MemoryRoom.require(byteCount)
+                return try plan.decode()
             }
         }
     }
@@ -56,7 +52,7 @@ struct DecodePipeline: Sendable {
     func thumbnail(of image: Image, for request: ImageRequest) async throws -> Image {
         guard let thumbnail = request.thumbnail else { return image }
         let geometry = try ResizeGeometry(thumbnail, width: image.width, height: image.height)
-        try Rendering.check(geometry, width: image.width, height: image.height, limits: self.limits)
+        try DecodePlan.check(geometry, width: image.width, height: image.height, limits: self.limits)
         let weight = geometry.width.saturatingMultiplied(by: geometry.height).saturatingMultiplied(by: 4)
         return try await self.gate.withWeight(weight) {
             try await self.lanes.run { try image.resized(geometry, filter: thumbnail.filter) }
@@ -75,13 +71,16 @@ struct DecodePipeline: Sendable {
         try await self.lanes.run { try self.decoder(of: data, for: request).header }
     }
 
-    /// Decodes the bytes of `mailbox` while they come; at most one preview is in the making.
-    func showPreviews(of mailbox: ByteMailbox, show: @Sendable (Image) -> Void) async {
+    /// Decodes the bytes of `mailbox` as `request` asks while they come; at most one preview is in the making.
+    func showPreviews(of mailbox: ByteMailbox, for request: ImageRequest, show: @Sendable (Image) -> Void) async {
+        let limits = self.limits
         let decoder = PreviewDecoder(
             registry: self.registry,
-            options: DecodeOptions(limits: self.limits),
+            coder: request.coder?.coder,
+            options: DecodeOptions(request, limits: limits),
             lanes: self.lanes,
-            gate: self.previewGate
+            gate: self.previewGate,
+            resizing: { try DecodePlan.previewResizing(for: request, header: $0, limits: limits) }
         )
         while let bytes = await mailbox.take() {
             if let preview = await decoder.append(bytes) { show(preview) }

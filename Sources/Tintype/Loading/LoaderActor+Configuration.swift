@@ -39,7 +39,7 @@ extension LoaderActor {
         /// response does not vary on it. That is every field but a few (`Accept` and its kind, `User-Agent`,
         /// `Cache-Control`, conditions) and the ones that are named here.
         public var neutralHeaders: Set<String>
-        /// Which bodies may be stored on disk; `nil` stores what begins like a picture.
+        /// Which bodies may be stored on disk; `nil` stores what begins like a picture of a known format, or of one that a coder brings.
         ///
         /// A page that says "try later" must not become the cached picture.
         public var isStorable: (@Sendable (_ body: Data) -> Bool)?

@@ -2,7 +2,6 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
 import TintypeHTTP
-import TintypeImage
 
 /// One load's dealings with the origin, and what is kept of them.
 struct OriginExchange: Sendable {
@@ -87,7 +86,7 @@ struct OriginExchange: Sendable {
         let record = self.record(of: response)
         let body = BodyDigest.value(of: response.body)
         let metadata = EntryMetadata(
-            formatName: ImageFormat(sniffing: response.body)?.name,
+            formatName: self.rules.format(of: response.body, for: self.request)?.name,
             sourceURL: response.url.withoutCredentials.text,
             mediaType: response.headers["content-type"],
             etag: response.headers["etag"],
@@ -100,7 +99,7 @@ struct OriginExchange: Sendable {
         let isAllowed = self.isAllowed(record)
         var storeError: LoadError?
         // A page that says "try later" must not become the cached picture.
-        if self.rules.isStorable(response.body), self.flight.demand.storesAnything {
+        if self.rules.isStorable(response.body, for: self.request), self.flight.demand.storesAnything {
             storeError = await self.replace(body) {
                 if isAllowed {
                     return await self.services.store.keep(

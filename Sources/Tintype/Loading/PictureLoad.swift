@@ -55,7 +55,7 @@ struct PictureLoad: Sendable {
             // What is no picture must not stay in the cache; what was on disk may have been
             // damaged there, so the origin is asked once more. Bytes that are not stored leave an
             // older, good copy.
-            if bytes.source == .disk || self.rules.isStorable(bytes.data) {
+            if bytes.source == .disk || self.rules.isStorable(bytes.data, for: self.request) {
                 await self.services.store.remove(self.request)
             }
             guard bytes.source == .disk, self.plan.policy != .cacheOnly else { throw error }
@@ -134,7 +134,7 @@ struct PictureLoad: Sendable {
         let mailbox = ByteMailbox()
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                await self.services.decoding.showPreviews(of: mailbox) { self.flight.report(.preview($0)) }
+                await self.services.decoding.showPreviews(of: mailbox, for: self.request) { self.flight.report(.preview($0)) }
             }
             // The previews end with the bytes, however those end.
             defer { mailbox.finish() }

@@ -25,12 +25,14 @@ struct VariantPipeline: Sendable {
     func response(from entry: DiskEntry, for request: ImageRequest) async throws -> ImageResponse? {
         do {
             let image = try await self.decoding.variant(from: entry.data)
+            let formats = self.decoding.registry.formats(for: request)
             return ImageResponse(
                 // The variant's own encoding is the cache's affair.
                 image: Image(
                     pixels: image.pixels,
                     orientation: image.orientation,
-                    sourceFormat: entry.metadata.formatName.flatMap { ImageFormat(name: $0) } ?? image.sourceFormat,
+                    sourceFormat: entry.metadata.formatName.flatMap { ImageFormat(name: $0, among: formats) }
+                        ?? image.sourceFormat,
                     colorProfile: image.colorProfile
                 ),
                 source: .disk,

@@ -1,20 +1,20 @@
 import FoundationEssentials
 import TintypeImage
 
-/// A GIF whose blocks are parsed: decodes any of its images by itself.
+/// Decodes any image of a GIF by itself.
 struct GIFFile: Sendable {
     let data: Data
     let stream: GIFStream
     let options: DecodeOptions
 
-    /// Parses the blocks of a file.
+    /// A file whose blocks were parsed.
     ///
-    /// - Throws: `CodingError` for a file that can't be decoded as the options ask; `CancellationError`.
-    init(_ data: Data, options: DecodeOptions) throws {
+    /// - Throws: `CodingError` for one that can't be decoded as the options ask.
+    init(_ data: Data, _ stream: GIFStream, options: DecodeOptions) throws(CodingError) {
         self.data = data
-        self.stream = try GIFStream(data, limits: options.limits)
+        self.stream = stream
         self.options = options
-        try Self.check(self.stream, byteCount: data.count, options: options)
+        try Self.check(stream, byteCount: data.count, options: options)
     }
 
     /// Refuses a file whose end is missing, and one that no decoder shows as it was meant.

@@ -8,11 +8,8 @@ struct GIFFrameReader: CanvasFrameReader {
     private let file: GIFFile
     let frames: [AnimationFrame]
 
-    /// Parses the blocks of a file; decodes nothing.
-    ///
-    /// - Throws: `CodingError`, `CancellationError`.
-    init(_ data: Data, options: DecodeOptions) throws {
-        let file = try GIFFile(data, options: options)
+    /// Lists the images; decodes nothing.
+    init(_ file: GIFFile) {
         let (width, height) = (file.stream.width, file.stream.height)
         self.frames = file.stream.frames.map { frame in
             let visible = frame.visibleSize(width: width, height: height)
@@ -25,7 +22,7 @@ struct GIFFrameReader: CanvasFrameReader {
                 width: visible.width,
                 height: visible.height,
                 disposal: frame.disposal,
-                hasAlpha: frame.hasTransparency || options.allowsTruncated
+                hasAlpha: frame.hasTransparency || file.options.allowsTruncated
             )
         }
         self.file = file

@@ -8,15 +8,21 @@ public actor PreviewDecoder {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { self.lane.unownedExecutor }
 
     private let registry: CoderRegistry
-    private let options: DecodeOptions
+    private let coder: (any ImageCoder)?
+    private var options: DecodeOptions
+    private let findResizing: @Sendable (ImageHeader) throws -> PreviewResizing?
     /// Counts what is done to previews besides what their decoder counts.
     private var work: DecodeWork?
     /// The work of all previews so far: bytes that come slowly must not make any number of large ones.
     private var previewUnits = 0
     /// The work of the last one.
     private var lastPreviewUnits = 0
-    private var coder: (any ImageCoder)?
     private var decoder: (any IncrementalDecoder)?
+    /// How previews lie in memory before they are resized and as they are shown, and what decoding takes with them.
+    private var layouts: (decoded: PixelLayout, shown: PixelLayout)?
+    private var resizing: PreviewResizing?
+    private var codingByteCount = 0
+    private var fedByteCount = 0
     /// The memory that previews may take; `nil` for any.
     private let gate: WeightedGate?
     /// What this one takes of it: more where a header that comes late says so.
@@ -39,16 +45,22 @@ public actor PreviewDecoder {
     ///
     /// - Parameters:
     ///   - registry: The coders to ask.
+    ///   - coder: A coder to use instead of asking the registry.
     ///   - options: How previews are decoded; the work of all of them together stays within the limit too.
     ///   - lanes: One of them does the work.
     ///   - gate: Weighs the memory of previews: where there is no room for those of this picture, it has none.
+    ///   - resizing: How previews are brought to a size of their own, once the header is known; `nil` leaves theirs.
     public init(
         registry: CoderRegistry,
+        coder: (any ImageCoder)? = nil,
         options: DecodeOptions = DecodeOptions(),
         lanes: DecodeLanes,
-        gate: WeightedGate? = nil
+        gate: WeightedGate? = nil,
+        resizing: @escaping @Sendable (ImageHeader) throws -> PreviewResizing? = { _ in nil }
     ) {
         self.registry = registry
+        self.coder = coder
+        self.findResizing = resizing
         self.gate = gate
         self.options = options
         self.lane = lanes.leastLoaded
@@ -81,14 +93,13 @@ public actor PreviewDecoder {
             self.start.append(bytes)
             // Every signature but those at the end of a file is in its first bytes.
             guard self.start.count >= 32 else { return nil }
-            guard let header = try self.header() else { return nil }
-            guard let decoder = try self.makeDecoder(header) else {
+            guard try self.open() else { return nil }
+            guard let decoder = self.decoder else {
                 self.end()
                 return nil
             }
             let start = self.start
             self.start = Data()
-            self.decoder = decoder
             try self.feed(start, to: decoder)
         }
         guard let decoder = self.decoder, let header = decoder.header else { return nil }
@@ -98,18 +109,15 @@ public actor PreviewDecoder {
         try self.count(header, countedUnits: self.unitsDone(by: decoder) - before)
         self.lastPreviewUnits = self.unitsDone(by: decoder) - before
         self.previewUnits += self.lastPreviewUnits
-        var image = preview
-        if let profile = header.colorProfile, case .convert(let intent) = self.options.color {
-            let pixels = try ColorConverter.shared.convert(image.pixels, from: profile, intent: intent)
-            image = image.replacingPixels(pixels, orientation: image.orientation)
-        }
-        return try image.upright()
+        return try header.finish(self.resizing?.resize(preview) ?? preview, options: self.options)
     }
 
     /// Feeds a decoder, as long as all that is done for the picture stays within its work.
     private func feed(_ bytes: Data, to decoder: any IncrementalDecoder) throws {
         for start in stride(from: 0, to: bytes.count, by: Self.bytesAtOnce) {
-            try decoder.append(bytes.slice(from: start, to: start + Self.bytesAtOnce))
+            let piece = bytes.slice(from: start, to: start + Self.bytesAtOnce)
+            self.fedByteCount += piece.count
+            try decoder.append(piece)
             // Throws where it is too much.
             try DecodeWork(self.options.limits, format: decoder.header?.format).require(self.unitsDone(by: decoder))
         }
@@ -117,7 +125,10 @@ public actor PreviewDecoder {
 
     /// The work of the bytes, of previews, and of finishing those.
     private func unitsDone(by decoder: any IncrementalDecoder) -> Int {
-        decoder.workDone.saturatingAdded(to: self.work?.spent ?? 0)
+        // One that does not count is taken to do little.
+        let counted = decoder.workDone
+        let units = counted > 0 ? counted : self.fedByteCount.saturatingMultiplied(by: DecodeWork.unitsPerByte)
+        return units.saturatingAdded(to: self.work?.spent ?? 0)
     }
 
     /// Whether one more preview may be made: all of them together take no more than one and a half times the work of
@@ -128,15 +139,22 @@ public actor PreviewDecoder {
         try DecodeWork(self.options.limits, format: header.format).require(done.saturatingAdded(to: coming))
         try self.takePlace(for: header)
         let previews = self.previewUnits.saturatingAdded(to: coming)
-        // What a decoder does not count is taken for little.
-        return self.previewUnits == 0 || previews <= Self.freeUnits || decoder.workDone == 0
-            || previews <= (done - self.previewUnits) / 2 * 3
+        return self.previewUnits == 0 || previews <= Self.freeUnits || previews <= (done - self.previewUnits) / 2 * 3
     }
 
     /// Takes more memory for a picture of which more is known now.
     private func takePlace(for header: ImageHeader) throws {
-        guard let gate, let coder = self.coder else { return }
-        let weight = coder.byteCountWithFinishing(for: .incremental, header: header, options: self.options)
+        guard let gate, let (decoded, shown) = self.layouts else { return }
+        let picture = shown.byteCount
+        let finishing = header.finishingByteCount(of: picture, as: shown.format, options: self.options)
+        // A preview that is not resized is one of the coder's pictures.
+        let besides =
+            if let resizing {
+                max(picture.saturatingAdded(to: resizing.byteCount(decoded)), finishing)
+            } else {
+                finishing - min(picture, finishing)
+            }
+        let weight = self.codingByteCount.saturatingAdded(to: besides)
         let missing = weight - self.places.reduce(0) { $0 + $1.weight }
         guard missing > 0 else { return }
         guard let place = gate.placeIfFree(for: missing) else { throw NoRoom() }
@@ -150,39 +168,82 @@ public actor PreviewDecoder {
     private func count(_ header: ImageHeader, countedUnits: Int) throws {
         let work = self.work ?? DecodeWork(self.options.limits, format: header.format)
         self.work = work
-        let copying = header.pixelWidth.saturatingMultiplied(by: header.pixelHeight) / 2
+        let copying = (self.layouts?.decoded.pixelCount ?? 0) / 2
         try work.count(self.finishingUnits(header) - min(copying, countedUnits))
     }
 
-    /// The work of a preview: a copy, its conversion and its turn.
+    /// The work of a preview: a copy, what resizes that, its conversion and its turn.
     private func finishingUnits(_ header: ImageHeader) -> Int {
-        let pixels = header.pixelWidth.saturatingMultiplied(by: header.pixelHeight)
-        var units = pixels / 2
+        guard let (decoded, shown) = self.layouts else { return 0 }
+        let pixels = shown.pixelCount
+        var units = decoded.pixelCount / 2
+        if self.resizing != nil { units = units.saturatingAdded(to: decoded.pixelCount) }
         if header.orientation != .up { units = units.saturatingAdded(to: pixels) }
-        if header.colorProfile != nil, !header.isConvertedByCodec, case .convert = self.options.color {
+        if header.isConverted(self.options) {
             units = units.saturatingAdded(to: pixels.saturatingMultiplied(by: ColorConverter.unitsPerPixel))
         }
         return units
     }
 
-    /// What the bytes say about their picture, within the limits; `nil` while too few are there.
-    private func header() throws -> ImageHeader? {
+    /// Reads the header, and makes a decoder where the coder has one and there is memory for it.
+    ///
+    /// - Returns: `false` while too few bytes are there.
+    private func open() throws -> Bool {
         let limits = self.options.limits
         do {
-            let header = try self.registry.coder(decoding: self.start).header(of: self.start, limits: limits)
+            let coder = try self.coder ?? self.registry.coder(decoding: self.start)
+            let encoded = try coder.open(self.start, limits: limits)
+            let header = encoded.header
             try limits.check(header)
-            return header
+            self.resizing = try self.findResizing(header)
+            if let resizing { self.options.sufficientSize = resizing.sufficientSize }
+            let decoded = try encoded.decodedLayout(options: self.options)
+            let shown = try self.resizing.map {
+                try PixelLayout(format: decoded.format, width: $0.size.width, height: $0.size.height)
+            }
+            self.layouts = (decoded, shown ?? decoded)
+            self.codingByteCount = encoded.byteCount(for: .incremental, options: self.options)
+            try self.takePlace(for: header)
+            self.decoder = try coder.makeIncrementalDecoder(for: header.format, options: self.options)
+            return true
         } catch let error as CodingError where error.code == .truncated {
             guard self.start.count <= Self.maximumStartByteCount else { throw error }
-            return nil
+            return false
         }
     }
+}
 
-    /// A decoder, where a coder has one and there is memory for it.
-    private func makeDecoder(_ header: ImageHeader) throws -> (any IncrementalDecoder)? {
-        let coder = try self.registry.coder(decoding: self.start)
-        self.coder = coder
-        try self.takePlace(for: header)
-        return try coder.makeIncrementalDecoder(for: header.format, options: self.options)
+/// How the previews of one picture are brought to the size that is wanted of it.
+public struct PreviewResizing: Sendable {
+    /// The stored size that suffices.
+    let sufficientSize: PixelSize
+    /// The stored size of what comes of it.
+    let size: PixelSize
+    /// The bytes that it takes besides what it is given and what it gives.
+    let byteCount: @Sendable (_ source: PixelLayout) -> Int
+    /// Resizes a preview, which is not turned and covers the whole picture.
+    let resize: @Sendable (_ preview: Image) throws -> Image
+
+    /// Describes a resize.
+    ///
+    /// - Parameters:
+    ///   - sufficientSize: The stored size that suffices: decoders may give less than the whole.
+    ///   - size: The stored size of what comes of it.
+    ///   - byteCount: The bytes that it takes besides what it is given and what it gives.
+    ///   - resize: Resizes a preview, which is not turned and covers the whole picture.
+    public init(
+        sufficientSize: PixelSize,
+        size: PixelSize,
+        byteCount: @escaping @Sendable (_ source: PixelLayout) -> Int,
+        resize: @escaping @Sendable (_ preview: Image) throws -> Image
+    ) {
+        self.sufficientSize = sufficientSize
+        self.size = size
+        self.byteCount = byteCount
+        self.resize = resize
     }
+}
+
+extension PixelLayout {
+    fileprivate var pixelCount: Int { self.width.saturatingMultiplied(by: self.height) }
 }

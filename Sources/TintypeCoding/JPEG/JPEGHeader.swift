@@ -90,10 +90,6 @@ struct JPEGHeader {
         header.bitDepth = self.precision
         header.orientation = self.orientation ?? .up
         header.colorProfile = self.colorProfile
-        header.pixelFormat = self.components.count == 1 ? .gray8 : .rgb8
-        header.givesRows = true
-        header.isConvertedByCodec = self.components.count == 4
-        header.codecByteCount = self.codecByteCount
         return header
     }
 }

@@ -45,18 +45,17 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
     func finish() throws -> DecodedImage {
         let header = self.parser.header
         guard self.header != nil else { throw self.failure ?? self.parser.missingEnd(of: self.pending) }
-        let divisor = JPEGCoder.divisor(for: header, sufficientSize: self.options.sufficientSize)
         guard let picture = self.picture else {
             if let failure = self.failure { throw failure }
             // Arithmetic coding.
-            return try JPEGCoder().decode(self.pending, header: header.imageHeader, options: self.options)
+            return try EncodedJPEG(self.pending, header).decode(options: self.options)
         }
         if let failure = self.failure {
             guard self.options.allowsTruncated, failure.isDamage, picture.hasRows else { throw failure }
         } else {
             try self.feed(Data(), isComplete: true, to: picture)
         }
-        return JPEGCoder.decodedImage(try picture.pixels(), of: header, divisor: divisor)
+        return header.decodedImage(try picture.pixels(), divisor: picture.divisor)
     }
 
     private func take(_ bytes: Data) throws {

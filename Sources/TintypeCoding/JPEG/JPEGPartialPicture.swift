@@ -5,7 +5,8 @@ import TintypeImage
 /// A picture of which a part has arrived: the first rows, or the first scans.
 final class JPEGPartialPicture {
     private let header: JPEGHeader
-    private let divisor: Int
+    /// By how much both sides are divided.
+    let divisor: Int
     private let allowsTruncated: Bool
     private let decompressor: JPEGDecompressor
     private let work: DecodeWork
@@ -26,7 +27,7 @@ final class JPEGPartialPicture {
 
     init(_ header: JPEGHeader, options: DecodeOptions, work: DecodeWork) throws {
         self.header = header
-        self.divisor = JPEGCoder.divisor(for: header, sufficientSize: options.sufficientSize)
+        self.divisor = header.divisor(for: options.sufficientSize)
         self.allowsTruncated = options.allowsTruncated
         self.work = work
         self.decompressor = try JPEGDecompressor(color: JPEGColor(header, options.color), work: work)

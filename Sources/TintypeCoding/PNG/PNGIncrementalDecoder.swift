@@ -74,11 +74,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
     func finish() throws -> DecodedImage {
         guard let pixels else {
             // The decoder of whole files says best what is wrong with one without pixels.
-            _ = try PNGCoder().decode(
-                self.kept,
-                header: try PNGCoder().header(of: self.kept, limits: self.options.limits),
-                options: self.options
-            )
+            _ = try EncodedPNG(self.kept, limits: self.options.limits).decode(options: self.options)
             throw CodingError.truncated(.png)
         }
         if self.keepsAll { return try self.finishAnimation() }
@@ -102,9 +98,9 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
 
     /// The frame that was asked for, composited; or what is no animation after all, as a still.
     private func finishAnimation() throws -> DecodedImage {
-        let header = try PNGCoder().header(of: self.kept, limits: self.options.limits)
-        self.header = header
-        return try PNGCoder().decode(self.kept, header: header, options: self.options)
+        let encoded = try EncodedPNG(self.kept, limits: self.options.limits)
+        self.header = encoded.header
+        return try encoded.decode(options: self.options)
     }
 
     // MARK: Before the pixels

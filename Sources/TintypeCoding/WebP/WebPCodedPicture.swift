@@ -50,23 +50,15 @@ struct WebPCodedPicture {
     ///
     /// Only lossy ones are decoded to a smaller size.
     func layout(sufficientSize: PixelSize?) throws(ImageError) -> PixelLayout {
-        let stored = PixelSize(width: self.frame.width, height: self.frame.height)
-        let sufficientSize = self.isLossless ? nil : sufficientSize
-        return try PixelLayout(webp: stored, hasAlpha: self.frame.hasAlpha, sufficientSize: sufficientSize)
-    }
-}
-
-extension PixelLayout {
-    /// How a still of a stored size is laid out at its own ratio: as large as suffices, and never larger than stored.
-    init(webp stored: PixelSize, hasAlpha: Bool, sufficientSize: PixelSize?) throws(ImageError) {
         var scale = 1.0
-        if let size = sufficientSize, size.width > 0, size.height > 0 {
-            scale = min(1, max(Double(size.width) / Double(stored.width), Double(size.height) / Double(stored.height)))
+        if let size = sufficientSize, !self.isLossless, size.width > 0, size.height > 0 {
+            let (width, height) = (Double(self.frame.width), Double(self.frame.height))
+            scale = min(1, max(Double(size.width) / width, Double(size.height) / height))
         }
-        try self.init(
-            format: hasAlpha ? .rgba8 : .rgb8,
-            width: max(1, Int((Double(stored.width) * scale).rounded())),
-            height: max(1, Int((Double(stored.height) * scale).rounded()))
+        return try PixelLayout(
+            format: self.frame.hasAlpha ? .rgba8 : .rgb8,
+            width: max(1, Int((Double(self.frame.width) * scale).rounded())),
+            height: max(1, Int((Double(self.frame.height) * scale).rounded()))
         )
     }
 }

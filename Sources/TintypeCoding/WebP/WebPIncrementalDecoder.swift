@@ -73,16 +73,7 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
             try canvas.check(allowsTruncated: self.options.allowsTruncated)
             return DecodedImage(self.image(try canvas.pixels(work: self.work)))
         }
-        return try self.laterFrame()
-    }
-
-    private func laterFrame() throws -> DecodedImage {
-        guard let header = self.container.header else { throw CodingError.truncated(.webp) }
-        guard header.animation.durations.indices.contains(self.options.frame),
-            let reader = try WebPCoder().frameReader(for: self.data, header: header, options: self.options)
-        else { throw CodingError.noFrame(self.options.frame, in: header) }
-        let compositor = try FrameCompositor(reader, limits: self.options.limits, format: .webp)
-        return DecodedImage(self.image(try compositor.frame(at: self.options.frame, isLast: true)))
+        return try EncodedWebP(self.data, self.container).decode(options: self.options)
     }
 
     private func image(_ pixels: PixelBuffer) -> Image {

@@ -2,8 +2,8 @@ package import TintypeCoding
 package import TintypeImage
 import TintypeTransforms
 
-/// One picture that is to be made, its header read and its size decided.
-package struct Rendering: Sendable {
+/// How one picture is to be made of its file: its header read, its size and its way decided.
+package struct DecodePlan: Sendable {
     /// The resampler is given at least this many times the target's pixels a side: what the
     /// codec leaves out below that costs sharpness.
     private static let oversampling = 2
@@ -20,24 +20,34 @@ package struct Rendering: Sendable {
     private let geometry: ResizeGeometry?
 
     package init(decoder: ImageDecoder, request: ImageRequest, limits: DecodingLimits) throws {
-        var options = DecodeOptions(
-            limits: limits,
-            allowsTruncated: request.options.contains(.allowTruncated),
-            color: request.options.contains(.keepColorProfile) ? .keep : .convert(.relativeColorimetric)
-        )
         self.decoder = decoder
-        self.filter = request.thumbnail?.filter ?? .lanczos3
-        self.geometry = try Self.geometry(for: request, header: decoder.header)
-        if let geometry {
-            try Self.check(
-                geometry,
-                width: decoder.header.pixelWidth,
-                height: decoder.header.pixelHeight,
-                limits: limits
-            )
-            options.sufficientSize = Self.sufficientSize(for: geometry, header: decoder.header)
-        }
+        self.filter = request.filter
+        self.geometry = try Self.geometry(for: request, header: decoder.header, limits: limits)
+        var options = DecodeOptions(request, limits: limits)
+        options.sufficientSize = self.geometry.map { Self.sufficientSize(for: $0, header: decoder.header) }
         self.options = options
+    }
+
+    /// How previews of a picture become what `request` asks for; `nil` where that is the whole picture.
+    static func previewResizing(
+        for request: ImageRequest,
+        header: ImageHeader,
+        limits: DecodingLimits
+    ) throws -> PreviewResizing? {
+        guard let geometry = try Self.geometry(for: request, header: header, limits: limits) else { return nil }
+        let (filter, width, height) = (request.filter, Double(header.pixelWidth), Double(header.pixelHeight))
+        let scaled = { @Sendable (source: PixelSize) in
+            geometry.scaled(byWidth: Double(source.width) / width, height: Double(source.height) / height)
+        }
+        return PreviewResizing(
+            sufficientSize: Self.sufficientSize(for: geometry, header: header),
+            size: PixelSize(width: geometry.width, height: geometry.height),
+            byteCount: { source in
+                scaled(PixelSize(width: source.width, height: source.height))
+                    .byteCount(width: source.width, height: source.height, format: source.format)
+            },
+            resize: { try $0.resized(scaled(PixelSize(width: $0.width, height: $0.height)), filter: filter) }
+        )
     }
 
     /// The whole picture as it is stored.
@@ -48,37 +58,52 @@ package struct Rendering: Sendable {
         self.geometry = nil
     }
 
-    /// The bytes of memory that making the picture takes at most at once.
+    /// The bytes of memory that carrying out the plan takes at most at once.
     package var byteCount: Int {
         guard let geometry else { return self.decoder.byteCount(options: self.options) }
-        let target = self.decoder.byteCount(ofWidth: geometry.width, height: geometry.height)
+        // What no memory holds is weighed as such, and refused by the decode.
+        guard let decoded = try? self.decoder.encoded.decodedLayout(options: self.options),
+            let target = try? PixelLayout(format: decoded.format, width: geometry.width, height: geometry.height)
+        else { return .max }
         // The target is converted and turned when nothing else is there any more.
-        let finishing = self.decoder.finishingByteCount(of: target, options: self.options)
-        return max(self.makingByteCount(of: target, geometry), finishing)
+        let finishing = self.decoder.header.finishingByteCount(
+            of: target.byteCount,
+            as: target.format,
+            options: self.options
+        )
+        return max(self.decodingByteCount(decoded, target.byteCount, geometry), finishing)
     }
 
-    private func makingByteCount(of target: Int, _ geometry: ResizeGeometry) -> Int {
-        let (peak, picture) = self.decoder.storedByteCounts(options: self.options)
-        let header = self.decoder.header
-        let format = header.pixelFormat ?? .rgba8
+    private func decodingByteCount(_ decoded: PixelLayout, _ target: Int, _ geometry: ResizeGeometry) -> Int {
+        let encoded = self.decoder.encoded
+        let (width, height) = (decoded.width, decoded.height)
         guard self.isStreamed else {
-            let size = self.decoder.decodedSize(options: self.options)
-            let scaled = self.scaled(geometry, coveredWidth: Double(size.width), coveredHeight: Double(size.height))
-            let resampling = scaled.byteCount(width: size.width, height: size.height, format: format)
-            return max(peak, picture.saturatingAdded(to: target).saturatingAdded(to: resampling))
+            let scaled = self.scaled(geometry, coveredWidth: Double(width), coveredHeight: Double(height))
+            let resampling = scaled.byteCount(width: width, height: height, format: decoded.format)
+            let resizing = decoded.byteCount.saturatingAdded(to: target).saturatingAdded(to: resampling)
+            return max(encoded.byteCount(for: .picture, options: self.options), resizing)
         }
-        let strip = ResizeGeometry.stripByteCount(width: header.pixelWidth, height: header.pixelHeight, format: format)
-        return self.decoder.byteCount(for: .rows, options: self.options)
+        let header = self.decoder.header
+        let strip = ResizeGeometry.stripByteCount(
+            width: header.pixelWidth,
+            height: header.pixelHeight,
+            format: decoded.format
+        )
+        return encoded.byteCount(for: .rows, options: self.options)
             .saturatingAdded(to: target).saturatingAdded(to: strip)
     }
 
     /// Whether the picture is so large that its rows are resampled as they are decoded.
     private var isStreamed: Bool {
-        self.decoder.header.givesRows
-            && self.decoder.storedByteCounts(options: self.options).peak >= Self.streamingThreshold
+        let encoded = self.decoder.encoded
+        return encoded.givesRows
+            && encoded.byteCount(for: .picture, options: self.options) >= Self.streamingThreshold
     }
 
-    package func render() throws -> Image {
+    /// Makes the picture.
+    ///
+    /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
+    package func decode() throws -> Image {
         guard let geometry else { return try self.decoder.decode(options: self.options) }
         let resized = try self.streamed(geometry) ?? self.decodedWhole(geometry)
         return try self.decoder.finish(resized, options: self.options)
@@ -110,13 +135,21 @@ package struct Rendering: Sendable {
         )
     }
 
-    private static func geometry(for request: ImageRequest, header: ImageHeader) throws -> ResizeGeometry? {
+    private static func geometry(
+        for request: ImageRequest,
+        header: ImageHeader,
+        limits: DecodingLimits
+    ) throws -> ResizeGeometry? {
         let size = header.uprightSize
         var upright = try request.thumbnail.map { try ResizeGeometry($0, width: size.width, height: size.height) }
         if upright == nil, let limit = request.scaleDownLimit {
             upright = ResizeGeometry(pixelByteLimit: limit, width: size.width, height: size.height)
         }
-        return header.orientation.swapsSides ? upright?.transposed : upright
+        let geometry = header.orientation.swapsSides ? upright?.transposed : upright
+        if let geometry {
+            try Self.check(geometry, width: header.pixelWidth, height: header.pixelHeight, limits: limits)
+        }
+        return geometry
     }
 
     /// Refuses to enlarge a picture beyond what one may have that is decoded.
@@ -143,4 +176,19 @@ package struct Rendering: Sendable {
             height: scaled(header.pixelHeight, geometry.height, geometry.sourceHeight)
         )
     }
+}
+
+extension DecodeOptions {
+    /// How `request` asks for its picture, its size aside.
+    init(_ request: ImageRequest, limits: DecodingLimits) {
+        self.init(
+            limits: limits,
+            allowsTruncated: request.options.contains(.allowTruncated),
+            color: request.options.contains(.keepColorProfile) ? .keep : .convert(.relativeColorimetric)
+        )
+    }
+}
+
+extension ImageRequest {
+    fileprivate var filter: Resize.Filter { self.thumbnail?.filter ?? .lanczos3 }
 }

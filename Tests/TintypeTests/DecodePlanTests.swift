@@ -5,7 +5,7 @@ import Testing
 @testable import Tintype
 
 /// What a thumbnail takes is what the memory gate is told: decoded, resampled and brought to sRGB.
-@Suite(.enabled(if: AllocatedMemory.isMeasured), .timeLimit(.minutes(5))) struct RenderingMemoryTests {
+@Suite(.enabled(if: AllocatedMemory.isMeasured), .timeLimit(.minutes(5))) struct DecodePlanTests {
     /// The side of the picture, the side of its thumbnail, and the format.
     @Test(arguments: [
         (ImageFormat.jpeg, 3_000, 2_000), (.jpeg, 3_000, 300), (.jpeg, 4_000, 3_000), (.png, 2_000, 1_500),
@@ -23,10 +23,10 @@ import Testing
             thumbnail: .fit(width: target, height: target)
         )
         let decoder = try ImageDecoder(data, registry: registry, limits: limits)
-        let rendering = try Rendering(decoder: decoder, request: request, limits: limits)
-        let (image, taken) = try AllocatedMemory.peak { try rendering.render() }
+        let plan = try DecodePlan(decoder: decoder, request: request, limits: limits)
+        let (image, taken) = try AllocatedMemory.peak { try plan.decode() }
         #expect(image.width == target)
-        let counted = rendering.byteCount
+        let counted = plan.byteCount
         // Large blocks are rounded up to pages of 2 MiB.
         #expect(abs(counted - taken) <= max(counted, taken) / 10 + 2 << 20, "counted \(counted), took \(taken)")
     }
@@ -47,9 +47,9 @@ import Testing
             thumbnail: .fit(width: 60, height: 60)
         )
         let decoder = try ImageDecoder(data, registry: registry, limits: limits)
-        let rendering = try Rendering(decoder: decoder, request: request, limits: limits)
-        let (_, taken) = try AllocatedMemory.peak { try rendering.render() }
-        let counted = rendering.byteCount
+        let plan = try DecodePlan(decoder: decoder, request: request, limits: limits)
+        let (_, taken) = try AllocatedMemory.peak { try plan.decode() }
+        let counted = plan.byteCount
         // What zimg takes depends on how it divides the columns: the most counts.
         #expect(taken <= counted + counted / 10 + 2 << 20, "counted \(counted), took \(taken)")
         #expect(taken <= width * height * 4 + 32 << 20)

@@ -1,0 +1,86 @@
+public import TintypeImage
+
+/// A file whose header a coder has parsed: gives its pixels, and says what decoding them takes.
+///
+/// It holds the encoded bytes, and no pixels. All calls are synchronous; several lanes may make them at once, and each
+/// call begins anew. Long loops count their work with a ``DecodeWork`` of the options' limits.
+public protocol EncodedImage: Sendable {
+    /// What the file says about its picture.
+    var header: ImageHeader { get }
+
+    /// The pixels as stored: not turned, with the header's orientation on the image.
+    ///
+    /// The limits were checked against the header before.
+    func decode(options: DecodeOptions) throws -> DecodedImage
+
+    // MARK: What may be left out
+
+    /// How the picture lies in memory that ``decode(options:)`` gives, scaled down as far as the sufficient size allows.
+    ///
+    /// Left out, it is `rgba8` for an animation and where there may be alpha, and `rgb8` elsewhere, as large as stored.
+    ///
+    /// - Throws: `ImageError` for a picture that no memory holds.
+    func decodedLayout(options: DecodeOptions) throws -> PixelLayout
+
+    /// The bytes of memory that the coder has allocated at most at once for a decode of a kind, with what it gives out.
+    ///
+    /// Left out, only pictures count, by their kind: a codec that needs memory of its own says so here.
+    ///
+    /// The limits were checked against the header before. Where it says less than it takes, a busy loader takes more
+    /// memory than it was allowed.
+    func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int
+
+    /// The frames of an animation, or `nil` for a still picture.
+    ///
+    /// The limits were checked against the header before.
+    func frameReader(options: DecodeOptions) throws -> (any FrameReader)?
+
+    /// Whether ``withRows(options:_:)`` gives the rows of the picture one by one, so that it is never there whole.
+    ///
+    /// Where it is true and no rows come, a thumbnail takes more memory than it is weighed by.
+    var givesRows: Bool { get }
+
+    /// Lends the stored rows of a still picture, decoded one by one, scaled down as far as the sufficient size allows;
+    /// `nil` when the picture can't be streamed (an interlaced one).
+    func withRows<Result>(
+        options: DecodeOptions,
+        _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
+    ) throws -> Result?
+}
+
+extension EncodedImage {
+    public func decodedLayout(options: DecodeOptions) throws -> PixelLayout {
+        // Frames of an animation are drawn on a canvas with alpha.
+        let hasAlpha = self.header.hasAlpha || !self.header.animation.durations.isEmpty
+        return try self.header.layout(as: hasAlpha ? .rgba8 : .rgb8)
+    }
+
+    public func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int {
+        let isAnimated = !self.header.animation.durations.isEmpty
+        let pictures =
+            switch kind {
+            case .rows: self.givesRows ? 0 : 1
+            // A frame, and the canvas.
+            case .picture: isAnimated ? 2 : 1
+            // The frame that was shown last stays.
+            case .frame: 3
+            // What has arrived, and its copy.
+            case .incremental: 2
+            }
+        return self.decodedByteCount(options: options).saturatingMultiplied(by: pictures)
+    }
+
+    public func frameReader(options: DecodeOptions) throws -> (any FrameReader)? { nil }
+
+    public var givesRows: Bool { false }
+
+    public func withRows<Result>(
+        options: DecodeOptions,
+        _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
+    ) throws -> Result? { nil }
+
+    /// The bytes of the pixels that a decode gives out; what no layout holds is `Int.max`.
+    func decodedByteCount(options: DecodeOptions) -> Int {
+        (try? self.decodedLayout(options: options).byteCount) ?? .max
+    }
+}
