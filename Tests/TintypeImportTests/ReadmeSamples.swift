@@ -42,7 +42,9 @@ func more(
 ) async throws {
     var request = request
     var configuration = LoaderActor.Configuration()
-    request.variantCaching = CacheUse(query: .all, store: .all)
+    request.cachePolicy = .revalidate
+    request.originalCaching = .disk
+    request.variantCaching = .all
     configuration.cache = CacheGroup([CacheActor(disk: archive), CacheActor(disk: recent)])
 
     for await progress in Prefetcher(loader: loader).prefetch(requests) {

@@ -134,7 +134,9 @@ struct PictureLoad: Sendable {
         let mailbox = ByteMailbox()
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                await self.services.decoding.showPreviews(of: mailbox, for: self.request) { self.flight.report(.preview($0)) }
+                await self.services.decoding.showPreviews(of: mailbox, for: self.request) {
+                    self.flight.report(.preview($0))
+                }
             }
             // The previews end with the bytes, however those end.
             defer { mailbox.finish() }
