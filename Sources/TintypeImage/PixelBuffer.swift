@@ -9,7 +9,9 @@ public final class PixelBuffer: Sendable {
     /// Written only while `init` runs, before any other thread can know of it; read-only
     /// from then on until `deinit`.
     private nonisolated(unsafe) let base: UnsafeMutableRawPointer
-    /// What is given back in the end: the pixels begin at the first aligned byte of it. Never read or written.
+    /// What is given back in the end; the pixels begin at its first aligned byte.
+    ///
+    /// Never read or written.
     private nonisolated(unsafe) let block: UnsafeMutableRawPointer
 
     /// How the samples lie in memory.
@@ -77,11 +79,11 @@ public final class PixelBuffer: Sendable {
         free(self.block)
     }
 
-    /// Memory that holds `byteCount` bytes from its first aligned byte on, or `nil`. Given back with `free`.
+    /// Memory that holds `byteCount` bytes from its first aligned byte on, or `nil`.
     ///
-    /// Small blocks are not asked for as aligned ones: of those glibc takes back what it cut off at once, and when they
-    /// are freed, the hole is too small for the next one of the same size. With small blocks between them that stay,
-    /// such as the runtime's own, each frame of an animation would take new memory.
+    /// Given back with `free`. Small blocks are not asked for as aligned ones: of those glibc takes back what it cut
+    /// off at once, and when they are freed, the hole is too small for the next one of the same size. With small blocks
+    /// between them that stay, such as the runtime's own, each frame of an animation would take new memory.
     private static func allocateBlock(_ byteCount: Int) -> UnsafeMutableRawPointer? {
         guard byteCount < 2 * Self.hugePageSize else { return Self.allocate(byteCount) }
         let size = byteCount + PixelLayout.alignment
