@@ -9,6 +9,10 @@ public final class PixelBuffer: Sendable {
     /// Written only while `init` runs, before any other thread can know of it; read-only
     /// from then on until `deinit`.
     private nonisolated(unsafe) let base: UnsafeMutableRawPointer
+    /// What is given back in the end; the pixels begin at its first aligned byte.
+    ///
+    /// Never read or written.
+    private nonisolated(unsafe) let block: UnsafeMutableRawPointer
 
     /// How the samples lie in memory.
     public var format: PixelFormat { self.layout.format }
@@ -50,27 +54,40 @@ public final class PixelBuffer: Sendable {
         fillingUnsafely fill: (UnsafeMutableRawBufferPointer) throws -> Void
     ) throws {
         let byteCount = layout.byteCount + extraByteCount
-        guard let base = Self.allocate(byteCount) else {
+        guard let block = Self.allocateBlock(byteCount) else {
             throw ImageError(
                 code: .outOfMemory,
                 message:
                     "There is no memory for \(byteCount) bytes of pixels; lower the limits or the number of lanes."
             )
         }
+        let base = block.alignedUp(toMultipleOf: PixelLayout.alignment)
         do {
             let bytes = UnsafeMutableRawBufferPointer(start: base, count: byteCount)
             try fill(bytes)
             layout.clearPadding(of: UnsafeMutableRawBufferPointer(rebasing: bytes[..<layout.byteCount]))
         } catch {
-            free(base)
+            free(block)
             throw error
         }
         self.layout = layout
         self.base = base
+        self.block = block
     }
 
     deinit {
-        free(self.base)
+        free(self.block)
+    }
+
+    /// Memory that holds `byteCount` bytes from its first aligned byte on, or `nil`.
+    ///
+    /// Given back with `free`. Small blocks are not asked for as aligned ones: of those glibc takes back what it cut
+    /// off at once, and when they are freed, the hole is too small for the next one of the same size. With small blocks
+    /// between them that stay, such as the runtime's own, each frame of an animation would take new memory.
+    private static func allocateBlock(_ byteCount: Int) -> UnsafeMutableRawPointer? {
+        guard byteCount < 2 * Self.hugePageSize else { return Self.allocate(byteCount) }
+        let size = byteCount + PixelLayout.alignment
+        return MemoryRoom.has(size) ? malloc(size) : nil
     }
 
     /// The size of a huge page on x86-64 and most of arm64.

@@ -62,6 +62,13 @@ import TintypeImage
             options: DecodeOptions(sufficientSize: PixelSize(width: 400, height: 300))
         ),
         Case(testDescription: "JPEG, CMYK", make: { SlowFiles.flatJPEG(4_000, 3_000, componentCount: 4) }),
+        Case(
+            testDescription: "JPEG, CMYK with a profile for RGB",
+            make: {
+                let profile = SlowFiles.profileSegment(ICCSample.profile(isGray: false))
+                return SlowFiles.flatJPEG(4_000, 3_000, componentCount: 4, after: profile)
+            }
+        ),
         Case(testDescription: "PNG, gray", make: { try Self.png(8, 0) }),
         Case(testDescription: "PNG, RGB", make: { try Self.png(8, 2) }),
         Case(testDescription: "PNG, RGBA", make: { try Self.png(8, 6) }),
@@ -176,7 +183,7 @@ import TintypeImage
             let incremental = try #require(try coder.makeIncrementalDecoder(for: format, options: options))
             for start in stride(from: 0, to: data.count, by: 1 << 16) {
                 try incremental.append(data.slice(start, 1 << 16))
-                _ = try incremental.preview()
+                if let preview = try incremental.preview() { _ = try decoder.finish(preview, options: options) }
             }
             _ = try incremental.finish()
         }

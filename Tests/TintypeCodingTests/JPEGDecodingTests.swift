@@ -48,6 +48,20 @@ import TintypeImage
         #expect(mean <= 2)
     }
 
+    /// What is for red, green and blue, or for gray, says nothing of inks, nor of what they are mixed to.
+    @Test(arguments: [false, true]) func `inks leave a profile of other colours alone`(isGray: Bool) throws {
+        let plain = SlowFiles.flatJPEG(40, 30, componentCount: 4)
+        let segment = SlowFiles.profileSegment(ICCSample.profile(isGray: isGray))
+        let tagged = SlowFiles.flatJPEG(40, 30, componentCount: 4, after: segment)
+        for color in [ColorHandling.convert(.relativeColorimetric), .keep, .ignore] {
+            let options = DecodeOptions(color: color)
+            let image = try ImageDecoder(tagged, registry: SampleFiles.registry).decode(options: options)
+            let expected = try ImageDecoder(plain, registry: SampleFiles.registry).decode(options: options)
+            #expect(image.pixels.samples == expected.pixels.samples)
+            #expect(image.colorProfile == nil)
+        }
+    }
+
     /// Pillow and libvips take samples for light, with an Adobe marker or without.
     @Test(arguments: ["jpg-cmyk-1.jpg", "jpg-cmyk-2.jpg", "cmyk_t0.jpg", "cmyk-icc.jpg"])
     func inksNeedNoAdobeMarker(name: String) throws {

@@ -51,6 +51,11 @@ enum SlowFiles {
         return Data((0..<count).flatMap { _ in comment })
     }
 
+    /// The segment that carries a small profile (ICC.1:2022, annex B.4).
+    static func profileSegment(_ profile: Data) -> Data {
+        self.segment(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + profile)
+    }
+
     /// Bits, the first one highest.
     private static func packed(_ bits: [UInt8], padding: UInt8) -> [UInt8] {
         stride(from: 0, to: bits.count, by: 8).map { start in

@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 import TintypeImage
@@ -44,6 +45,31 @@ import TintypeImage
                     #expect(buffer.sample(column, row, channel) == column * 40 + row * 10 + channel)
                 }
             }
+        }
+    }
+
+    /// Blocks that stay lie between the frames of an animation: where a frame did not fit into the place of one that is
+    /// gone, each would take new memory.
+    ///
+    /// In a process of its own, where no other test takes the place.
+    @Test(.enabled(if: AllocatedMemory.isMeasured)) func takesThePlaceOfOneThatIsGone() async {
+        await #expect(processExitsWith: .success) {
+            let layout = try PixelLayout(format: .rgba8, width: 16, height: 308)
+            var reuseCount = 0
+            for _ in 0..<100 {
+                var buffer = try PixelBuffer(layout, filling: { _ in })
+                let place = buffer.withUnsafeBytes { Int(bitPattern: $0.baseAddress) }
+                // Blocks that stay: small ones in what was cut off from the buffer, and one that is too large for the
+                // place of a buffer, and so lies behind it.
+                for size in stride(from: 16, through: 160, by: 16) {
+                    for _ in 0..<8 where malloc(size) == nil { return }
+                }
+                guard malloc(layout.byteCount + 4_096) != nil else { return }
+                buffer = try .make(.gray8, width: 1, height: 1) { _, _, _ in 0 }
+                buffer = try PixelBuffer(layout, filling: { _ in })
+                if buffer.withUnsafeBytes({ Int(bitPattern: $0.baseAddress) }) == place { reuseCount += 1 }
+            }
+            precondition(reuseCount > 90, "only \(reuseCount) of 100 took the place")
         }
     }
 

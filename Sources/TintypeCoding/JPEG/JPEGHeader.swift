@@ -55,7 +55,17 @@ struct JPEGHeader {
     var isArithmetic: Bool { self.process == .arithmetic || self.process == .arithmeticProgressive }
 
     /// The ICC profile, put together from its parts; `nil` unless all parts are there.
+    ///
+    /// Also `nil` where the picture has inks and the profile is for something else: it says nothing of them, and
+    /// converting what they are mixed to by it would be wrong, and take the memory of another picture.
     var colorProfile: Data? {
+        guard let profile = self.joinedProfile else { return nil }
+        // The colour space of the data (ICC.1:2022, 7.2.6).
+        guard self.components.count < 4 || profile.has("CMYK", at: 16) else { return nil }
+        return profile
+    }
+
+    private var joinedProfile: Data? {
         guard self.profilePartCount > 0 else { return nil }
         var profile = Data()
         for index in 1...self.profilePartCount {
