@@ -86,7 +86,8 @@ struct BodyMemoryTests {
             for try await body in group { #expect(body == Data(count: 300_000)) }
         }
         let counters = await downloader.counters
-        #expect(counters.peakBodyBytes <= 400_000 + 600_000)
+        // One body more than the budget has room for, and what decodes it.
+        #expect(counters.peakBodyBytes <= 400_000 + 600_000 + (128 << 10))
         #expect(counters.succeeded == 12)
         #expect(counters.bodyBytes == 0)
     }
