@@ -21,6 +21,10 @@ extension Transfer {
             let limit = self.limits.maximumHeaderSize
             return self.abort(.invalidResponse("its header has more than \(limit) bytes", at: self.address))
         }
+        // It continues no field (RFC 9112, 2.2), and some would take it for one.
+        if self.responseHeaders.isEmpty, bytes.first == UInt8(ascii: " ") || bytes.first == UInt8(ascii: "\t") {
+            return self.abort(.invalidResponse("its first field begins with white space", at: self.address))
+        }
         // After the head only trailers come, which nobody asked for; or the answer to the second request
         // that a challenge takes.
         if self.hasHead {
