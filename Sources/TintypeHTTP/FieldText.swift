@@ -31,6 +31,17 @@ package enum FieldText {
         !text.isEmpty && text.utf8.allSatisfy(Self.isTokenByte)
     }
 
+    /// Whether a request's field of this name says where its message ends, or what becomes of its connection
+    /// (RFC 9110, 7.6.1; RFC 9112, 6).
+    package static func isAboutConnection(_ name: String) -> Bool {
+        self.connectionNames.contains(name.lowercased())
+    }
+
+    private static let connectionNames: Set<String> = [
+        "connection", "content-length", "expect", "keep-alive", "proxy-connection", "te", "trailer",
+        "transfer-encoding", "upgrade",
+    ]
+
     /// Whether `text` is a number as fields have them: digits only, where Swift's own parsers take a sign as well.
     static func isNumber(_ text: some StringProtocol) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }

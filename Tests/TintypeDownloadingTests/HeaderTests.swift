@@ -48,6 +48,43 @@ struct HeaderTests {
         #expect(headers["X-LONG"] == "one two")
     }
 
+    private static func answer(_ line: String, after first: String = "") -> FaultyResponse {
+        FaultyResponse([.send(Array("\(first)HTTP/1.1 200 OK\r\n\(line)\r\nContent-Length: 1\r\n\r\n!".utf8))])
+    }
+
+    @Test(arguments: [" : v", " X: y", "\tX: y", " ", " no colon"])
+    func `a field that continues none is an invalid response, and leaves nothing behind`(line: String) async throws {
+        let origin = try FaultyOrigin([
+            "/good": Self.answer("X-Long: one\r\n two"),
+            "/bad": Self.answer(line),
+            "/nameless": Self.answer("no colon\r\n\(line)"),
+            "/early": Self.answer(line, after: "HTTP/1.1 103 Early Hints\r\nLink: early\r\n\r\n"),
+        ])
+        for _ in 0..<5 {
+            for path in ["/bad", "/nameless", "/early"] {
+                #expect(try await self.downloader.body(at: origin.url("/good")) == Data("!".utf8))
+                let error = try await self.downloader.error(at: origin.url(path))
+                #expect(error.code == .invalidResponse, "\(path): \(error)")
+            }
+        }
+        #expect(try await self.downloader.body(at: origin.url("/good")) == Data("!".utf8))
+    }
+
+    @Test(arguments: [" : v", " X: y", "\tX: y"])
+    func `neither does one after a challenge continue any`(line: String) async throws {
+        let challenge = FaultyResponse.body(
+            [1],
+            status: 401,
+            headers: [("WWW-Authenticate", "Digest realm=\"a\", nonce=\"b\"")]
+        )
+        let origin = try FaultyOrigin()
+        origin.script("/a", sequence: [challenge, Self.answer(line)])
+        var request = DownloadRequest(url: origin.url("/a"))
+        request.credentials = .digest(user: "a", password: "b")
+        #expect(try await self.downloader.error(for: request).code == .invalidResponse)
+        #expect(origin.requestCount(for: "/a") == 2)
+    }
+
     @Test func `a header without end is an invalid response`() async throws {
         let line = Array("X-Filler: \(String(repeating: "x", count: 60_000))\r\n".utf8)
         let start = FaultyResponse.Step.send(Array("HTTP/1.1 200 OK\r\n".utf8))

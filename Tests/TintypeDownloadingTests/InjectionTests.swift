@@ -14,56 +14,79 @@ struct InjectionTests {
         var change: @Sendable (inout DownloadRequest) -> Void = { _ in }
     }
 
-    private static let attempts = [
-        Attempt(testDescription: "bearer token, CRLF", change: { $0.credentials = .bearer("abc\r\nX-Forged: 1") }),
-        Attempt(testDescription: "bearer token, LF", change: { $0.credentials = .bearer("abc\nX-Forged: 1") }),
-        Attempt(testDescription: "bearer token, CR", change: { $0.credentials = .bearer("abc\rX-Forged: 1") }),
-        Attempt(testDescription: "bearer token, NUL", change: { $0.credentials = .bearer("abc\0def") }),
-        Attempt(
-            testDescription: "digest user",
-            change: { $0.credentials = .digest(user: "a\"\r\nX-Forged: 1", password: "b") }
-        ),
-        Attempt(
-            testDescription: "digest password, NUL",
-            change: { $0.credentials = .digest(user: "a", password: "b\0c") }
-        ),
-        Attempt(
-            testDescription: "basic user, colon",
-            change: { $0.credentials = .basic(user: "a:b", password: "c") }
-        ),
-        Attempt(
-            testDescription: "basic password, NUL",
-            change: { $0.credentials = .basic(user: "a", password: "b\0c") }
-        ),
-        Attempt(testDescription: "basic user, DEL", change: { $0.credentials = .basic(user: "\u{7F}", password: "c") }),
-        Attempt(testDescription: "cookie", change: { $0.headers["Cookie"] = "a=1\r\nX-Forged: 1" }),
-        Attempt(testDescription: "referer", change: { $0.headers["Referer"] = "http://a/\u{B}" }),
-        Attempt(testDescription: "range", change: { $0.headers["Range"] = "bytes=0-\0" }),
-        Attempt(testDescription: "name with a space", change: { $0.headers["X Forged"] = "1" }),
-        Attempt(testDescription: "name with a colon", change: { $0.headers["X-Name: 1\r\nX-Forged: 1\r\nX"] = "1" }),
-        Attempt(testDescription: "user agent", configure: { $0.userAgent = "tintype\r\nX-Forged: 1" }),
-        Attempt(testDescription: "accept", configure: { $0.acceptHeader = "image/*\nX-Forged: 1" }),
-        Attempt(
-            testDescription: "proxy user",
-            change: {
-                $0.proxy = .proxy("http://127.0.0.1:1", credentials: .digest(user: "a\r\nX-Forged: 1", password: ""))
-            }
-        ),
-        Attempt(
-            testDescription: "proxy password of the configuration",
-            configure: { $0.proxy = .proxy("http://127.0.0.1:1", credentials: .basic(user: "a", password: "b\n")) }
-        ),
-        Attempt(testDescription: "proxy URL", change: { $0.proxy = .proxy("http://a\r\n@127.0.0.1:1") }),
-        Attempt(
-            testDescription: "proxy URL, encoded",
-            change: { $0.proxy = .proxy("http://a%0D%0Ab:c@127.0.0.1:1", credentials: nil) }
-        ),
-        Attempt(
-            testDescription: "exception of a proxy",
-            change: { $0.proxy = .proxy("http://127.0.0.1:1", exceptions: ["a\0b"]) }
-        ),
-        Attempt(testDescription: "socket path", change: { $0.unixSocketPath = "/tmp/a\0b" }),
-    ]
+    private static let attempts =
+        [
+            Attempt(testDescription: "bearer token, CRLF", change: { $0.credentials = .bearer("abc\r\nX-Forged: 1") }),
+            Attempt(testDescription: "bearer token, LF", change: { $0.credentials = .bearer("abc\nX-Forged: 1") }),
+            Attempt(testDescription: "bearer token, CR", change: { $0.credentials = .bearer("abc\rX-Forged: 1") }),
+            Attempt(testDescription: "bearer token, NUL", change: { $0.credentials = .bearer("abc\0def") }),
+            Attempt(
+                testDescription: "digest user",
+                change: { $0.credentials = .digest(user: "a\"\r\nX-Forged: 1", password: "b") }
+            ),
+            Attempt(
+                testDescription: "digest password, NUL",
+                change: { $0.credentials = .digest(user: "a", password: "b\0c") }
+            ),
+            Attempt(
+                testDescription: "basic user, colon",
+                change: { $0.credentials = .basic(user: "a:b", password: "c") }
+            ),
+            Attempt(
+                testDescription: "basic password, NUL",
+                change: { $0.credentials = .basic(user: "a", password: "b\0c") }
+            ),
+            Attempt(
+                testDescription: "basic user, DEL",
+                change: { $0.credentials = .basic(user: "\u{7F}", password: "c") }
+            ),
+            Attempt(testDescription: "cookie", change: { $0.headers["Cookie"] = "a=1\r\nX-Forged: 1" }),
+            Attempt(testDescription: "referer", change: { $0.headers["Referer"] = "http://a/\u{B}" }),
+            Attempt(testDescription: "range", change: { $0.headers["Range"] = "bytes=0-\0" }),
+            Attempt(testDescription: "name with a space", change: { $0.headers["X Forged"] = "1" }),
+            Attempt(
+                testDescription: "name with a colon",
+                change: { $0.headers["X-Name: 1\r\nX-Forged: 1\r\nX"] = "1" }
+            ),
+            Attempt(testDescription: "user agent", configure: { $0.userAgent = "tintype\r\nX-Forged: 1" }),
+            Attempt(testDescription: "accept", configure: { $0.acceptHeader = "image/*\nX-Forged: 1" }),
+            Attempt(
+                testDescription: "proxy user",
+                change: {
+                    $0.proxy = .proxy(
+                        "http://127.0.0.1:1",
+                        credentials: .digest(user: "a\r\nX-Forged: 1", password: "")
+                    )
+                }
+            ),
+            Attempt(
+                testDescription: "proxy password of the configuration",
+                configure: { $0.proxy = .proxy("http://127.0.0.1:1", credentials: .basic(user: "a", password: "b\n")) }
+            ),
+            Attempt(testDescription: "proxy URL", change: { $0.proxy = .proxy("http://a\r\n@127.0.0.1:1") }),
+            Attempt(
+                testDescription: "proxy URL, encoded",
+                change: { $0.proxy = .proxy("http://a%0D%0Ab:c@127.0.0.1:1", credentials: nil) }
+            ),
+            Attempt(
+                testDescription: "exception of a proxy",
+                change: { $0.proxy = .proxy("http://127.0.0.1:1", exceptions: ["a\0b"]) }
+            ),
+            Attempt(testDescription: "socket path", change: { $0.unixSocketPath = "/tmp/a\0b" }),
+        ]
+        + [
+            "Content-Length", "transfer-encoding", "Connection", "Upgrade", "TE", "Trailer", "Keep-Alive",
+            "Proxy-Connection", "EXPECT",
+        ].map { name in
+            Attempt(testDescription: "\(name), about the connection", change: { $0.headers[name] = "30" })
+        }
+
+    @Test func `a host of the caller's own is sent`() async throws {
+        let origin = try FaultyOrigin(["/a": .echo])
+        let request = DownloadRequest(url: origin.url("/a"), headers: ["Host": "example.org"])
+        let body = try await DownloadActor.patient().response(for: request).body
+        #expect(String(decoding: body, as: UTF8.self).contains("\r\nHost: example.org\r\n"))
+    }
 
     @Test(arguments: Self.attempts)
     func `what would forge a line is refused, and nothing is sent`(attempt: Attempt) async throws {

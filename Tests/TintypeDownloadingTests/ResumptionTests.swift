@@ -150,6 +150,11 @@ struct ResumptionTests {
         Answer(testDescription: "no range", response: .body([1, 2], status: 206), body: content),
         Answer(testDescription: "nonsense range", response: secondHalf(range: "bytes=1"), body: content),
         Answer(
+            testDescription: "several parts",
+            response: secondHalf(fields: [("Content-Type", "Multipart/ByteRanges; boundary=a")]),
+            body: content
+        ),
+        Answer(
             testDescription: "compressed",
             response: .body(
                 [1],
@@ -177,13 +182,10 @@ struct ResumptionTests {
 
     /// Answers as the second half where a part is asked for, and with a whole of its own else.
     private static func either(_ whole: [UInt8]) -> FaultyResponse {
-        FaultyResponse([
-            .answer { head in
-                let isPart = String(decoding: head, as: UTF8.self).contains("Range:")
-                return isPart
-                    ? self.secondHalf(body: Array(whole[self.cut...])) : .body(whole, headers: [("ETag", "\"v1\"")])
-            }
-        ])
+        .either(
+            part: self.secondHalf(body: Array(whole[self.cut...])),
+            whole: .body(whole, headers: [("ETag", "\"v1\"")])
+        )
     }
 
     private static let foreign = content.map { ~$0 }
@@ -420,6 +422,66 @@ struct ResumptionTests {
         #expect(shown.elements == [Data([1])])
     }
 
+    @Test(arguments: [
+        Answer(testDescription: "204", response: FaultyResponse([FaultyResponse.head(204)]), body: content),
+        Answer(testDescription: "an empty 200", response: .empty, body: content),
+        Answer(
+            testDescription: "an unasked 304",
+            response: FaultyResponse([FaultyResponse.head(304, [("ETag", "\"v1\"")])]),
+            body: content
+        ),
+        Answer(testDescription: "501", response: .body([1], status: 501), body: content),
+        Answer(testDescription: "no HTTP", response: .garbage, body: content),
+        Answer(testDescription: "an empty part", response: secondHalf(body: []), body: content),
+        Answer(testDescription: "a part too long", response: secondHalf(body: content), body: content),
+        Answer(
+            testDescription: "a part too long, of no declared length",
+            response: FaultyResponse([
+                FaultyResponse.head(
+                    206,
+                    [("ETag", "\"v1\""), ("Content-Range", "bytes 11397-22788/22789"), ("Connection", "close")]
+                ), .send(content), .close,
+            ]),
+            body: content
+        ),
+        Answer(
+            testDescription: "a huge part",
+            response: FaultyResponse([
+                FaultyResponse.head(
+                    206,
+                    [
+                        ("ETag", "\"v1\""), ("Content-Range", "bytes 11397-22788/22789"),
+                        ("Content-Length", "\(Int64.max)"),
+                    ]
+                ), .stall,
+            ]),
+            body: content
+        ),
+    ])
+    func `nonsense where the rest is asked for costs no load`(answer: Answer) async throws {
+        self.origin.script("/a", .either(part: answer.response, whole: .body(Self.content)))
+        self.origin.script("/a", sequence: [Self.firstHalf()])
+        try await self.breakOff()
+        let downloader = self.downloader()
+        var request = self.request
+        request.acceptableStatusCodes = answer.testDescription == "an unasked 304" ? [200, 206, 304] : nil
+        #expect(try await downloader.response(for: request).body == Data(answer.body))
+        #expect(self.origin.requestHeads(for: "/a").map { $0.contains("Range:") } == [false, true, false])
+        await until { downloader.loop.engine.partials?.isEmpty != false }
+        #expect(try await downloader.response(for: self.request).body == Data(answer.body))
+        #expect(self.origin.requestCount(for: "/a") == 4)
+    }
+
+    @Test func `a status that may pass costs one load`() async throws {
+        self.origin.script("/a", .either(part: .body([1], status: 503), whole: .body(Self.content)))
+        self.origin.script("/a", sequence: [Self.firstHalf()])
+        try await self.breakOff()
+        let downloader = self.downloader()
+        #expect(try await downloader.error(for: self.request).status == 503)
+        await until { downloader.loop.engine.partials?.isEmpty != false }
+        #expect(try await downloader.response(for: self.request).body == Data(Self.content))
+    }
+
     @Test func `what is kept is forgotten where the rest is refused`() async throws {
         self.origin.script("/a", sequence: [Self.firstHalf(), .body([1], status: 400), .body([1])])
         try await self.breakOff()
@@ -457,11 +519,48 @@ struct ResumptionTests {
         #expect(mode.map { $0 & 0o077 } == 0)
     }
 
+    @Test func `cleaning removes no file of another program`() async throws {
+        let parts = URL(filePath: self.folder.path(of: "parts"))
+        try FileManager.default.createDirectory(at: parts, withIntermediateDirectories: true)
+        let key = String(repeating: "0a", count: 32)
+        let ours = Data("TTPART2\n and more".utf8)
+        let foreign = Data("mine".utf8)
+        let kept = [
+            (key, foreign), ("\(key).jpg", ours), ("\(key)0", ours), (key.uppercased(), ours), (".\(key)", ours),
+            (".\(key).x", ours), (".\(key).1.jpg", ours), (".\(key).+1", ours), (".\(key).7", foreign),
+            (String(repeating: ".", count: 64), ours), ("..\(key).1", ours), ("notes", ours),
+        ]
+        let removed = [
+            (String(repeating: "1b", count: 32), ours), (".\(key).1", ours), (".\(key).2", Data("TTP".utf8)),
+        ]
+        for (name, content) in kept + removed {
+            let file = parts.appending(path: name)
+            try content.write(to: file)
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: 0)],
+                ofItemAtPath: file.path
+            )
+        }
+        self.origin.script("/a", sequence: [Self.firstHalf(), Self.secondHalf()])
+        try await self.breakOff()
+        #expect(try await self.downloader().response(for: self.request).body == Data(Self.content))
+        let names = Set(try FileManager.default.contentsOfDirectory(atPath: parts.path))
+        #expect(names.isSuperset(of: kept.map(\.0)))
+        #expect(names.isDisjoint(with: removed.map(\.0)))
+    }
+
     @Test func `an unasked part is an error`() async throws {
         self.origin.script("/a", Self.secondHalf())
         #expect(try await self.downloader().error(for: self.request).code == .invalidResponse)
         var ranged = self.request
         ranged.headers["Range"] = "bytes=11397-"
         #expect(try await self.downloader().response(for: ranged).status == 206)
+    }
+}
+
+extension FaultyResponse {
+    /// Answers with `part` where a part is asked for, and with `whole` else.
+    fileprivate static func either(part: FaultyResponse, whole: FaultyResponse) -> FaultyResponse {
+        FaultyResponse([.answer { String(decoding: $0, as: UTF8.self).contains("Range:") ? part : whole }])
     }
 }

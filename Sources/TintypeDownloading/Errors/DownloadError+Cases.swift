@@ -42,6 +42,14 @@ extension DownloadError {
         )
     }
 
+    static func connectionHeader(_ name: String) -> DownloadError {
+        DownloadError(
+            code: .invalidHeader,
+            message: "The request header \(name) can't be sent: it is about the connection, which the downloader "
+                + "keeps for other requests. Leave it out."
+        )
+    }
+
     /// What may be secret is not shown.
     static func notSendable(_ what: String) -> DownloadError {
         DownloadError(

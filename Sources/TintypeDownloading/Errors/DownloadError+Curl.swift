@@ -8,12 +8,17 @@ extension DownloadError {
         details: String,
         status: Int?,
         headers: HeaderFields,
+        hasHead: Bool,
         at address: ResourceAddress
     ) -> DownloadError {
         let underlyingError = CurlError(code: code, details: details)
         // libcurl says "receive error" for a body that breaks the chunked coding; only its words tell.
         let isBadlyChunked = code != CURLE_PARTIAL_FILE && details.contains("chunked-encod")
-        let code = isBadlyChunked ? CURLE_WEIRD_SERVER_REPLY : code
+        // OpenSSL's words for the end of a connection without a close alert, or libcurl's for that it could send none.
+        let isCutShort =
+            code == CURLE_RECV_ERROR && hasHead && address.scheme == .https
+            && (details.contains("unexpected eof") || details.hasPrefix("Send failure"))
+        let code = isBadlyChunked ? CURLE_WEIRD_SERVER_REPLY : isCutShort ? CURLE_PARTIAL_FILE : code
         let (kind, message) = Self.explanation(of: code, message: underlyingError.message, at: address)
         return DownloadError(
             code: kind,
@@ -46,7 +51,7 @@ extension DownloadError {
                 .timedOut, "Connecting to \(host) took too long: \(message). Ask again later, or raise connectTimeout."
             )
         case CURLE_PARTIAL_FILE:
-            return (.bodyCutShort, "The body of \(resource) ended before its declared length: \(message). Ask again.")
+            return (.bodyCutShort, "The body of \(resource) ended before it was whole: \(message). Ask again.")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2, CURLE_HTTP2_STREAM:
             return (.connectionLost, "The connection to \(host) broke during \(resource): \(message). Ask again.")
         case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:

@@ -21,10 +21,14 @@ extension DownloadActor.Configuration {
 }
 
 extension HeaderFields {
-    /// Throws where a field would end its own line and so forge another, or is no field at all.
+    /// Throws where a field would end its own line and so forge another, is no field at all, or says how messages
+    /// follow one another on the connection.
     func checkSendable() throws(DownloadError) {
-        for field in self where !FieldText.isToken(field.name) || !FieldText.isValue(field.value) {
-            throw .invalidHeader(field.name)
+        for field in self {
+            guard FieldText.isToken(field.name), FieldText.isValue(field.value) else {
+                throw .invalidHeader(field.name)
+            }
+            guard !FieldText.isAboutConnection(field.name) else { throw .connectionHeader(field.name) }
         }
     }
 }

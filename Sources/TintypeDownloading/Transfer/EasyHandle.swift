@@ -16,7 +16,8 @@ final class EasyHandle {
     let easy: UnsafeMutableRawPointer
     /// The transfer that the callbacks report to.
     var transfer: Transfer?
-    /// Whether it may serve another transfer: one with settings of its own may not.
+    /// Whether it may serve another transfer: one with settings of its own may not, and none where libcurl would take
+    /// a line of the next response for more of a field that is freed.
     let isReusable: Bool
     unowned let multi: CurlMulti
     private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -51,7 +52,7 @@ final class EasyHandle {
         guard let easy = curl_easy_init() else { return nil }
         self.easy = easy
         self.multi = multi
-        self.isReusable = options == nil
+        self.isReusable = options == nil && ccurl_forgets_fields() != 0
         self.errorBuffer.pointee = 0
         multi.watchSockets(of: easy)
         self.setFixedOptions()

@@ -37,11 +37,16 @@ extension Transfer {
             guard self.hasHead || code != CURLE_OUT_OF_MEMORY else {
                 throw .invalidResponse("a line of its header is too long", at: self.address)
             }
+            // It also has other words for a first field that begins with white space than our own.
+            guard self.hasHead || self.status == nil || code != CURLE_BAD_FUNCTION_ARGUMENT else {
+                throw .invalidResponse("a line of its header is no field", at: self.address)
+            }
             throw .transferFailed(
                 code,
                 details: details,
                 status: self.status,
                 headers: self.responseHeaders,
+                hasHead: self.hasHead,
                 at: self.address
             )
         }
@@ -51,6 +56,7 @@ extension Transfer {
                 details: "it ended inside the header",
                 status: nil,
                 headers: [:],
+                hasHead: false,
                 at: self.address
             )
         }

@@ -21,6 +21,10 @@ extension Transfer {
             let limit = self.limits.maximumHeaderSize
             return self.abort(.invalidResponse("its header has more than \(limit) bytes", at: self.address))
         }
+        // It continues no field (RFC 9112, 2.2), and some would take it for one.
+        if self.responseHeaders.isEmpty, bytes.first == UInt8(ascii: " ") || bytes.first == UInt8(ascii: "\t") {
+            return self.abort(.invalidResponse("its first field begins with white space", at: self.address))
+        }
         // After the head only trailers come, which nobody asked for; or the answer to the second request
         // that a challenge takes.
         if self.hasHead {
@@ -32,7 +36,9 @@ extension Transfer {
             self.resetResponse()
             self.status = status
             self.isMultiplexed = !bytes.starts(with: "HTTP/1".utf8)
-        case .field(let name, let value): self.responseHeaders.append(value, for: name)
+        case .field(let name, let value):
+            self.noteField(name)
+            self.responseHeaders.append(value, for: name)
         case .continuation(let value): self.responseHeaders.fold(value)
         case .end: return self.receiveEndOfHead()
         case .malformed: break
@@ -66,6 +72,7 @@ extension Transfer {
     /// Takes bytes of the representation.
     private func take(_ bytes: UnsafeRawBufferPointer) -> Verdict {
         if let channel { return self.stream(bytes, into: channel) }
+        if let resumption, bytes.count > resumption.total - self.body.count { return self.abortResumption() }
         let room = self.claimRoom(for: bytes.count)
         guard case .proceed = room else { return room }
         switch self.body.append(bytes) {
@@ -136,6 +143,7 @@ extension Transfer {
         let hasBody = self.request.method != .head && self.status != 304
         if hasBody, let declared {
             let (total, overflow) = declared.addingReportingOverflow(Int64(self.body.count))
+            if let resumption, overflow || total > Int64(resumption.total) { return self.abortResumption() }
             guard !overflow, total <= Int64(self.limits.maximumBodySize) else {
                 return self.abort(self.bodyTooLarge(declared: overflow ? declared : total))
             }
@@ -184,6 +192,12 @@ extension Transfer {
     private var answersChallenges: Bool {
         if case .digest = self.options?.credentials?.value { return true }
         return self.usesDigestProxy
+    }
+
+    /// Ends the request, so that everything is asked for: the rest would be more than the whole leaves.
+    private func abortResumption() -> Verdict {
+        self.mustRestart = true
+        return .abort
     }
 
     func abort(_ failure: DownloadError) -> Verdict {

@@ -68,6 +68,9 @@ final class Transfer {
     var isLagging = false
     var isPaused = false
 
+    /// The lines of responses that may have put a cookie into the jar since its store was last told.
+    private var cookieCount = 0
+
     /// Why it was aborted from a callback.
     var failure: DownloadError?
     var status: Int?
@@ -98,6 +101,8 @@ final class Transfer {
 
     /// The bytes that another try need not ask for again.
     var resumption: Resumption?
+    /// Whether the request that was sent last asked for the rest.
+    private(set) var hasAskedForRest = false
     /// Whether a resumption failed, so that the next try asks for everything.
     var mustRestart = false
     /// Whether the first bytes came from the store, and must be forgotten there.
@@ -227,8 +232,24 @@ final class Transfer {
 
     // MARK: On the way
 
+    /// Whether it has a jar, which each `Set-Cookie` may fill.
+    private var cookieJar: CookieJar? { self.options?.cookieJar ?? self.configuration.cookieJar }
+
+    func noteField(_ name: String) {
+        guard self.cookieJar != nil, name.lowercased() == "set-cookie" else { return }
+        self.cookieCount += 1
+    }
+
+    /// Lets the jar keep to its limits; a cookie was in it before this.
+    func settleCookies() {
+        guard self.cookieCount > 0 else { return }
+        self.cookieJar?.store.didReceive(self.cookieCount)
+        self.cookieCount = 0
+    }
+
     func willStart() {
         self.startTime = .now
+        self.hasAskedForRest = self.asksForRest
         self.lastProgress = self.startTime
         self.firstStartTime = self.firstStartTime ?? self.startTime
         self.requestTime = Date()
