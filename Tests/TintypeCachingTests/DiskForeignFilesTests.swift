@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 
 @testable import TintypeCaching
@@ -221,5 +222,20 @@ import Testing
         #expect(try self.foreigners().filter { !$0.key.hasPrefix("new/") } == before)
         #expect(access(self.root + "/lock", F_OK) != 0)
         #expect(access(self.root + "/catalogue", F_OK) != 0)
+    }
+
+    @Test func `a folder that was renamed is given up, though nothing is asked of it but what it lacks`() async throws {
+        let cache = self.makeCache()
+        try await self.fill(cache)
+        try FileManager.default.moveItem(atPath: self.root, toPath: self.root + "-renamed")
+        var number = 0
+        await until {
+            number += 1
+            let key = CacheKey("missing \(number)")
+            _ = try? await cache.entry(for: key)
+            try? await cache.store(makeData(10), metadata: .sample, for: key)
+            return FileManager.default.fileExists(atPath: self.root)
+        }
+        await cache.shutdown()
     }
 }

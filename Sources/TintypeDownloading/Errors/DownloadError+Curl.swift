@@ -18,8 +18,14 @@ extension DownloadError {
         let isCutShort =
             code == CURLE_RECV_ERROR && hasHead && address.scheme == .https
             && (details.contains("unexpected eof") || details.hasPrefix("Send failure"))
-        let code = isBadlyChunked ? CURLE_WEIRD_SERVER_REPLY : isCutShort ? CURLE_PARTIAL_FILE : code
-        let (kind, message) = Self.explanation(of: code, message: underlyingError.message, at: address)
+        let code = isBadlyChunked ? CURLE_WEIRD_SERVER_REPLY : code
+        let (kind, message) =
+            isCutShort
+            ? (
+                .bodyCutShort,
+                "The body of \(shown(address)) ended without a close alert, and may not be whole: "
+                    + "\(underlyingError.message). Ask again."
+            ) : Self.explanation(of: code, message: underlyingError.message, at: address)
         return DownloadError(
             code: kind,
             message: message,
@@ -51,7 +57,7 @@ extension DownloadError {
                 .timedOut, "Connecting to \(host) took too long: \(message). Ask again later, or raise connectTimeout."
             )
         case CURLE_PARTIAL_FILE:
-            return (.bodyCutShort, "The body of \(resource) ended before it was whole: \(message). Ask again.")
+            return (.bodyCutShort, "The body of \(resource) ended before its declared length: \(message). Ask again.")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2, CURLE_HTTP2_STREAM:
             return (.connectionLost, "The connection to \(host) broke during \(resource): \(message). Ask again.")
         case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:

@@ -29,13 +29,20 @@ import TintypeConcurrency
         _ = try await loader.image(for: request)
         origin.revise()
         self.clock.advance(by: 20)
+        // The new one comes when both have had the old one.
+        let latch = Latch()
+        origin.fail(with: .held(by: latch, body: try makePNG(width: 11)))
         // From memory, and from a loader that has it on disk only.
-        for loader in [loader, self.makeLoader()] {
+        let loaders = [loader, self.makeLoader()]
+        for loader in loaders {
             let stale = try await loader.response(for: request)
             #expect(stale.revalidation == .inBackground)
             #expect(stale.image.width == 10)
         }
-        await loader.waitForRevalidations()
+        await origin.waitForRequests(3)
+        origin.fail(with: nil)
+        latch.open()
+        for loader in loaders { await loader.waitForRevalidations() }
         #expect(try await loader.image(for: request).width == 11)
     }
 

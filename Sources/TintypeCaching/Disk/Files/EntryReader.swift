@@ -63,7 +63,7 @@ final class EntryReader: Sendable {
         for _ in 0..<2 {
             guard let folder = try? self.folders.open() else { break }
             if case .absent = folder.region.find(name), folder.knowsAbsence() {
-                guard self.folders.isCheckDue(), self.folders.forgetIfMoved(folder) else { break }
+                guard self.folders.beginCheck(), self.folders.forgetIfMoved(folder) else { break }
                 continue
             }
             if let (header, status) = try? EntryHeader.read(name, in: folder), let header {
@@ -88,7 +88,7 @@ final class EntryReader: Sendable {
         case .unknown:
             return .unknown
         case .absent:
-            guard folder.knowsAbsence(region), self.readOnlyDirectories.isEmpty, !self.folders.isCheckDue() else {
+            guard folder.knowsAbsence(region), self.readOnlyDirectories.isEmpty, !self.folders.isCheckDue else {
                 return .unknown
             }
             self.folders.counters.misses.add(1, ordering: .relaxed)
@@ -132,7 +132,7 @@ final class EntryReader: Sendable {
         for _ in 0..<2 {
             guard let folder = try self.folders.open() else { return nil }
             if case .absent = folder.region.find(name), folder.knowsAbsence() {
-                guard self.folders.isCheckDue(), self.folders.forgetIfMoved(folder) else { return nil }
+                guard self.folders.beginCheck(), self.folders.forgetIfMoved(folder) else { return nil }
                 continue
             }
             let now = self.expiry.now

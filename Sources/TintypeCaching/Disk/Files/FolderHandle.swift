@@ -147,13 +147,19 @@ final class FolderHandle: Sendable {
     }
 
     /// Whether it is time to see if the folder is still in its place: once a second.
-    func isCheckDue() -> Bool {
+    var isCheckDue: Bool { self.second != self.lastCheck.load(ordering: .relaxed) }
+
+    /// Whether it is time, for the one that then looks.
+    func beginCheck() -> Bool {
+        let second = self.second
+        let last = self.lastCheck.exchange(second, ordering: .relaxed)
+        return last != second && last != 0
+    }
+
+    private var second: Int {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
-        let last = self.lastCheck.load(ordering: .relaxed)
-        guard time.tv_sec != last else { return false }
-        self.lastCheck.store(time.tv_sec, ordering: .relaxed)
-        return last != 0
+        return time.tv_sec
     }
 
     /// Makes a folder and those above it, for this user only.
