@@ -86,7 +86,8 @@ struct FaultyConnection {
         case .stall: return self.wait(for: nil, milliseconds: -1)
         case .echo: return self.perform(.body(request), request: request)
         case .answer(let answer): return self.perform(answer(request), request: request)
-        case .close:
+        case .close, .cutOff:
+            if case .close = step { self.tls?.sendCloseAlert() }
             // The client's end comes first, so that no reset can overtake the last bytes.
             shutdown(self.descriptor, CInt(SHUT_WR))
             while LoopbackSocket.receive(from: self.descriptor) != nil {}

@@ -23,8 +23,10 @@ public struct FaultyResponse: Sendable {
         case echo
         /// Does what the closure makes of the request's head.
         case answer(@Sendable (_ head: [UInt8]) -> FaultyResponse)
-        /// Closes the connection in order.
+        /// Closes the connection in order, with an alert where it speaks TLS.
         case close
+        /// Closes the connection below TLS, without an alert.
+        case cutOff
         /// Breaks the connection off, so that the client sees a reset.
         case reset
     }

@@ -62,6 +62,10 @@ final class FaultyTLS {
         return count > 0 ? Array(buffer[..<Int(count)]) : nil
     }
 
+    func sendCloseAlert() {
+        SSL_shutdown(self.session)
+    }
+
     func sendTickets(_ count: Int) -> Bool {
         for _ in 0..<count {
             guard SSL_new_session_ticket(self.session) == 1, SSL_do_handshake(self.session) == 1 else { return false }

@@ -194,6 +194,42 @@ struct SurplusTests {
         #expect(origin.connectionCount == 1)
     }
 
+    // MARK: Ends without an alert
+
+    @Test func `over TLS, a body without a length is whole only after an alert`() async throws {
+        let head = FaultyResponse.head(200, [("Connection", "close")])
+        let half = FaultyResponse.Step.send(Array("half".utf8))
+        let origin = try FaultyOrigin(
+            ["/cut": FaultyResponse([head, half, .cutOff]), "/closed": FaultyResponse([head, half, .close])],
+            usesTLS: true
+        )
+        let downloader = self.downloader(origin)
+        for _ in 0..<3 {
+            let error = try await downloader.error(at: origin.url("/cut"))
+            #expect(error.code == .bodyCutShort)
+            #expect(error.status == 200)
+            #expect(try await self.text(downloader, origin.url("/closed")) == "half")
+        }
+    }
+
+    @Test func `a body that says its end needs no alert, and neither does an idle connection`() async throws {
+        let chunked = FaultyResponse.Step.send(Self.chunked)
+        let origin = try FaultyOrigin(
+            [
+                "/length": FaultyResponse([.send(Self.whole), .cutOff]), "/chunks": FaultyResponse([chunked, .cutOff]),
+                "/short": FaultyResponse([.send(Self.head + Array("on".utf8)), .cutOff]),
+            ],
+            usesTLS: true
+        )
+        let downloader = self.downloader(origin)
+        for _ in 0..<5 {
+            #expect(try await self.text(downloader, origin.url("/length")) == "one")
+            #expect(try await self.text(downloader, origin.url("/chunks")) == "one")
+            let error = try await downloader.error(at: origin.url("/short"))
+            #expect(error.code == .bodyCutShort, "\(error)")
+        }
+    }
+
     @Test func `session tickets before an answer are no surplus`() async throws {
         let origin = try FaultyOrigin(
             ["/a": FaultyResponse([.sendTickets(3), .send(Self.whole)])],

@@ -2,6 +2,7 @@
 #define CCRYPTO_SHIM_H
 
 #include <openssl/bio.h>
+#include <openssl/err.h>
 #include <openssl/sha.h>
 #include <openssl/ssl.h>
 #include <stdint.h>
@@ -28,6 +29,8 @@ struct ccrypto_read_share {
     uint64_t seen;
     size_t count;
     size_t limit;
+    /// Whether the end of the connection is an error where no close alert came before.
+    int requires_alert;
 };
 
 static inline long ccrypto_share_callback(
@@ -48,6 +51,11 @@ static inline long ccrypto_share_callback(
         return -1;
     case BIO_CB_READ | BIO_CB_RETURN:
         if (result > 0 && processed) share->count += *processed;
+        // After an alert nothing is read. libcurl passes the end on as that of the data, whatever OpenSSL's option is.
+        if (result == 0 && share->requires_alert && !BIO_should_retry(bio)) {
+            ERR_raise(ERR_LIB_SSL, SSL_R_UNEXPECTED_EOF_WHILE_READING);
+            return -1;
+        }
         return result;
     case BIO_CB_FREE:
         free(share);
@@ -59,7 +67,8 @@ static inline long ccrypto_share_callback(
 
 /// Lets a connection read at most about `limit` bytes while `turn` has one value; does nothing the second time.
 ///
-/// Its library may read frame after frame in one call for as long as the peer sends.
+/// Its library may read frame after frame in one call for as long as the peer sends. Unless HTTP/2 is spoken, whose
+/// frames say where a body ends, the end of the connection is an error where no close alert came before.
 static inline void ccrypto_limit_reads(const void *ssl, const uint64_t *turn, size_t limit) {
     BIO *bio = SSL_get_rbio((const SSL *)ssl);
     if (!bio || BIO_get_callback_ex(bio)) return;
@@ -67,6 +76,7 @@ static inline void ccrypto_limit_reads(const void *ssl, const uint64_t *turn, si
     if (!share) return;
     share->turn = turn;
     share->limit = limit;
+    share->requires_alert = !ccrypto_speaks_http2(ssl);
     BIO_set_callback_arg(bio, (char *)share);
     BIO_set_callback_ex(bio, ccrypto_share_callback);
 }

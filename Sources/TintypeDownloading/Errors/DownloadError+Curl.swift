@@ -8,13 +8,24 @@ extension DownloadError {
         details: String,
         status: Int?,
         headers: HeaderFields,
+        hasHead: Bool,
         at address: ResourceAddress
     ) -> DownloadError {
         let underlyingError = CurlError(code: code, details: details)
         // libcurl says "receive error" for a body that breaks the chunked coding; only its words tell.
         let isBadlyChunked = code != CURLE_PARTIAL_FILE && details.contains("chunked-encod")
+        // OpenSSL's words for the end of a connection without a close alert, or libcurl's for that it could send none.
+        let isCutShort =
+            code == CURLE_RECV_ERROR && hasHead && address.scheme == .https
+            && (details.contains("unexpected eof") || details.hasPrefix("Send failure"))
         let code = isBadlyChunked ? CURLE_WEIRD_SERVER_REPLY : code
-        let (kind, message) = Self.explanation(of: code, message: underlyingError.message, at: address)
+        let (kind, message) =
+            isCutShort
+            ? (
+                .bodyCutShort,
+                "The body of \(shown(address)) ended without a close alert, and may not be whole: "
+                    + "\(underlyingError.message). Ask again."
+            ) : Self.explanation(of: code, message: underlyingError.message, at: address)
         return DownloadError(
             code: kind,
             message: message,

@@ -46,6 +46,7 @@ extension Transfer {
                 details: details,
                 status: self.status,
                 headers: self.responseHeaders,
+                hasHead: self.hasHead,
                 at: self.address
             )
         }
@@ -55,6 +56,7 @@ extension Transfer {
                 details: "it ended inside the header",
                 status: nil,
                 headers: [:],
+                hasHead: false,
                 at: self.address
             )
         }
