@@ -420,6 +420,66 @@ struct ResumptionTests {
         #expect(shown.elements == [Data([1])])
     }
 
+    @Test(arguments: [
+        Answer(testDescription: "204", response: FaultyResponse([FaultyResponse.head(204)]), body: content),
+        Answer(testDescription: "an empty 200", response: .empty, body: content),
+        Answer(
+            testDescription: "an unasked 304",
+            response: FaultyResponse([FaultyResponse.head(304, [("ETag", "\"v1\"")])]),
+            body: content
+        ),
+        Answer(testDescription: "501", response: .body([1], status: 501), body: content),
+        Answer(testDescription: "no HTTP", response: .garbage, body: content),
+        Answer(testDescription: "an empty part", response: secondHalf(body: []), body: content),
+        Answer(testDescription: "a part too long", response: secondHalf(body: content), body: content),
+        Answer(
+            testDescription: "a part too long, of no declared length",
+            response: FaultyResponse([
+                FaultyResponse.head(
+                    206,
+                    [("ETag", "\"v1\""), ("Content-Range", "bytes 11397-22788/22789"), ("Connection", "close")]
+                ), .send(content), .close,
+            ]),
+            body: content
+        ),
+        Answer(
+            testDescription: "a huge part",
+            response: FaultyResponse([
+                FaultyResponse.head(
+                    206,
+                    [
+                        ("ETag", "\"v1\""), ("Content-Range", "bytes 11397-22788/22789"),
+                        ("Content-Length", "\(Int64.max)"),
+                    ]
+                ), .stall,
+            ]),
+            body: content
+        ),
+    ])
+    func `nonsense where the rest is asked for costs no load`(answer: Answer) async throws {
+        self.origin.script("/a", .either(part: answer.response, whole: .body(Self.content)))
+        self.origin.script("/a", sequence: [Self.firstHalf()])
+        try await self.breakOff()
+        let downloader = self.downloader()
+        var request = self.request
+        request.acceptableStatusCodes = answer.testDescription == "an unasked 304" ? [200, 206, 304] : nil
+        #expect(try await downloader.response(for: request).body == Data(answer.body))
+        #expect(self.origin.requestHeads(for: "/a").map { $0.contains("Range:") } == [false, true, false])
+        await until { downloader.loop.engine.partials?.isEmpty != false }
+        #expect(try await downloader.response(for: self.request).body == Data(answer.body))
+        #expect(self.origin.requestCount(for: "/a") == 4)
+    }
+
+    @Test func `a status that may pass costs one load`() async throws {
+        self.origin.script("/a", .either(part: .body([1], status: 503), whole: .body(Self.content)))
+        self.origin.script("/a", sequence: [Self.firstHalf()])
+        try await self.breakOff()
+        let downloader = self.downloader()
+        #expect(try await downloader.error(for: self.request).status == 503)
+        await until { downloader.loop.engine.partials?.isEmpty != false }
+        #expect(try await downloader.response(for: self.request).body == Data(Self.content))
+    }
+
     @Test func `what is kept is forgotten where the rest is refused`() async throws {
         self.origin.script("/a", sequence: [Self.firstHalf(), .body([1], status: 400), .body([1])])
         try await self.breakOff()
@@ -463,5 +523,12 @@ struct ResumptionTests {
         var ranged = self.request
         ranged.headers["Range"] = "bytes=11397-"
         #expect(try await self.downloader().response(for: ranged).status == 206)
+    }
+}
+
+extension FaultyResponse {
+    /// Answers with `part` where a part is asked for, and with `whole` else.
+    fileprivate static func either(part: FaultyResponse, whole: FaultyResponse) -> FaultyResponse {
+        FaultyResponse([.answer { String(decoding: $0, as: UTF8.self).contains("Range:") ? part : whole }])
     }
 }

@@ -5,7 +5,7 @@ import FoundationEssentials
 extension TransferEngine {
     /// Decides what becomes of a transfer whose request failed: another try, or the end.
     func settle(_ transfer: Transfer, _ error: DownloadError) {
-        if transfer.mustRestart || error.status == 416 && transfer.resumption != nil {
+        if transfer.mustRestart || transfer.failedResuming(error) {
             self.forgetPart(of: transfer)
             transfer.dropBody()
             transfer.restart()
@@ -61,7 +61,7 @@ extension TransferEngine {
         case .failure(let error):
             let cause = error as? DownloadError
             // Asking for a part may be what was refused, and would be every time.
-            if let cause, Self.isRefusal(cause) { self.forgetPart(of: transfer) }
+            if let cause, Self.isRefusal(cause, ofRest: transfer.hasAskedForRest) { self.forgetPart(of: transfer) }
             // Limits and refusals would come again.
             let isBroken = error is CancellationError || cause.map(Self.mayGoOn) ?? false
             guard isBroken, let key = PartialBodyKey(transfer.request, self.configuration),
@@ -71,9 +71,10 @@ extension TransferEngine {
         }
     }
 
-    private static func isRefusal(_ error: DownloadError) -> Bool {
+    private static func isRefusal(_ error: DownloadError, ofRest: Bool) -> Bool {
         switch error.code {
         case .invalidResponse: true
+        case .badStatus where ofRest: true
         case .badStatus: error.status.map { 400..<500 ~= $0 && $0 != 408 && $0 != 429 } ?? false
         default: false
         }

@@ -67,6 +67,7 @@ extension Transfer {
     /// Takes bytes of the representation.
     private func take(_ bytes: UnsafeRawBufferPointer) -> Verdict {
         if let channel { return self.stream(bytes, into: channel) }
+        if let resumption, bytes.count > resumption.total - self.body.count { return self.abortResumption() }
         let room = self.claimRoom(for: bytes.count)
         guard case .proceed = room else { return room }
         switch self.body.append(bytes) {
@@ -137,6 +138,7 @@ extension Transfer {
         let hasBody = self.request.method != .head && self.status != 304
         if hasBody, let declared {
             let (total, overflow) = declared.addingReportingOverflow(Int64(self.body.count))
+            if let resumption, overflow || total > Int64(resumption.total) { return self.abortResumption() }
             guard !overflow, total <= Int64(self.limits.maximumBodySize) else {
                 return self.abort(self.bodyTooLarge(declared: overflow ? declared : total))
             }
@@ -185,6 +187,12 @@ extension Transfer {
     private var answersChallenges: Bool {
         if case .digest = self.options?.credentials?.value { return true }
         return self.usesDigestProxy
+    }
+
+    /// Ends the request, so that everything is asked for: the rest would be more than the whole leaves.
+    private func abortResumption() -> Verdict {
+        self.mustRestart = true
+        return .abort
     }
 
     func abort(_ failure: DownloadError) -> Verdict {

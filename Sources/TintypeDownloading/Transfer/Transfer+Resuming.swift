@@ -79,6 +79,11 @@ extension Transfer {
     /// - Returns: Whether the response is of use; otherwise everything must be asked for again.
     func applyResumption(status: Int) -> Bool {
         guard let resumption else { return true }
+        if status == 304, self.asksForRest {
+            // The request had no condition that it could answer.
+            self.mustRestart = true
+            return false
+        }
         guard status == 206 else {
             // The whole of it, perhaps another version.
             self.dropBody()
@@ -93,6 +98,20 @@ extension Transfer {
         self.responseHeaders = resumption.completed(by: self.responseHeaders)
         self.metrics.resumedBytes = Int64(resumption.offset)
         return true
+    }
+
+    /// Whether `error` may only be how the server answers when it is asked for the rest: what is here must not stand
+    /// in the way of the whole, with this load and each that follows.
+    func failedResuming(_ error: DownloadError) -> Bool {
+        guard self.hasAskedForRest else { return false }
+        return switch error.code {
+        case .invalidResponse, .emptyBody, .bodyTooLarge, .unacceptableContentType: true
+        // Others are a matter of when is asked, or of what.
+        case .badStatus: error.status.map { [304, 416, 501].contains($0) } ?? false
+        // A rest that is whole and brings nothing; one that the transport cut has a cause.
+        case .bodyCutShort: error.underlyingError == nil && self.body.count == self.resumption?.offset
+        default: false
+        }
     }
 
     /// Keeps what is here for the next try if the rest can be asked for, and drops it otherwise.

@@ -98,6 +98,8 @@ final class Transfer {
 
     /// The bytes that another try need not ask for again.
     var resumption: Resumption?
+    /// Whether the request that was sent last asked for the rest.
+    private(set) var hasAskedForRest = false
     /// Whether a resumption failed, so that the next try asks for everything.
     var mustRestart = false
     /// Whether the first bytes came from the store, and must be forgotten there.
@@ -229,6 +231,7 @@ final class Transfer {
 
     func willStart() {
         self.startTime = .now
+        self.hasAskedForRest = self.asksForRest
         self.lastProgress = self.startTime
         self.firstStartTime = self.firstStartTime ?? self.startTime
         self.requestTime = Date()
