@@ -150,6 +150,11 @@ struct ResumptionTests {
         Answer(testDescription: "no range", response: .body([1, 2], status: 206), body: content),
         Answer(testDescription: "nonsense range", response: secondHalf(range: "bytes=1"), body: content),
         Answer(
+            testDescription: "several parts",
+            response: secondHalf(fields: [("Content-Type", "Multipart/ByteRanges; boundary=a")]),
+            body: content
+        ),
+        Answer(
             testDescription: "compressed",
             response: .body(
                 [1],

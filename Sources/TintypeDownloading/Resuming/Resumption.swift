@@ -25,7 +25,9 @@ struct Resumption {
     func isContinued(by headers: HeaderFields) -> Bool {
         guard headers.values(for: "Content-Range").count == 1,
             let range = headers["Content-Range"].flatMap({ ContentRange($0) }),
-            range.first == self.offset, range.total == self.total
+            range.first == self.offset, range.total == self.total,
+            // Several parts in one body, with lines of their own around each (RFC 9110, 14.6).
+            !headers.values(for: "Content-Type").contains(where: { $0.lowercased().hasPrefix("multipart/byteranges") })
         else { return false }
         let isTag = self.validator.hasPrefix("\"")
         return headers.values(for: isTag ? "ETag" : "Last-Modified") == [self.validator]
