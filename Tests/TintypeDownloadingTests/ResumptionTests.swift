@@ -182,13 +182,10 @@ struct ResumptionTests {
 
     /// Answers as the second half where a part is asked for, and with a whole of its own else.
     private static func either(_ whole: [UInt8]) -> FaultyResponse {
-        FaultyResponse([
-            .answer { head in
-                let isPart = String(decoding: head, as: UTF8.self).contains("Range:")
-                return isPart
-                    ? self.secondHalf(body: Array(whole[self.cut...])) : .body(whole, headers: [("ETag", "\"v1\"")])
-            }
-        ])
+        .either(
+            part: self.secondHalf(body: Array(whole[self.cut...])),
+            whole: .body(whole, headers: [("ETag", "\"v1\"")])
+        )
     }
 
     private static let foreign = content.map { ~$0 }
@@ -520,6 +517,36 @@ struct ResumptionTests {
         #expect(names.count == 2)
         let mode = try FileManager.default.attributesOfItem(atPath: "\(parts)/\(names[0])")[.posixPermissions] as? Int
         #expect(mode.map { $0 & 0o077 } == 0)
+    }
+
+    @Test func `cleaning removes no file of another program`() async throws {
+        let parts = URL(filePath: self.folder.path(of: "parts"))
+        try FileManager.default.createDirectory(at: parts, withIntermediateDirectories: true)
+        let key = String(repeating: "0a", count: 32)
+        let ours = Data("TTPART2\n and more".utf8)
+        let foreign = Data("mine".utf8)
+        let kept = [
+            (key, foreign), ("\(key).jpg", ours), ("\(key)0", ours), (key.uppercased(), ours), (".\(key)", ours),
+            (".\(key).x", ours), (".\(key).1.jpg", ours), (".\(key).+1", ours), (".\(key).7", foreign),
+            (String(repeating: ".", count: 64), ours), ("..\(key).1", ours), ("notes", ours),
+        ]
+        let removed = [
+            (String(repeating: "1b", count: 32), ours), (".\(key).1", ours), (".\(key).2", Data("TTP".utf8)),
+        ]
+        for (name, content) in kept + removed {
+            let file = parts.appending(path: name)
+            try content.write(to: file)
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: 0)],
+                ofItemAtPath: file.path
+            )
+        }
+        self.origin.script("/a", sequence: [Self.firstHalf(), Self.secondHalf()])
+        try await self.breakOff()
+        #expect(try await self.downloader().response(for: self.request).body == Data(Self.content))
+        let names = Set(try FileManager.default.contentsOfDirectory(atPath: parts.path))
+        #expect(names.isSuperset(of: kept.map(\.0)))
+        #expect(names.isDisjoint(with: removed.map(\.0)))
     }
 
     @Test func `an unasked part is an error`() async throws {

@@ -4,6 +4,8 @@ import TintypeHTTP
 /// How the first bytes of a body lie in a file: a mark, a checksum, then all that it is about.
 enum PartialBodyFile {
     private static let mark = Array("TTPART2\n".utf8)
+    /// What files of other versions begin with as well.
+    static let family = Array("TTPART".utf8)
     private static let headerCount = Self.mark.count + PartialBodyKey.byteCount
 
     static func encode(_ body: PartialBody, key: PartialBodyKey) -> Data {

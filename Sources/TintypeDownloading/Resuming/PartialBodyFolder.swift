@@ -23,18 +23,20 @@ struct PartialBodyFolder {
         try? Data(contentsOf: URL(filePath: self.path(of: name)))
     }
 
+    /// Removes a file, unless it is another program's that has the name of one of ours.
     func remove(_ name: String) {
-        unlink(self.path(of: name))
+        if self.isOurs(name) { unlink(self.path(of: name)) }
     }
 
     /// Writes a file in one step, makes room for it, and returns the names of all files.
     ///
     /// A folder that can't be written keeps nothing; the next transfer then starts from the beginning.
     func write(_ content: Data, to name: String) -> Set<String> {
-        guard content.count <= self.maximumBytes else { return self.clean() }
+        let partName = ".\(name).\(getpid())"
+        guard content.count <= self.maximumBytes, self.isFree(name), self.isFree(partName) else { return self.clean() }
         // Others must not read what may be private.
         mkdir(self.path, 0o700)
-        let temporary = self.path(of: ".\(name).\(getpid())")
+        let temporary = self.path(of: partName)
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { return self.clean() }
         let isWritten = Self.write(content, to: descriptor)
@@ -67,15 +69,42 @@ struct PartialBodyFolder {
     private func files() -> [File] {
         guard let entries = try? FileManager.default.contentsOfDirectory(atPath: self.path) else { return [] }
         return entries.compactMap { name in
-            // Only what is ours: 64 digits, or a dot, those, a dot and a number.
-            guard name.utf8.count >= 64, name.drop(while: { $0 == "." }).prefix(64).allSatisfy(\.isHexDigit) else {
-                return nil
-            }
+            guard Self.isName(name) || Self.isTemporaryName(name) else { return nil }
             var status = stat()
             guard lstat(self.path(of: name), &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
             let modified = Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1e9
             return File(name: name, size: Int(status.st_size), modified: modified)
         }
+    }
+
+    /// Whether `name` is a key's.
+    private static func isName(_ name: some StringProtocol) -> Bool {
+        let digits = "0123456789abcdef".utf8
+        return name.utf8.count == 2 * PartialBodyKey.byteCount && name.utf8.allSatisfy(digits.contains)
+    }
+
+    /// Whether `name` is that of a file that a process writes: a dot, a key's name, a dot and the process' number.
+    private static func isTemporaryName(_ name: String) -> Bool {
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 3 && parts[0].isEmpty && Self.isName(parts[1])
+            && Int32(parts[2]).map { $0 > 0 && String($0) == parts[2] } ?? false
+    }
+
+    /// Whether a file begins as ours do; one that a crash left has only as much as was written.
+    private func isOurs(_ name: String) -> Bool {
+        let descriptor = open(self.path(of: name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var start = [UInt8](repeating: 0, count: PartialBodyFile.family.count)
+        let count = Glibc.read(descriptor, &start, start.count)
+        guard count >= 0, count == start.count || name.hasPrefix(".") else { return false }
+        return PartialBodyFile.family.starts(with: start[..<count])
+    }
+
+    /// Whether a file may be written under a name.
+    private func isFree(_ name: String) -> Bool {
+        var status = stat()
+        return lstat(self.path(of: name), &status) != 0 || self.isOurs(name)
     }
 
     private static func write(_ content: Data, to descriptor: CInt) -> Bool {
