@@ -92,6 +92,34 @@ struct RequestTests {
         #expect(try await self.sent { $0.cookieJar = jar }.contains("Cookie: a=b"))
     }
 
+    @Test func `a jar keeps the newest cookies of a server that sets ever more`() async throws {
+        let jar = CookieJar()
+        for start in [0, 40, 80, 120] {
+            let fields = (start..<(start + 40)).map { ("Set-Cookie", "c\($0)=\($0); Path=/; Max-Age=1000") }
+            self.origin.script("/\(start)", .body([1], headers: fields))
+            var request = DownloadRequest(url: self.origin.url("/\(start)"))
+            request.cookieJar = jar
+            _ = try await self.downloader.response(for: request)
+        }
+        #expect(Set(jar.cookies.map(\.name)) == Set((110..<160).map { "c\($0)" }))
+        // What is there already keeps its age.
+        #expect(jar.insert(CookieJar.Cookie(name: "c110", value: "new", domain: "127.0.0.1")))
+        #expect(jar.insert(CookieJar.Cookie(name: "c160", value: "1", domain: "127.0.0.1")))
+        #expect(Set(jar.cookies.map(\.name)) == Set((111..<161).map { "c\($0)" }))
+    }
+
+    @Test func `a jar holds neither too many cookies nor too large ones`() {
+        let jar = CookieJar()
+        let large = String(repeating: "a", count: 4_096)
+        #expect(!jar.insert(CookieJar.Cookie(name: "a", value: large, domain: "example.org")))
+        for number in 0..<3_010 {
+            let domain = "host\(number / 43).example.org"
+            jar.insert(CookieJar.Cookie(name: "c\(number)", value: "1", domain: domain, isSecure: number % 2 == 0))
+        }
+        let names = Set(jar.cookies.map(\.name))
+        #expect(names == Set((10..<3_010).map { "c\($0)" }))
+    }
+
     @Test func `HEAD gives a response without a body`() async throws {
         let nginx = try NginxOrigin(files: ["a": Data([1, 2, 3])])
         let response = try await self.downloader.response(for: DownloadRequest(url: nginx.url("/a"), method: .head))

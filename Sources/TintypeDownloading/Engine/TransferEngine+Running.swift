@@ -165,6 +165,7 @@ extension TransferEngine {
         handle.releaseConnection()
         handle.isResting = false
         handle.transfer = nil
+        transfer.settleCookies()
         transfer.isPaused = false
         if case .paused = transfer.memoryWait {
             transfer.memoryWait = nil

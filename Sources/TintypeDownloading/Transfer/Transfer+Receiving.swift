@@ -36,7 +36,9 @@ extension Transfer {
             self.resetResponse()
             self.status = status
             self.isMultiplexed = !bytes.starts(with: "HTTP/1".utf8)
-        case .field(let name, let value): self.responseHeaders.append(value, for: name)
+        case .field(let name, let value):
+            self.noteField(name)
+            self.responseHeaders.append(value, for: name)
         case .continuation(let value): self.responseHeaders.fold(value)
         case .end: return self.receiveEndOfHead()
         case .malformed: break

@@ -68,6 +68,9 @@ final class Transfer {
     var isLagging = false
     var isPaused = false
 
+    /// The lines of responses that may have put a cookie into the jar since its store was last told.
+    private var cookieCount = 0
+
     /// Why it was aborted from a callback.
     var failure: DownloadError?
     var status: Int?
@@ -228,6 +231,21 @@ final class Transfer {
     }
 
     // MARK: On the way
+
+    /// Whether it has a jar, which each `Set-Cookie` may fill.
+    private var cookieJar: CookieJar? { self.options?.cookieJar ?? self.configuration.cookieJar }
+
+    func noteField(_ name: String) {
+        guard self.cookieJar != nil, name.lowercased() == "set-cookie" else { return }
+        self.cookieCount += 1
+    }
+
+    /// Lets the jar keep to its limits; a cookie was in it before this.
+    func settleCookies() {
+        guard self.cookieCount > 0 else { return }
+        self.cookieJar?.store.didReceive(self.cookieCount)
+        self.cookieCount = 0
+    }
 
     func willStart() {
         self.startTime = .now

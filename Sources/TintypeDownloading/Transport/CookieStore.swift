@@ -7,9 +7,33 @@ import TintypeConcurrency
 /// Sendable although unchecked: libcurl guards the share with the mutexes below, and the handle is only used
 /// under `lock`.
 final class CookieStore: @unchecked Sendable {
+    private struct State {
+        /// When each cookie came first, as a number that grows: libcurl does not tell.
+        var ages: [CookieName: Int] = [:]
+        var nextAge = 0
+        /// Those that came since the limits were last looked at.
+        var newCount = 0
+    }
+
+    /// What tells one cookie from another (RFC 6265, 5.3).
+    private struct CookieName: Hashable {
+        let domain: String
+        let path: String
+        let name: String
+    }
+
+    /// What a jar must hold at least (RFC 6265, 6.1), and ours holds at most.
+    ///
+    /// libcurl bounds a line, and nothing else.
+    static let maximumCount = 3_000
+    static let maximumCountPerDomain = 50
+    static let maximumCookieSize = 4_096
+    /// How many may come before the limits are looked at: each look lists all cookies.
+    private static let reviewInterval = 100
+
     let share: UnsafeMutableRawPointer?
     private let easy: UnsafeMutableRawPointer?
-    private let lock = Locked(())
+    private let lock = Locked(State())
     /// One for each kind of data that libcurl shares.
     ///
     /// It locks in one callback and unlocks in another, which
@@ -55,25 +79,81 @@ final class CookieStore: @unchecked Sendable {
 
     /// Puts a cookie in, or does what a command such as `ALL` says (`CURLOPT_COOKIELIST`).
     func command(_ line: String) {
-        self.lock.withLock { _ in
+        self.lock.withLock { state in
             guard let easy else { return }
             ccurl_setopt_string(easy, CURLOPT_COOKIELIST, line)
+            Self.note(1, in: easy, &state)
+        }
+    }
+
+    /// Tells that a transfer has brought so many cookies; there may be too many now.
+    func didReceive(_ count: Int) {
+        self.lock.withLock { state in
+            guard let easy else { return }
+            Self.note(count, in: easy, &state)
         }
     }
 
     /// The cookies, one line each, as `CURLINFO_COOKIELIST` gives them.
     func lines() -> [String] {
-        self.lock.withLock { _ in
-            var list: UnsafeMutablePointer<curl_slist>?
-            guard let easy, ccurl_getinfo_list(easy, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
-            defer { curl_slist_free_all(list) }
-            var lines: [String] = []
-            var next = list
-            while let entry = next {
-                lines.append(String(cString: entry.pointee.data))
-                next = entry.pointee.next
-            }
-            return lines
+        self.lock.withLock { state in
+            guard let easy else { return [] }
+            Self.keepToLimits(easy, &state)
+            return Self.lines(of: easy)
         }
+    }
+
+    // MARK: Limits
+
+    private static func note(_ count: Int, in easy: UnsafeMutableRawPointer, _ state: inout State) {
+        state.newCount += count
+        if state.newCount >= Self.reviewInterval { Self.keepToLimits(easy, &state) }
+    }
+
+    /// Takes out what is over a limit, the oldest first.
+    private static func keepToLimits(_ easy: UnsafeMutableRawPointer, _ state: inout State) {
+        state.newCount = 0
+        var entries: [(line: String, name: CookieName, size: Int, age: Int)] = []
+        for line in Self.lines(of: easy) {
+            guard let cookie = CookieJar.Cookie(line: line) else { continue }
+            let name = CookieName(domain: cookie.domain, path: cookie.path, name: cookie.name)
+            let age = state.ages[name] ?? state.nextAge
+            if age == state.nextAge { state.nextAge += 1 }
+            entries.append((line, name, line.utf8.count, age))
+        }
+        state.ages.removeAll(keepingCapacity: true)
+        var counts: [String: Int] = [:]
+        for entry in entries.sorted(by: { $0.age > $1.age }) {
+            let count = counts[entry.name.domain, default: 0]
+            if entry.size <= Self.maximumCookieSize, count < Self.maximumCountPerDomain,
+                state.ages.count < Self.maximumCount
+            {
+                counts[entry.name.domain] = count + 1
+                state.ages[entry.name] = entry.age
+            } else {
+                Self.remove(entry.line, from: easy)
+            }
+        }
+    }
+
+    /// Puts a cookie in once more that has ended, which takes it out.
+    private static func remove(_ line: String, from easy: UnsafeMutableRawPointer) {
+        var fields = line.split(separator: "\t", omittingEmptySubsequences: false)
+        guard fields.count == 7 else { return }
+        fields[4] = "1"
+        ccurl_setopt_string(easy, CURLOPT_COOKIELIST, fields.joined(separator: "\t"))
+    }
+
+    private static func lines(of easy: UnsafeMutableRawPointer) -> [String] {
+        var list: UnsafeMutablePointer<curl_slist>?
+        guard ccurl_getinfo_list(easy, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
+        defer { curl_slist_free_all(list) }
+        var lines: [String] = []
+        var next = list
+        while let entry = next {
+            lines.append(String(cString: entry.pointee.data))
+            next = entry.pointee.next
+        }
+        return lines
     }
 }
