@@ -58,9 +58,16 @@ final class Flight: Sendable {
         _ download: (_ priority: @escaping @Sendable () -> DownloadPriority) async throws -> Result
     ) async rethrows -> Result {
         // In this order: a change before it is seen by the question, one after it by the change.
-        self.state.withLock { $0.download = request }
-        defer { self.state.withLock { $0.download = nil } }
+        self.note(download: request)
+        defer { self.note(download: nil) }
         return try await download { self.demand.priority }
+    }
+
+    /// Stays a function of its own: inlined into an asynchronous one on both sides of a suspension, the lock is given
+    /// back by the identity of the thread that took it before, and traps (Swift 6.3, optimised).
+    @inline(never)
+    private func note(download: DownloadRequest?) {
+        self.state.withLock { $0.download = download }
     }
 
     // MARK: Updates
