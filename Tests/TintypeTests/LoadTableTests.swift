@@ -11,7 +11,7 @@ import Testing
 
     private static func picture(_ name: String) -> Table.Product { .init(kind: .picture, key: CacheKey(name)) }
 
-    /// What is plainly right: who waits for what, and what runs.
+    /// What is plainly right: what waits for which product, and what runs.
     private struct Oracle {
         struct Wait {
             let product: Table.Product

@@ -64,10 +64,14 @@ struct FreshnessRules: Sendable {
     }
 
     /// What may be done with an entry.
-    func decision(for metadata: EntryMetadata, of request: ImageRequest) -> ReuseDecision {
+    func decision(
+        for metadata: EntryMetadata,
+        of request: ImageRequest,
+        under policy: CachePolicy
+    ) -> ReuseDecision {
         ReuseDecision(
             metadata.response?.freshness,
-            policy: self.plan(for: request).policy,
+            policy: policy,
             headers: request.headers,
             now: self.now()
         )

@@ -4,44 +4,14 @@ import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
 
-/// What all loads of one loader work with.
-struct LoadServices: Sendable {
-    let cache: any ImageCache
-    let downloads: DownloadActor
-    let decoding: DecodePipeline
-    let rules: FreshnessRules
-    let store: SourceStore
-    let ledger = SourceLedger()
-    let variantEncoder: LoaderActor.Configuration.VariantEncoder?
-    let maximumBodySize: Int
-    /// The statuses that the loader takes for success.
-    let acceptableStatusCodes: StatusCodes
-
-    init(
-        configuration: LoaderActor.Configuration,
-        cache: any ImageCache,
-        downloads: DownloadActor,
-        decoding: DecodePipeline
-    ) {
-        self.cache = cache
-        self.downloads = downloads
-        self.decoding = decoding
-        self.rules = FreshnessRules(configuration)
-        self.store = SourceStore(cache: cache, rules: self.rules)
-        self.variantEncoder = configuration.variantEncoder
-        self.maximumBodySize = min(configuration.limits.maximumEncodedBytes, configuration.downloads.maximumBodySize)
-        self.acceptableStatusCodes = configuration.downloads.acceptableStatusCodes
-    }
-}
-
 /// Request to encoded bytes: from disk, else from the origin, and then onto the disk.
 struct BytesLoad: Sendable {
     let services: LoadServices
     let request: ImageRequest
     /// What is known of a picture that is there.
     ///
-    /// Where the disk has no bytes, the origin is asked whether that one is
-    /// current; if it is, the response says so and has no bytes.
+    /// Where the disk has no bytes, the origin is asked whether that one is current; if it is, the response says so and
+    /// has no bytes.
     let held: EntryMetadata?
     /// Whether stale bytes may be served where that is permitted; they must then be revalidated.
     let mayServeStale: Bool
@@ -99,7 +69,7 @@ struct BytesLoad: Sendable {
         _ ticket: SourceLedger.Ticket
     ) throws -> DataResponse? {
         let metadata = stored.metadata
-        let decision = self.services.rules.decision(for: metadata, of: self.request)
+        let decision = self.services.rules.decision(for: metadata, of: self.request, under: self.plan.policy)
         guard decision == .serve || decision == .serveWhileRevalidating && self.mayServeStale else { return nil }
         let isHTTP = self.plan.obeysHTTP
         if isHTTP, Precondition.isNotModified(self.request.headers, stored: metadata, now: self.services.rules.now()) {

@@ -176,7 +176,7 @@ public actor LoaderActor {
             }
             // Another body has come since the picture was made.
             return ImageResponse(
-                try await self.services.decoding.image(from: bytes.data, for: request),
+                try await self.services.decode(bytes, for: request),
                 source: bytes.source,
                 bytes
             )
@@ -488,21 +488,6 @@ extension LoadTable.Product {
             policy: plan.policy,
             usesHTTPKeys: plan.usesHTTPKeys,
             mayServeStale: mayServeStale
-        )
-    }
-}
-
-extension LoadServices {
-    /// What a load of `request` wants beside its product.
-    func demand(of request: ImageRequest) -> LoadTable.Demand {
-        let plan = self.rules.plan(for: request)
-        return LoadTable.Demand(
-            priority: request.priority,
-            showsPreviews: request.options.contains(.previews),
-            keepsData: request.options.contains(.keepData),
-            waitsForStore: request.options.contains(.waitForStore),
-            storesBytes: plan.bytes.store.contains(.disk),
-            pictureTiers: plan.picture.store
         )
     }
 }

@@ -80,7 +80,8 @@ struct PictureLoad: Sendable {
     private func mayServe(_ metadata: EntryMetadata?) async throws -> Bool {
         guard !self.ledger.isObsolete(metadata?.bodyDigest, source: self.request.sourceKey) else { return false }
         guard self.usesHTTP else { return true }
-        guard let metadata, self.rules.decision(for: metadata, of: self.request) == .serve else { return false }
+        guard let metadata, self.rules.decision(for: metadata, of: self.request, under: self.plan.policy) == .serve
+        else { return false }
         let source = try await self.services.store.entry(for: self.request)
         return source.map { $0.metadata.bodyDigest == metadata.bodyDigest } ?? true
     }
@@ -98,8 +99,7 @@ struct PictureLoad: Sendable {
         confirmedBy bytes: DataResponse,
         _ known: KnownPictures
     ) async throws -> ImageResponse? {
-        guard self.usesHTTP, let body = bytes.metadata.bodyDigest
-        else { return nil }
+        guard self.usesHTTP, let body = bytes.metadata.bodyDigest else { return nil }
         let read = self.read(bytes)
         if let held = known.held, held.metadata?.bodyDigest == body {
             let response = ImageResponse(held.image, source: .memory, bytes)
@@ -162,18 +162,11 @@ struct PictureLoad: Sendable {
     // MARK: Keeping
 
     private func makeImage(from bytes: DataResponse) async throws -> ImageResponse {
-        let image = try await self.decode(bytes)
+        let image = try await self.services.decode(bytes, for: self.request)
         try Task.checkCancellation()
         let response = ImageResponse(image, source: bytes.source, bytes)
         guard bytes.mayBeKept else { return response }
         return try await self.keep(response, read: self.read(bytes))
-    }
-
-    private func decode(_ bytes: DataResponse) async throws -> Image {
-        // Nothing that a decode waits for waits for bytes.
-        bytes.claim?.beginWork()
-        defer { bytes.claim?.endWork() }
-        return try await self.services.decoding.image(from: bytes.data, for: self.request)
     }
 
     /// The load that read bytes from the disk; `nil` for what the origin sent or confirmed.
@@ -227,24 +220,6 @@ struct PictureLoad: Sendable {
             return false
         }
         return true
-    }
-}
-
-extension LoadServices {
-    /// The picture, if it is in memory and may be served.
-    func memoryResponse(for request: ImageRequest, mayServeStale: Bool = true) -> ImageResponse? {
-        guard self.rules.plan(for: request).picture.query.contains(.memory),
-            let entry = self.cache.memoryEntry(for: request.key)
-        else { return nil }
-        let metadata = entry.metadata ?? EntryMetadata()
-        let decision = self.rules.decision(for: metadata, of: request)
-        guard decision == .serve || decision == .serveWhileRevalidating && mayServeStale else { return nil }
-        return ImageResponse(
-            image: entry.image,
-            source: .memory,
-            metadata: metadata,
-            revalidation: decision == .serve ? nil : .inBackground
-        )
     }
 }
 

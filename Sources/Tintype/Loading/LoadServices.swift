@@ -1,0 +1,74 @@
+import FoundationEssentials
+import TintypeCaching
+import TintypeConcurrency
+import TintypeDownloading
+import TintypeHTTP
+import TintypeImage
+
+/// What all loads of one loader work with.
+struct LoadServices: Sendable {
+    let cache: any ImageCache
+    let downloads: DownloadActor
+    let decoding: DecodePipeline
+    let rules: FreshnessRules
+    let store: SourceStore
+    let ledger = SourceLedger()
+    let variantEncoder: LoaderActor.Configuration.VariantEncoder?
+    let maximumBodySize: Int
+    /// The statuses that the loader takes for success.
+    let acceptableStatusCodes: StatusCodes
+
+    init(
+        configuration: LoaderActor.Configuration,
+        cache: any ImageCache,
+        downloads: DownloadActor,
+        decoding: DecodePipeline
+    ) {
+        self.cache = cache
+        self.downloads = downloads
+        self.decoding = decoding
+        self.rules = FreshnessRules(configuration)
+        self.store = SourceStore(cache: cache, rules: self.rules)
+        self.variantEncoder = configuration.variantEncoder
+        self.maximumBodySize = min(configuration.limits.maximumEncodedBytes, configuration.downloads.maximumBodySize)
+        self.acceptableStatusCodes = configuration.downloads.acceptableStatusCodes
+    }
+
+    /// The picture, if it is in memory and may be served.
+    func memoryResponse(for request: ImageRequest, mayServeStale: Bool = true) -> ImageResponse? {
+        let plan = self.rules.plan(for: request)
+        guard plan.picture.query.contains(.memory), let entry = self.cache.memoryEntry(for: request.key) else {
+            return nil
+        }
+        let metadata = entry.metadata ?? EntryMetadata()
+        let decision = self.rules.decision(for: metadata, of: request, under: plan.policy)
+        guard decision == .serve || decision == .serveWhileRevalidating && mayServeStale else { return nil }
+        return ImageResponse(
+            image: entry.image,
+            source: .memory,
+            metadata: metadata,
+            revalidation: decision == .serve ? nil : .inBackground
+        )
+    }
+
+    /// What a load of `request` wants beside its product.
+    func demand(of request: ImageRequest) -> LoadTable.Demand {
+        let plan = self.rules.plan(for: request)
+        return LoadTable.Demand(
+            priority: request.priority,
+            showsPreviews: request.options.contains(.previews),
+            keepsData: request.options.contains(.keepData),
+            waitsForStore: request.options.contains(.waitForStore),
+            storesBytes: plan.bytes.store.contains(.disk),
+            pictureTiers: plan.picture.store
+        )
+    }
+
+    /// Makes the picture of bytes that count in the budget of bodies.
+    func decode(_ bytes: DataResponse, for request: ImageRequest) async throws -> Image {
+        // Nothing that a decode waits for waits for bytes.
+        bytes.claim?.beginWork()
+        defer { bytes.claim?.endWork() }
+        return try await self.decoding.image(from: bytes.data, for: request)
+    }
+}
