@@ -23,10 +23,12 @@ public struct DataResponse: Sendable {
     public let revalidation: Revalidation?
     /// Whether HTTP permits to keep what is made of the bytes.
     let mayBeKept: Bool
-    /// When the load of these bytes began, in the order of their source's loads.
-    let ticket: SourceLedger.Ticket?
+    /// How the bytes came, where they may be the newest of their source.
+    let arrival: LoadTable.Arrival?
     /// What counts the bytes, as long as the loader has them.
     let claim: ByteClaim?
+    /// The callers and pictures that got them together.
+    var sharerCount = 1
 
     init(
         data: Data,
@@ -36,7 +38,7 @@ public struct DataResponse: Sendable {
         storeError: LoadError? = nil,
         revalidation: Revalidation? = nil,
         mayBeKept: Bool = true,
-        ticket: SourceLedger.Ticket? = nil,
+        arrival: LoadTable.Arrival? = nil,
         claim: ByteClaim? = nil
     ) {
         self.data = data
@@ -46,7 +48,7 @@ public struct DataResponse: Sendable {
         self.storeError = storeError
         self.revalidation = revalidation
         self.mayBeKept = mayBeKept
-        self.ticket = ticket
+        self.arrival = arrival
         self.claim = claim
     }
 }

@@ -109,8 +109,32 @@ package struct DecodePlan: Sendable {
         return try self.decoder.finish(resized, options: self.options)
     }
 
+    /// What the codec gives, as plans for other sizes may want it too; `nil` where the picture is not decoded whole.
+    var step: PixelLayout? {
+        guard self.geometry != nil, !self.isStreamed else { return nil }
+        return try? self.decoder.encoded.decodedLayout(options: self.options)
+    }
+
+    /// Decodes what ``step`` describes.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    func decodeStep() throws -> DecodedImage {
+        try self.decoder.decodeStored(options: self.options)
+    }
+
+    /// Makes the picture of what an equal step gave.
+    ///
+    /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
+    func picture(of decoded: DecodedImage) throws -> Image {
+        guard let geometry else { return try self.decode() }
+        return try self.decoder.finish(self.resized(decoded, geometry), options: self.options)
+    }
+
     private func decodedWhole(_ geometry: ResizeGeometry) throws -> Image {
-        let decoded = try self.decoder.decodeStored(options: self.options)
+        try self.resized(self.decodeStep(), geometry)
+    }
+
+    private func resized(_ decoded: DecodedImage, _ geometry: ResizeGeometry) throws -> Image {
         let scaled = self.scaled(geometry, coveredWidth: decoded.coveredWidth, coveredHeight: decoded.coveredHeight)
         try Task.checkCancellation()
         return try decoded.image.resized(scaled, filter: self.filter)

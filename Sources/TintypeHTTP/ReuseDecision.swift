@@ -42,7 +42,7 @@ package enum ReuseDecision: Sendable, Hashable {
         let request = CacheControl(headers.values(for: "Cache-Control"))
         guard !self.asksOrigin(request, headers) else { return false }
         let limit = max(freshness.staleIfError, request.seconds("stale-if-error") ?? 0)
-        return freshness.staleness(at: now) < limit
+        return limit > 0 && freshness.staleness(at: now) < limit
     }
 
     /// Whether a request wants nothing that the origin has not confirmed; `Pragma` is for old clients.

@@ -65,7 +65,7 @@ import TintypeConcurrency
     }
 
     @Test func aChangeIsSeenByADownloadThatBegins() async {
-        let flight = Flight(id: 1, demand: .init(priority: .low))
+        let flight = Flight(id: 1, LoadTable.Briefing(demand: .init(priority: .low), hasTurn: true, newestBody: nil))
         let request = DownloadRequest(url: self.origin.url("/a"))
         // Before the download begins it has nothing to tell; then the download sees the change itself.
         #expect(flight.change(.init(priority: .veryHigh)) == nil)

@@ -50,7 +50,8 @@ import Tintype
         #expect(self.fixture.decodes.count == 0)
     }
 
-    @Test func everySizeOfOneSourceSharesOneRequest() async throws {
+    /// 490 to 499 pixels are made of what the codec gives for any of them.
+    @Test func everySizeOfOneSourceSharesOneRequestAndTheDecodesThatAreEqual() async throws {
         let loader = self.fixture.makeLoader()
         let url = self.origin.url("/flower.jpg")
         try await withThrowingTaskGroup(of: (Int, Image).self) { group in
@@ -63,7 +64,7 @@ import Tintype
             for try await (width, image) in group { #expect(image.width == width) }
         }
         #expect(try self.origin.requestCount(for: "/flower.jpg") == 1)
-        #expect(self.fixture.decodes.count == 10)
+        #expect(self.fixture.decodes.count == 1)
     }
 
     @Test(arguments: [

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TintypeCaching
+import TintypeConcurrency
 import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
@@ -7,6 +8,7 @@ import TintypeImage
 /// Request to encoded bytes: from disk, else from the origin, and then onto the disk.
 struct BytesLoad: Sendable {
     let services: LoadServices
+    let loader: LoaderReference
     let request: ImageRequest
     /// What is known of a picture that is there.
     ///
@@ -21,13 +23,8 @@ struct BytesLoad: Sendable {
     ///
     /// - Throws: `LoadError.Code.notInCache`, `.notModified`, `DownloadError`, `CancellationError`.
     func run() async throws -> DataResponse {
-        let ticket = self.services.ledger.begin(self.request.sourceKey)
-        defer { self.services.ledger.end(ticket) }
-        var stored = try await self.services.store.entry(
-            for: self.request,
-            countedIn: self.services.downloads.bodyBudget
-        )
-        if let stored, let response = try self.reuse(stored, ticket) { return response }
+        var stored = try await self.stored()
+        if let stored, let response = try self.reuse(stored) { return response }
         guard self.mayAskOrigin else {
             throw LoadError(
                 code: .notInCache,
@@ -35,20 +32,22 @@ struct BytesLoad: Sendable {
                     + "load it with a cache policy that asks the origin."
             )
         }
+        if !self.flight.hasTurn {
+            // What waits holds no bytes: the fetch that it waits for may need the room.
+            stored?.claim?.giveBack()
+            try await self.loader.waitForTurn(of: self.flight)
+            stored = try await self.stored()
+            if let stored, let response = try self.reuse(stored) { return response }
+        }
         try Task.checkCancellation()
         if stored == nil, let held, held.bodyDigest != nil, self.plan.obeysHTTP {
             stored = StoredSource(key: self.request.key, metadata: held, data: nil)
         }
-        let exchange = OriginExchange(
-            services: self.services,
-            request: self.request,
-            ticket: ticket,
-            flight: self.flight
-        )
+        let exchange = OriginExchange(services: self.services, request: self.request, flight: self.flight)
         do {
             return try await exchange.response(validating: stored)
         } catch let error as DownloadError {
-            guard let stored, let response = self.standIn(stored, error, ticket) else { throw error }
+            guard let stored, let response = self.standIn(stored, error) else { throw error }
             return response
         }
     }
@@ -57,6 +56,10 @@ struct BytesLoad: Sendable {
 
     private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
 
+    private func stored() async throws -> StoredSource? {
+        try await self.services.store.entry(for: self.request, countedIn: self.services.downloads.bodyBudget)
+    }
+
     private var mayAskOrigin: Bool {
         guard self.plan.policy != .cacheOnly else { return false }
         guard self.plan.obeysHTTP else { return true }
@@ -64,10 +67,7 @@ struct BytesLoad: Sendable {
     }
 
     /// The stored bytes, where they may answer without the origin.
-    private func reuse(
-        _ stored: StoredSource,
-        _ ticket: SourceLedger.Ticket
-    ) throws -> DataResponse? {
+    private func reuse(_ stored: StoredSource) throws -> DataResponse? {
         let metadata = stored.metadata
         let decision = self.services.rules.decision(for: metadata, of: self.request, under: self.plan.policy)
         guard decision == .serve || decision == .serveWhileRevalidating && self.mayServeStale else { return nil }
@@ -75,37 +75,31 @@ struct BytesLoad: Sendable {
         if isHTTP, Precondition.isNotModified(self.request.headers, stored: metadata, now: self.services.rules.now()) {
             throw LoadError.notModified(self.request)
         }
-        return self.response(stored, decision == .serve ? nil : .inBackground, ticket)
+        return self.response(stored, decision == .serve ? nil : .inBackground)
     }
 
     /// The stored bytes in place of an origin that failed, where they may be.
-    private func standIn(
-        _ stored: StoredSource,
-        _ error: DownloadError,
-        _ ticket: SourceLedger.Ticket
-    ) -> DataResponse? {
-        guard error.isOriginFailure, self.plan.policy == .honorFreshness,
+    ///
+    /// A load that revalidates wants what is current; RFC 5861 (4) lets an origin permit that it gets what is not.
+    private func standIn(_ stored: StoredSource, _ error: DownloadError) -> DataResponse? {
+        guard error.isOriginFailure, self.plan.policy == .honorFreshness || self.plan.policy == .revalidate,
             ReuseDecision.servesAfterFailure(
                 stored.metadata.response?.freshness,
                 headers: self.request.headers,
                 now: self.services.rules.now()
             )
         else { return nil }
-        return self.response(stored, .failed, ticket)
+        return self.response(stored, .failed)
     }
 
-    private func response(
-        _ stored: StoredSource,
-        _ revalidation: Revalidation?,
-        _ ticket: SourceLedger.Ticket
-    ) -> DataResponse {
+    private func response(_ stored: StoredSource, _ revalidation: Revalidation?) -> DataResponse {
         DataResponse(
             data: stored.data ?? Data(),
             source: stored.data == nil ? .memory : .disk,
             metadata: stored.metadata,
             headers: stored.metadata.response?.servedFields(reusedAt: self.services.rules.now()) ?? [:],
             revalidation: revalidation,
-            ticket: ticket,
+            arrival: .read,
             claim: stored.claim
         )
     }

@@ -18,30 +18,44 @@ struct DecodePipeline: Sendable {
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
     func image(from data: Data, for request: ImageRequest) async throws -> Image {
-        try await self.image {
-            try DecodePlan(decoder: self.decoder(of: data, for: request), request: request, limits: self.limits)
-        }
+        try await self.carryOut(self.plan(of: data, for: request)) { try $0.decode() }
     }
 
     /// Decodes a variant that the cache encoded.
     ///
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
     func variant(from data: Data) async throws -> Image {
-        try await self.image {
+        let plan = try await self.lanes.run {
             let decoder = try ImageDecoder(data, registry: self.registry, limits: self.limits)
             return DecodePlan(decoder: decoder, limits: self.limits)
         }
+        return try await self.carryOut(plan) { try $0.decode() }
     }
 
-    private func image(by makePlan: @Sendable () throws -> DecodePlan) async throws -> Image {
-        // The weight is known only from the header, and the lane must not wait for the gate:
-        // so there are two visits, the first of microseconds.
-        let plan = try await self.lanes.run(makePlan)
+    /// How the picture of `request` is to be made of `data`, whose header is read.
+    ///
+    /// The weight is known only from there, and a lane must not wait for the gate: a decode takes two visits, the first
+    /// of microseconds.
+    ///
+    /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
+    func plan(of data: Data, for request: ImageRequest) async throws -> DecodePlan {
+        try await self.lanes.run {
+            try DecodePlan(decoder: self.decoder(of: data, for: request), request: request, limits: self.limits)
+        }
+    }
+
+    /// Does the work of a plan, or a part of it, once there is room for the whole.
+    ///
+    /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
+    func carryOut<Result: Sendable>(
+        _ plan: DecodePlan,
+        _ work: @escaping @Sendable (DecodePlan) throws -> Result
+    ) async throws -> Result {
         let byteCount = plan.byteCount
         return try await self.gate.withWeight(byteCount) {
             try await self.lanes.run {
                 try MemoryRoom.require(byteCount)
-                return try plan.decode()
+                return try work(plan)
             }
         }
     }

@@ -1,4 +1,6 @@
 import FoundationEssentials
+import TintypeCaching
+import TintypeCoding
 import TintypeConcurrency
 import TintypeDownloading
 import TintypeImage
@@ -12,19 +14,25 @@ enum LoadUpdate: Sendable {
     case cached(ImageResponse)
 }
 
-/// What a flight made.
+/// What a wait ends with: what a flight made, or the right to ask the origin.
 enum FlightResult: Sendable {
     case bytes(DataResponse)
-    case picture(ImageResponse)
-    case stored
+    /// A picture, and whether the cache has it now.
+    case picture(ImageResponse, isKept: Bool)
+    case decoded(DecodedImage)
+    /// An entry on disk of a picture that was made of such bytes.
+    case stored(CacheKey, madeOf: UInt64?)
+    case turn
 }
 
-/// The side of a flight that is reached without a hop: its observers, and what is wanted of it at the moment.
+/// The side of a flight that is reached without a hop: its observers, what is wanted of it at the moment, and which body
+/// of its source is the newest.
 final class Flight: Sendable {
     typealias Observer = @Sendable (LoadUpdate) -> Void
 
     private struct State {
         var demand: LoadTable.Demand
+        var newestBody: UInt64?
         var observers: [LoadTable.ID: Observer] = [:]
         /// Those that came when bytes had been shown already: a part of them is of no use.
         var latecomers: Set<LoadTable.ID> = []
@@ -34,11 +42,25 @@ final class Flight: Sendable {
     }
 
     let id: LoadTable.ID
+    /// Whether it may ask the origin at once.
+    let hasTurn: Bool
     private let state: Locked<State>
 
-    init(id: LoadTable.ID, demand: LoadTable.Demand) {
+    init(id: LoadTable.ID, _ briefing: LoadTable.Briefing) {
         self.id = id
-        self.state = Locked(State(demand: demand))
+        self.hasTurn = briefing.hasTurn
+        self.state = Locked(State(demand: briefing.demand, newestBody: briefing.newestBody))
+    }
+
+    /// Takes note of a body of its source that is newer than those before.
+    func note(newestBody body: UInt64) {
+        self.state.withLock { $0.newestBody = body }
+    }
+
+    /// Whether what was made of `body` may be kept: no newer one is known.
+    func admits(_ body: UInt64?) -> Bool {
+        guard let body else { return true }
+        return self.state.withLock { $0.newestBody == nil || $0.newestBody == body }
     }
 
     /// What those want that wait now.

@@ -12,8 +12,7 @@ struct LoadServices: Sendable {
     let decoding: DecodePipeline
     let rules: FreshnessRules
     let store: SourceStore
-    let ledger = SourceLedger()
-    let variantEncoder: LoaderActor.Configuration.VariantEncoder?
+    let variants: VariantPipeline
     let maximumBodySize: Int
     /// The statuses that the loader takes for success.
     let acceptableStatusCodes: StatusCodes
@@ -29,24 +28,34 @@ struct LoadServices: Sendable {
         self.decoding = decoding
         self.rules = FreshnessRules(configuration)
         self.store = SourceStore(cache: cache, rules: self.rules)
-        self.variantEncoder = configuration.variantEncoder
+        self.variants = VariantPipeline(
+            cache: cache,
+            decoding: decoding,
+            rules: self.rules,
+            encoder: configuration.variantEncoder
+        )
         self.maximumBodySize = min(configuration.limits.maximumEncodedBytes, configuration.downloads.maximumBodySize)
         self.acceptableStatusCodes = configuration.downloads.acceptableStatusCodes
     }
 
     /// The picture, if it is in memory and may be served.
-    func memoryResponse(for request: ImageRequest, mayServeStale: Bool = true) -> ImageResponse? {
+    func memoryResponse(for request: ImageRequest) -> ImageResponse? {
         let plan = self.rules.plan(for: request)
         guard plan.picture.query.contains(.memory), let entry = self.cache.memoryEntry(for: request.key) else {
             return nil
         }
         let metadata = entry.metadata ?? EntryMetadata()
         let decision = self.rules.decision(for: metadata, of: request, under: plan.policy)
-        guard decision == .serve || decision == .serveWhileRevalidating && mayServeStale else { return nil }
-        return ImageResponse(
+        guard decision == .serve || decision == .serveWhileRevalidating else { return nil }
+        return self.response(of: entry, decision)
+    }
+
+    /// A picture in memory as a response.
+    func response(of entry: MemoryEntry, _ decision: ReuseDecision) -> ImageResponse {
+        ImageResponse(
             image: entry.image,
             source: .memory,
-            metadata: metadata,
+            metadata: entry.metadata ?? EntryMetadata(),
             revalidation: decision == .serve ? nil : .inBackground
         )
     }
@@ -66,9 +75,13 @@ struct LoadServices: Sendable {
 
     /// Makes the picture of bytes that count in the budget of bodies.
     func decode(_ bytes: DataResponse, for request: ImageRequest) async throws -> Image {
-        // Nothing that a decode waits for waits for bytes.
+        try await self.working(with: bytes) { try await self.decoding.image(from: bytes.data, for: request) }
+    }
+
+    /// Tells the budget of bodies that the bytes are at work: nothing that a decode waits for waits for bytes.
+    func working<Result>(with bytes: DataResponse, _ work: () async throws -> Result) async rethrows -> Result {
         bytes.claim?.beginWork()
         defer { bytes.claim?.endWork() }
-        return try await self.decoding.image(from: bytes.data, for: request)
+        return try await work()
     }
 }

@@ -1,7 +1,8 @@
 import TintypeCaching
 import TintypeDownloading
 
-/// Which flights there are, what waits for them, how urgently, and what is to be kept of them.
+/// Which flights there are, what waits for them, how urgently, which may ask the origin, and which body of each source
+/// is the newest.
 ///
 /// A flight makes one product once for all that wait for it: callers, and flights that need it. Pure: no task, no
 /// continuation, no clock. Each method changes the table and returns what its owner must do.
@@ -16,12 +17,16 @@ struct LoadTable: Sendable {
         enum Kind: Hashable, Sendable {
             case bytes
             case picture
+            /// What a codec gives for several pictures of the same bytes.
+            case decode
             /// An entry on disk, which nothing waits for; each has a number of its own.
             case store(ID)
         }
 
         let kind: Kind
         let key: CacheKey
+        /// Whose bytes it is made of.
+        let source: CacheKey
         /// The tiers that may answer: those for the bytes, and those for the picture.
         var queries: [CacheTiers] = []
         var policy = CachePolicy.neverRevalidate
@@ -29,6 +34,12 @@ struct LoadTable: Sendable {
         var mayServeStale = true
         /// The bytes of which a picture is there already.
         var held: UInt64?
+
+        /// Products that differ in anything else seldom have the same key.
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(self.key)
+            hasher.combine(self.kind)
+        }
     }
 
     /// What those that wait want beside the product: of a flight, all that any of them wants.
@@ -60,13 +71,40 @@ struct LoadTable: Sendable {
         case background
     }
 
+    /// What a flight is told when it starts.
+    struct Briefing: Hashable, Sendable {
+        let demand: Demand
+        /// Whether it may ask the origin; otherwise it waits for its turn first.
+        let hasTurn: Bool
+        /// The newest body of its source that is known.
+        let newestBody: UInt64?
+    }
+
     enum Action: Hashable, Sendable {
-        case start(ID, Demand)
+        case start(ID, Briefing)
         case wait(for: ID)
         case change(ID, Demand)
         case cancel(ID)
         case resume(waiter: ID)
         case dismiss(waiter: ID, from: ID?)
+        /// A waiter's flight may ask the origin now.
+        case grant(waiter: ID)
+    }
+
+    /// How a body came.
+    enum Arrival: Sendable {
+        /// The origin sent or confirmed it, and the disk has it where it is to be kept.
+        case fetched
+        /// It was read from the disk.
+        case read
+    }
+
+    /// What a body changes that is the newest of its source.
+    struct Succession: Hashable, Sendable {
+        /// The pictures that were made of others, and may be in the cache.
+        var obsolete: [CacheKey] = []
+        /// The flights of the source, which must hear of it.
+        var flights: Set<ID> = []
     }
 
     private struct Flight {
@@ -75,14 +113,54 @@ struct LoadTable: Sendable {
         var demand: Demand
         /// The waits of its own, for flights that it needs.
         var waits: Set<ID> = []
+        /// Nothing waits for it any more, and its task has yet to end.
+        var isAbandoned = false
+        /// The origin has sent a body since it began: what it read may be older.
+        var isOutdated = false
+    }
+
+    private struct Source {
+        /// Those whose tasks have not ended.
+        var flights: Set<ID> = []
+        /// The flight that may ask the origin: one at a time, so that bodies come and are stored one after the other.
+        var turn: ID?
+        /// The flights that wait for their turns, and their waiters.
+        var queue: [(flight: ID, waiter: ID)] = []
+        /// The newest body that is known.
+        var body: UInt64?
+        /// What is, or was, in the cache of that body.
+        var pictures: Set<CacheKey> = []
+        var lastUse: ID = 0
+
+        /// What the pictures count towards the limit.
+        var weight: Int { self.pictures.reduce(0) { $0 + LoadTable.weight(of: $1) } }
     }
 
     private var flights: [ID: Flight] = [:]
     private var flightOfProduct: [Product: ID] = [:]
     private var flightOfWaiter: [ID: ID] = [:]
+    private var sources: [CacheKey: Source] = [:]
     private var lastID: ID = 0
+    /// The pictures of all sources, those with long keys several times.
+    private var pictureCount = 0
+    private let pictureLimit: Int
 
-    var isEmpty: Bool { self.flights.isEmpty && self.flightOfProduct.isEmpty && self.flightOfWaiter.isEmpty }
+    /// Remembers up to `pictureLimit` pictures; one whose key is long counts as several.
+    ///
+    /// Beyond, the sources that were not loaded for longest are forgotten: a new body of theirs no longer
+    /// makes their pictures obsolete, which live until they are evicted or stale.
+    init(pictureLimit: Int = 32_768) {
+        self.pictureLimit = pictureLimit
+    }
+
+    /// Whether there is no flight and no waiter.
+    var isEmpty: Bool {
+        self.flights.isEmpty && self.flightOfProduct.isEmpty && self.flightOfWaiter.isEmpty
+            && self.sources.values.allSatisfy { $0.flights.isEmpty && $0.turn == nil && $0.queue.isEmpty }
+    }
+
+    /// The number of sources that are loaded, or whose pictures are remembered.
+    var sourceCount: Int { self.sources.count }
 
     mutating func makeID() -> ID {
         self.lastID += 1
@@ -91,7 +169,7 @@ struct LoadTable: Sendable {
 
     /// The number of flights that make such a product.
     func flightCount(of kind: Product.Kind) -> Int {
-        self.flights.values.count { $0.product.kind == kind }
+        self.flights.values.count { $0.product.kind == kind && !$0.isAbandoned }
     }
 
     /// The number of callers and flights that wait for such a product.
@@ -99,29 +177,38 @@ struct LoadTable: Sendable {
         self.flights.values.reduce(0) { $0 + ($1.product.kind == kind ? $1.waiters.count : 0) }
     }
 
+    /// The number of callers and flights that wait for what flight `id` makes.
+    func waiterCount(of id: ID) -> Int { self.flights[id]?.waiters.count ?? 0 }
+
+    /// The number of flights of `source` that wait until they may ask the origin.
+    func queueCount(of source: CacheKey) -> Int { self.sources[source]?.queue.count ?? 0 }
+
     /// Whether a flight makes `product`.
     func makes(_ product: Product) -> Bool { self.flightOfProduct[product] != nil }
 
-    /// What is wanted of a flight; `nil` for one that has ended.
-    func demand(of id: ID) -> Demand? { self.flights[id]?.demand }
+    /// What is wanted of a flight; `nil` for one that has ended or was abandoned.
+    func demand(of id: ID) -> Demand? {
+        self.flights[id].flatMap { $0.isAbandoned ? nil : $0.demand }
+    }
 
     /// The flight that a waiter waits for.
     func flight(of waiter: ID) -> ID? { self.flightOfWaiter[waiter] }
+
+    /// The newest body of a source that is known.
+    func newestBody(of source: CacheKey) -> UInt64? { self.sources[source]?.body }
 
     // MARK: Waiting
 
     /// Lets `waiter` wait for `product`, of a flight that is there or of a new one.
     mutating func join(_ product: Product, waiter: ID, interest: Interest) -> [Action] {
         // A flight that was abandoned needs nothing any more.
-        if case .flight(let id) = interest, self.flights[id] == nil { return [.dismiss(waiter: waiter, from: nil)] }
+        if case .flight(let id) = interest, self.flights[id]?.isAbandoned ?? true {
+            return [.dismiss(waiter: waiter, from: nil)]
+        }
         let demand = self.demand(of: interest)
         if case .flight(let id) = interest { self.flights[id]?.waits.insert(waiter) }
         guard let id = self.flightOfProduct[product] else {
-            let id = self.makeID()
-            self.flights[id] = Flight(product: product, waiters: [waiter: interest], demand: demand)
-            self.flightOfProduct[product] = id
-            self.flightOfWaiter[waiter] = id
-            return [.start(id, demand)]
+            return [self.start(product, waiter, interest, demand)]
         }
         self.flights[id]?.waiters[waiter] = interest
         self.flightOfWaiter[waiter] = id
@@ -132,7 +219,7 @@ struct LoadTable: Sendable {
         return actions
     }
 
-    /// Takes `waiter` out; the last one of a flight takes the flight along.
+    /// Takes `waiter` out; a flight that the last one leaves is abandoned.
     ///
     /// A waiter that was resumed before is not there any more: nothing happens.
     mutating func leave(_ waiter: ID) -> [Action] {
@@ -141,30 +228,111 @@ struct LoadTable: Sendable {
         return actions
     }
 
-    /// Ends a flight with a result for all that wait; does nothing for one that was abandoned.
+    /// Ends a flight, whose task is over, with a result for all that wait.
     mutating func finish(_ id: ID) -> [Action] {
         guard let flight = self.flights.removeValue(forKey: id) else { return [] }
-        self.flightOfProduct[flight.product] = nil
+        if self.flightOfProduct[flight.product] == id { self.flightOfProduct[flight.product] = nil }
         var actions: [Action] = []
         for waiter in flight.waiters.keys.sorted() {
             self.forget(waiter, flight.waiters[waiter])
             actions.append(.resume(waiter: waiter))
         }
         self.leaveAll(flight.waits, &actions)
+        self.endTurn(of: id, source: flight.product.source, &actions)
         return actions
     }
 
-    /// Ends all flights that make bytes or pictures, as if each waiter had left.
+    /// Ends all flights for callers, as if each waiter had left.
     mutating func leaveAll() -> [Action] {
         var actions: [Action] = []
         for waiter in self.flightOfWaiter.keys.sorted() {
-            guard let id = self.flightOfWaiter[waiter], let kind = self.flights[id]?.product.kind else { continue }
-            if kind == .bytes || kind == .picture { self.leave(waiter, &actions) }
+            guard let id = self.flightOfWaiter[waiter], let flight = self.flights[id] else { continue }
+            if flight.waiters[waiter] != .background { self.leave(waiter, &actions) }
         }
         return actions
     }
 
+    // MARK: Asking the origin
+
+    /// Gives a flight the right to ask the origin, or lets it wait for that: a source fetches one body at a time.
+    ///
+    /// Once it has the right, what it reads is the newest there is.
+    ///
+    /// - Returns: Whether it has the right already; otherwise `waiter` is granted it, or dismissed.
+    mutating func requestTurn(of id: ID, waiter: ID) -> Bool {
+        guard let flight = self.flights[id], var source = self.sources[flight.product.source] else { return true }
+        guard let holder = source.turn, holder != id else {
+            source.turn = id
+            self.sources[flight.product.source] = source
+            self.flights[id]?.isOutdated = false
+            return true
+        }
+        source.queue.append((id, waiter))
+        self.sources[flight.product.source] = source
+        return false
+    }
+
+    // MARK: Bodies in order
+
+    /// Takes note of a body that a flight brought; what was made of another one before is obsolete.
+    ///
+    /// What was read while the origin sent another one is older, and changes nothing. Read at another time, another
+    /// body is one that another process has stored.
+    mutating func accept(_ body: UInt64, from id: ID, _ arrival: Arrival) -> Succession {
+        guard let flight = self.flights[id], var source = self.sources[flight.product.source] else {
+            return Succession()
+        }
+        if arrival == .fetched {
+            for other in source.flights where other != source.turn { self.flights[other]?.isOutdated = true }
+        } else if flight.isOutdated {
+            return Succession()
+        }
+        guard source.body != body else { return Succession() }
+        let succession = Succession(obsolete: source.pictures.sorted { $0.text < $1.text }, flights: source.flights)
+        self.pictureCount -= source.weight
+        source.pictures = []
+        source.body = body
+        self.sources[flight.product.source] = source
+        return succession
+    }
+
+    /// Takes note of a picture in the cache that flight `id` made of `body`.
+    ///
+    /// - Returns: Whether it may stay there: no newer body has come.
+    mutating func keep(_ picture: CacheKey, madeOf body: UInt64, by id: ID) -> Bool {
+        guard let name = self.flights[id]?.product.source, var source = self.sources[name] else { return false }
+        guard source.body == nil || source.body == body else { return false }
+        source.body = body
+        source.lastUse = id
+        let isNew = source.pictures.insert(picture).inserted
+        self.sources[name] = source
+        if isNew {
+            self.pictureCount += Self.weight(of: picture)
+            if self.pictureCount > self.pictureLimit { self.forgetOldest() }
+        }
+        return true
+    }
+
     // MARK: Parts
+
+    private mutating func start(
+        _ product: Product,
+        _ waiter: ID,
+        _ interest: Interest,
+        _ demand: Demand
+    ) -> Action {
+        let id = self.makeID()
+        self.flights[id] = Flight(product: product, waiters: [waiter: interest], demand: demand)
+        self.flightOfProduct[product] = id
+        self.flightOfWaiter[waiter] = id
+        var source = self.sources.removeValue(forKey: product.source) ?? Source()
+        source.flights.insert(id)
+        source.lastUse = id
+        if product.kind == .bytes, source.turn == nil { source.turn = id }
+        let briefing = Briefing(demand: demand, hasTurn: source.turn == id, newestBody: source.body)
+        self.sources[product.source] = source
+        return .start(id, briefing)
+    }
 
     private mutating func leave(_ waiter: ID, _ actions: inout [Action]) {
         guard let id = self.flightOfWaiter[waiter] else { return }
@@ -174,10 +342,13 @@ struct LoadTable: Sendable {
             self.update(id, hasLess: true, &actions)
             return
         }
-        self.flights[id] = nil
-        self.flightOfProduct[flight.product] = nil
+        self.flights[id]?.isAbandoned = true
+        if self.flightOfProduct[flight.product] == id { self.flightOfProduct[flight.product] = nil }
         actions.append(.cancel(id))
         self.leaveAll(flight.waits, &actions)
+        let queue = self.sources[flight.product.source]?.queue ?? []
+        for entry in queue where entry.flight == id { actions.append(.dismiss(waiter: entry.waiter, from: nil)) }
+        self.sources[flight.product.source]?.queue.removeAll { $0.flight == id }
     }
 
     private mutating func leaveAll(_ waits: Set<ID>, _ actions: inout [Action]) {
@@ -187,6 +358,22 @@ struct LoadTable: Sendable {
     private mutating func forget(_ waiter: ID, _ interest: Interest?) {
         self.flightOfWaiter[waiter] = nil
         if case .flight(let id) = interest { self.flights[id]?.waits.remove(waiter) }
+    }
+
+    /// Only the end of its task ends a flight's turn: one that was abandoned may still be storing.
+    private mutating func endTurn(of id: ID, source name: CacheKey, _ actions: inout [Action]) {
+        guard var source = self.sources.removeValue(forKey: name) else { return }
+        source.flights.remove(id)
+        source.queue.removeAll { $0.flight == id }
+        if source.turn == id {
+            source.turn = source.queue.first?.flight
+            if !source.queue.isEmpty {
+                let next = source.queue.removeFirst()
+                self.flights[next.flight]?.isOutdated = false
+                actions.append(.grant(waiter: next.waiter))
+            }
+        }
+        if !source.flights.isEmpty || !source.pictures.isEmpty { self.sources[name] = source }
     }
 
     private func demand(of interest: Interest) -> Demand {
@@ -218,6 +405,21 @@ struct LoadTable: Sendable {
         actions.append(.change(id, demand))
         for wait in flight.waits.sorted() {
             if let other = self.flightOfWaiter[wait] { self.update(other, &actions) }
+        }
+    }
+
+    /// One for each begun KiB of a key: URLs that others choose may be as long as they like.
+    private static func weight(of key: CacheKey) -> Int {
+        1 + key.text.utf8.count >> 10
+    }
+
+    /// Forgets half of the pictures, so that this is seldom done.
+    private mutating func forgetOldest() {
+        for (key, source) in self.sources.sorted(by: { $0.value.lastUse < $1.value.lastUse }) {
+            guard self.pictureCount > self.pictureLimit / 2 else { return }
+            self.pictureCount -= source.weight
+            // Loads that go on still need their order.
+            if source.flights.isEmpty { self.sources[key] = nil } else { self.sources[key]?.pictures = [] }
         }
     }
 }

@@ -249,6 +249,12 @@ public actor LoaderActor {
     /// The number of callers and loads of pictures that wait for bytes.
     var bytesWaiterCount: Int { self.table.waiterCount(of: .bytes) }
 
+    /// The number of sources that are loaded, or whose pictures are remembered.
+    var sourceCount: Int { self.table.sourceCount }
+
+    /// The number of loads of a source that wait until they may ask its origin.
+    func queueCount(of request: ImageRequest) -> Int { self.table.queueCount(of: request.sourceKey) }
+
     /// Returns when the revalidations in the background that were begun before the call have ended.
     public func waitForRevalidations() async {
         let tasks = self.revalidations.compactMap { self.table.flight(of: $0) }.compactMap { self.tasks[$0] }
@@ -284,11 +290,11 @@ public actor LoaderActor {
         var others: [LoadTable.Action] = []
         for action in self.table.join(product, waiter: waiter.id, interest: interest) {
             switch action {
-            case .start(let id, let demand):
-                let flight = Flight(id: id, demand: demand)
+            case .start(let id, let briefing):
+                let flight = Flight(id: id, briefing)
                 if let observer { flight.add(observer, for: waiter.id) }
                 self.flights[id] = flight
-                self.start(flight, work)
+                self.start(flight, product, work)
             case .wait(let id): if let observer { self.flights[id]?.add(observer, for: waiter.id) }
             default: others.append(action)
             }
@@ -301,7 +307,8 @@ public actor LoaderActor {
         self.perform(self.table.leave(waiter.id))
     }
 
-    private func start(_ flight: Flight, _ work: @escaping Work) {
+    private func start(_ flight: Flight, _ product: LoadTable.Product, _ work: @escaping Work) {
+        let store = self.services.store
         self.tasks[flight.id] = Task(name: "load") { @concurrent [weak self] in
             let result: Result<FlightResult, any Error>
             do {
@@ -309,16 +316,68 @@ public actor LoaderActor {
             } catch {
                 result = .failure(error)
             }
+            // What a newer body makes obsolete is gone before any caller has that body.
+            guard let obsolete = await self?.conclude(flight, product, result), !obsolete.isEmpty else { return }
+            await store.removePictures(obsolete, of: product.source)
             await self?.finish(flight, result)
         }
     }
 
+    /// Ends a flight whose work is done, unless something has to go from the cache before.
+    ///
+    /// - Returns: The pictures that have to go; ``finish(_:_:)`` must follow then.
+    private func conclude(
+        _ flight: Flight,
+        _ product: LoadTable.Product,
+        _ result: Result<FlightResult, any Error>
+    ) -> [CacheKey] {
+        let obsolete = self.obsolete(by: flight, product, result)
+        if obsolete.isEmpty { self.finish(flight, result) }
+        return obsolete
+    }
+
+    private func obsolete(
+        by flight: Flight,
+        _ product: LoadTable.Product,
+        _ result: Result<FlightResult, any Error>
+    ) -> [CacheKey] {
+        switch result {
+        case .success(.bytes(let response)):
+            guard let body = response.metadata.bodyDigest, let arrival = response.arrival else { return [] }
+            let succession = self.table.accept(body, from: flight.id, arrival)
+            for id in succession.flights { self.flights[id]?.note(newestBody: body) }
+            return succession.obsolete
+        case .success(.picture(let response, isKept: true)):
+            guard let body = response.metadata.bodyDigest else { return [] }
+            return self.table.keep(product.key, madeOf: body, by: flight.id) ? [] : [product.key]
+        case .success(.stored(let key, madeOf: let body?)):
+            return flight.admits(body) ? [] : [key]
+        case .success, .failure: return []
+        }
+    }
+
     private func finish(_ flight: Flight, _ result: Result<FlightResult, any Error>) {
+        var result = result
+        if case .success(.bytes(var response)) = result {
+            response.sharerCount = self.table.waiterCount(of: flight.id)
+            result = .success(.bytes(response))
+        }
         self.tasks[flight.id] = nil
         self.stores.remove(flight.id)
         self.flights[flight.id] = nil
         // A flight that ends waits for nothing, so that nothing becomes less urgent by that.
         _ = self.perform(self.table.finish(flight.id), result)
+    }
+
+    /// Lets a flight wait until it may ask the origin; `nil` where it may at once.
+    ///
+    /// - Throws: `CancellationError` for a flight that was abandoned.
+    func requestTurn(of flight: Flight) throws -> LoadWaiter? {
+        guard self.table.demand(of: flight.id) != nil else { throw CancellationError() }
+        let waiter = LoadWaiter(id: self.table.makeID())
+        guard !self.table.requestTurn(of: flight.id, waiter: waiter.id) else { return nil }
+        self.waiters[waiter.id] = waiter
+        return waiter
     }
 
     private func perform(
@@ -332,10 +391,9 @@ public actor LoaderActor {
             case .change(let id, let demand):
                 guard let flight = self.flights[id], let request = flight.change(demand) else { continue }
                 changes.append(UrgencyChange(flight: flight, request: request))
-            case .cancel(let id):
-                // Its task takes itself out when it has ended.
-                self.flights[id] = nil
-                self.tasks[id]?.cancel()
+            // Its task takes itself out when it has ended.
+            case .cancel(let id): self.tasks[id]?.cancel()
+            case .grant(let waiter): self.waiters.removeValue(forKey: waiter)?.end(with: .success(.turn))
             case .resume(let waiter):
                 self.revalidations.remove(waiter)
                 self.waiters.removeValue(forKey: waiter)?.end(with: result)
@@ -362,14 +420,11 @@ public actor LoaderActor {
         if let joined { self.revalidations.insert(joined.waiter.id) }
     }
 
-    /// Stores something in the background.
-    func store(_ key: CacheKey, _ work: @escaping @Sendable () async -> Void) {
-        let product = LoadTable.Product(kind: .store(self.table.makeID()), key: key)
+    /// Stores a picture of `source` in the background.
+    func store(_ key: CacheKey, of source: CacheKey, _ work: @escaping Work) {
+        let product = LoadTable.Product(kind: .store(self.table.makeID()), key: key, source: source)
         // Of a loader that has been shut down too: what was made is not lost.
-        let joined = try? self.join(product, .background) { _ in
-            await work()
-            return .stored
-        }
+        let joined = try? self.join(product, .background, work: work)
         if let joined, let id = self.table.flight(of: joined.waiter.id) { self.stores.insert(id) }
     }
 }
@@ -392,7 +447,7 @@ struct LoaderReference: Sendable {
         observer: Flight.Observer? = nil
     ) async throws -> ImageResponse {
         let result = try await self.result(.picture, request, nil, mayServeStale, interest, observer)
-        guard case .picture(let response) = result else { preconditionFailure("a flight made another product") }
+        guard case .picture(let response, _) = result else { preconditionFailure("a flight made another product") }
         return response
     }
 
@@ -409,9 +464,24 @@ struct LoaderReference: Sendable {
         return response
     }
 
-    /// Stores something in the background.
-    func storing(_ key: CacheKey, _ work: @escaping @Sendable () async -> Void) async {
-        await self.loader?.store(key, work)
+    /// What the codec gives for the plan of a flight, made once for all pictures of the same bytes that want the same.
+    func decoded(_ key: CacheKey, of source: CacheKey, by plan: DecodePlan, for flight: Flight) async throws -> DecodedImage {
+        let product = LoadTable.Product(kind: .decode, key: key, source: source)
+        let result = try await self.result(product, .flight(flight.id)) { [services] _ in
+            .decoded(try await services.decoding.carryOut(plan) { try $0.decodeStep() })
+        }
+        guard case .decoded(let decoded) = result else { preconditionFailure("a flight made another product") }
+        return decoded
+    }
+
+    /// Stores a picture of `source` in the background.
+    func store(_ key: CacheKey, of source: CacheKey, _ work: @escaping LoaderActor.Work) async {
+        await self.loader?.store(key, of: source, work)
+    }
+
+    /// Returns when a flight may ask the origin.
+    func waitForTurn(of flight: Flight) async throws {
+        _ = try await self.loader?.requestTurn(of: flight)?.result()
     }
 
     /// Does the work of a flight.
@@ -431,17 +501,18 @@ struct LoaderReference: Sendable {
                 mayServeStale: mayServeStale,
                 flight: flight
             )
-            return .picture(try await load.run())
+            return try await load.run()
         case .bytes:
             let load = BytesLoad(
                 services: self.services,
+                loader: self,
                 request: request,
                 held: held,
                 mayServeStale: mayServeStale,
                 flight: flight
             )
             return .bytes(try await load.run())
-        case .store: return .stored
+        case .decode, .store: preconditionFailure("a flight of another kind brings its own work")
         }
     }
 
@@ -453,12 +524,21 @@ struct LoaderReference: Sendable {
         _ interest: LoadTable.Interest,
         _ observer: Flight.Observer?
     ) async throws -> FlightResult {
-        try Task.checkCancellation()
         var product = LoadTable.Product(kind, request, rules: self.services.rules, mayServeStale: mayServeStale)
         product.held = held?.bodyDigest
-        let joined = try await self.loader?.join(product, interest, observer: observer) { flight in
+        return try await self.result(product, interest, observer) { flight in
             try await self.make(kind, request, held: held, mayServeStale: mayServeStale, flight)
         }
+    }
+
+    private func result(
+        _ product: LoadTable.Product,
+        _ interest: LoadTable.Interest,
+        _ observer: Flight.Observer? = nil,
+        work: @escaping LoaderActor.Work
+    ) async throws -> FlightResult {
+        try Task.checkCancellation()
+        let joined = try await self.loader?.join(product, interest, observer: observer, work: work)
         guard let joined else { throw CancellationError() }
         await self.tell(joined.changes)
         do {
@@ -484,6 +564,7 @@ extension LoadTable.Product {
         self.init(
             kind: kind,
             key: isPicture ? request.key : request.sourceKey,
+            source: request.sourceKey,
             queries: isPicture ? [plan.bytes.query, plan.picture.query] : [plan.bytes.query],
             policy: plan.policy,
             usesHTTPKeys: plan.usesHTTPKeys,

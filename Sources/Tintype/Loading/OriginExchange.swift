@@ -7,7 +7,6 @@ import TintypeHTTP
 struct OriginExchange: Sendable {
     let services: LoadServices
     let request: ImageRequest
-    let ticket: SourceLedger.Ticket
     let flight: Flight
 
     private var rules: FreshnessRules { self.services.rules }
@@ -99,18 +98,13 @@ struct OriginExchange: Sendable {
         let isAllowed = self.isAllowed(record)
         var storeError: LoadError?
         // A page that says "try later" must not become the cached picture.
-        if self.rules.isStorable(response.body, for: self.request), self.flight.demand.storesAnything {
-            storeError = await self.replace(body) {
-                if isAllowed {
-                    return await self.services.store.keep(
-                        response.body,
-                        metadata: metadata,
-                        for: self.request,
-                        self.flight.demand
-                    )
-                }
+        let isNews = self.flight.demand.storesAnything && self.rules.isStorable(response.body, for: self.request)
+        if isNews {
+            if isAllowed {
+                let (store, demand) = (self.services.store, self.flight.demand)
+                storeError = await store.keep(response.body, metadata: metadata, for: self.request, demand)
+            } else {
                 await self.services.store.remove(self.request)
-                return nil
             }
         }
         return DataResponse(
@@ -122,7 +116,7 @@ struct OriginExchange: Sendable {
             // An origin without conditions may send the same again.
             revalidation: stored.map { $0.metadata.bodyDigest == body ? .notModified : .modified },
             mayBeKept: isAllowed,
-            ticket: self.ticket,
+            arrival: isNews ? .fetched : nil,
             claim: response.claim
         )
     }
@@ -149,14 +143,11 @@ struct OriginExchange: Sendable {
         metadata.bodyDigest = body
         let isAllowed = self.isAllowed(record)
         let isNews = stored.metadata.response.map { !$0.isAsGoodAs(record) } ?? true
-        let fresh = metadata
-        let storeError = await self.replace(body) {
-            guard isAllowed else {
-                await self.services.store.remove(self.request)
-                return nil
-            }
-            guard isNews, let data = stored.data else { return nil }
-            return await self.services.store.keep(data, metadata: fresh, for: self.request, self.flight.demand)
+        var storeError: LoadError?
+        if !isAllowed {
+            await self.services.store.remove(self.request)
+        } else if isNews, let data = stored.data {
+            storeError = await self.services.store.keep(data, metadata: metadata, for: self.request, self.flight.demand)
         }
         return DataResponse(
             data: stored.data ?? Data(),
@@ -166,19 +157,9 @@ struct OriginExchange: Sendable {
             storeError: storeError,
             revalidation: .notModified,
             mayBeKept: isAllowed,
-            ticket: self.ticket,
+            arrival: .fetched,
             claim: stored.claim
         )
-    }
-
-    /// Makes `body` the source's newest, unless one is that was asked for later.
-    private func replace(_ body: UInt64, _ store: () async -> LoadError?) async -> LoadError? {
-        let ledger = self.services.ledger
-        guard case .newest(let obsolete) = ledger.accept(body, self.ticket) else { return nil }
-        let error = await store()
-        ledger.didStore(self.ticket)
-        await self.services.store.removePictures(obsolete, of: self.ticket.source)
-        return error
     }
 
     // MARK: Parts

@@ -6,7 +6,7 @@ import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
 
-/// Request to picture, once for all that ask: from memory, from a stored variant, or from its bytes.
+/// Request to picture, once for all that ask: from what was made of its bytes before, or from its bytes.
 struct PictureLoad: Sendable {
     let services: LoadServices
     let loader: LoaderReference
@@ -17,39 +17,25 @@ struct PictureLoad: Sendable {
 
     private var cache: any ImageCache { self.services.cache }
     private var rules: FreshnessRules { self.services.rules }
-    private var ledger: SourceLedger { self.services.ledger }
+    private var variants: VariantPipeline { self.services.variants }
     private var plan: CachingPlan { self.rules.plan(for: self.request) }
-    private var variants: VariantPipeline {
-        VariantPipeline(
-            cache: self.services.cache,
-            decoding: self.services.decoding,
-            rules: self.rules,
-            encoder: self.services.variantEncoder
-        )
-    }
 
-    func run() async throws -> ImageResponse {
-        // Loads of this source that overlap are put in order until the picture is stored.
-        let hold = self.ledger.begin(self.request.sourceKey)
-        defer { self.ledger.end(hold) }
-        // The picture may have come between the caller's look and this load's start.
-        if let response = self.services.memoryResponse(for: self.request, mayServeStale: self.mayServeStale) {
-            return response
+    func run() async throws -> FlightResult {
+        var candidates: [Candidate] = []
+        for place in Candidate.Place.allCases {
+            guard let candidate = try await self.candidate(in: place) else { continue }
+            if try await self.mayServe(candidate), let picture = try await self.picture(from: candidate) {
+                return picture
+            }
+            candidates.append(candidate)
         }
-        let variant = try await self.variants.entry(for: self.request)
-        if let variant, let response = try await self.picture(from: variant) { return response }
-        let original = self.variants.decodedOriginal(for: self.request)
-        if let original, try await self.mayServe(original.metadata) {
-            return try await self.keep(self.variants.thumbnail(of: original, for: self.request), read: nil)
-        }
-        let known = KnownPictures(held: self.heldEntry, variant: variant, original: original)
-        // An origin that confirms a picture sends no bytes.
-        var bytes = try await self.bytes(held: self.flight.demand.keepsData ? nil : known.metadata)
-        if let response = try await self.picture(confirmedBy: bytes, known) { return response }
-        // What was known is gone or of no use after all, and its bytes are not there.
+        // An origin that confirms a candidate sends no bytes.
+        var bytes = try await self.bytes(held: self.flight.demand.keepsData ? nil : candidates.first?.metadata)
+        if let picture = try await self.picture(confirmedBy: bytes, candidates) { return picture }
+        // The candidates are gone or of no use after all, and the bytes are not there.
         if bytes.source == .memory { bytes = try await self.bytes() }
         do {
-            return try await self.makeImage(from: bytes)
+            return try await self.makePicture(of: bytes)
         } catch let error as CodingError where error.isAboutContent && self.request.coder == nil {
             // A request's own coder that fails says nothing of the bytes: others may read them.
             // What is no picture must not stay in the cache; what was on disk may have been
@@ -61,69 +47,103 @@ struct PictureLoad: Sendable {
             guard bytes.source == .disk, self.plan.policy != .cacheOnly else { throw error }
             // Loads that hold bytes must not wait for room for others.
             bytes.claim?.giveBack()
-            return try await self.makeImage(from: self.bytes())
+            return try await self.makePicture(of: self.bytes())
         }
     }
 
-    // MARK: What is there
+    // MARK: Candidates
 
-    /// The picture in its own entry on disk, where that is good as it is.
-    private func picture(from variant: DiskEntry) async throws -> ImageResponse? {
-        guard try await self.mayServe(variant.metadata),
-            let response = try await self.variants.response(from: variant, for: self.request)
-        else { return nil }
-        await self.keepInMemory(response, read: nil)
-        return response
+    /// What was made of the source before, from which the picture can be had without bytes.
+    private enum Candidate {
+        /// Where it is looked for, the cheapest first.
+        enum Place: CaseIterable {
+            case memory, disk, decodedOriginal
+        }
+
+        /// The picture itself, in memory, and whether it may be served.
+        case held(MemoryEntry, ReuseDecision)
+        /// The picture itself, in its own entry on disk.
+        case variant(DiskEntry)
+        /// The full size in memory, of which a thumbnail can be made.
+        case original(MemoryEntry)
+
+        var metadata: EntryMetadata? {
+            switch self {
+            case .held(let entry, _), .original(let entry): entry.metadata
+            case .variant(let entry): entry.metadata
+            }
+        }
     }
 
-    /// Whether a picture that was made before is fresh, and of the bytes that the disk has now.
-    private func mayServe(_ metadata: EntryMetadata?) async throws -> Bool {
-        guard !self.ledger.isObsolete(metadata?.bodyDigest, source: self.request.sourceKey) else { return false }
-        guard self.usesHTTP else { return true }
-        guard let metadata, self.rules.decision(for: metadata, of: self.request, under: self.plan.policy) == .serve
-        else { return false }
+    private func candidate(in place: Candidate.Place) async throws -> Candidate? {
+        switch place {
+        // The picture may have come between the caller's look and this load's start.
+        case .memory:
+            guard self.plan.picture.query.contains(.memory) else { return nil }
+            return self.cache.memoryEntry(for: self.request.key).map { .held($0, self.decision($0.metadata)) }
+        case .disk: return try await self.variants.entry(for: self.request).map { .variant($0) }
+        case .decodedOriginal: return self.variants.decodedOriginal(for: self.request).map { .original($0) }
+        }
+    }
+
+    /// Whether a candidate is fresh, and of the bytes that the disk has now.
+    private func mayServe(_ candidate: Candidate) async throws -> Bool {
+        if case .held(_, let decision) = candidate {
+            return decision == .serve || decision == .serveWhileRevalidating && self.mayServeStale
+        }
+        let body = candidate.metadata?.bodyDigest
+        guard self.flight.admits(body) else { return false }
+        guard self.plan.obeysHTTP else { return true }
+        guard candidate.metadata != nil, self.decision(candidate.metadata) == .serve else { return false }
         let source = try await self.services.store.entry(for: self.request)
-        return source.map { $0.metadata.bodyDigest == metadata.bodyDigest } ?? true
+        return source.map { $0.metadata.bodyDigest == body } ?? true
     }
 
-    /// The picture in memory that may turn out to be current.
-    private var heldEntry: MemoryEntry? {
-        guard self.plan.obeysHTTP, self.plan.picture.query.contains(.memory) else { return nil }
-        return self.cache.memoryEntry(for: self.request.key)
+    private func decision(_ metadata: EntryMetadata?) -> ReuseDecision {
+        self.rules.decision(for: metadata ?? EntryMetadata(), of: self.request, under: self.plan.policy)
     }
 
-    private var usesHTTP: Bool { self.plan.obeysHTTP }
+    /// The picture that a candidate is or becomes; `nil` where it is damaged.
+    private func picture(from candidate: Candidate) async throws -> FlightResult? {
+        switch candidate {
+        case .held(let entry, let decision):
+            return .picture(self.services.response(of: entry, decision), isKept: false)
+        case .variant(let entry):
+            guard let response = try await self.variants.response(from: entry, for: self.request) else { return nil }
+            return .picture(response, isKept: await self.keepInMemory(response))
+        case .original(let entry):
+            return try await self.keep(self.variants.thumbnail(of: entry, for: self.request))
+        }
+    }
 
-    /// The picture that was made of the same bytes before, so that it need not be made again.
-    private func picture(
-        confirmedBy bytes: DataResponse,
-        _ known: KnownPictures
-    ) async throws -> ImageResponse? {
-        guard self.usesHTTP, let body = bytes.metadata.bodyDigest else { return nil }
-        let read = self.read(bytes)
-        if let held = known.held, held.metadata?.bodyDigest == body {
-            let response = ImageResponse(held.image, source: .memory, bytes)
-            guard bytes.mayBeKept else {
+    /// The candidate that was made of the same bytes, so that the picture need not be made again.
+    private func picture(confirmedBy bytes: DataResponse, _ candidates: [Candidate]) async throws -> FlightResult? {
+        guard self.plan.obeysHTTP, let body = bytes.metadata.bodyDigest else { return nil }
+        for candidate in candidates where candidate.metadata?.bodyDigest == body {
+            switch candidate {
+            case .held(let entry, _):
+                let response = ImageResponse(entry.image, source: .memory, bytes)
+                if bytes.mayBeKept { return .picture(response, isKept: await self.keepInMemory(response)) }
                 _ = try await self.cache.remove(self.request.key, from: .memory)
-                return response
+                return .picture(response, isKept: false)
+            case .variant(let entry):
+                guard bytes.mayBeKept, let stored = try await self.variants.response(from: entry, for: self.request)
+                else { continue }
+                let response = ImageResponse(stored.image, source: .disk, bytes)
+                let kept = await self.keepInMemory(response)
+                if kept, self.flight.demand.pictureTiers.contains(.disk) {
+                    await self.variants.renew(entry, metadata: bytes.metadata, for: self.request)
+                }
+                return .picture(response, isKept: kept)
+            case .original(let entry):
+                // Of bytes that are there the codec makes it at the right size.
+                guard bytes.source == .memory else { continue }
+                let thumbnail = try await self.variants.thumbnail(of: entry, for: self.request)
+                let response = ImageResponse(thumbnail.image, source: .memory, bytes)
+                return bytes.mayBeKept ? try await self.keep(response) : .picture(response, isKept: false)
             }
-            await self.keepInMemory(response, read: read)
-            return response
         }
-        if bytes.mayBeKept, let variant = known.variant, variant.metadata.bodyDigest == body,
-            let stored = try await self.variants.response(from: variant, for: self.request)
-        {
-            let response = ImageResponse(stored.image, source: .disk, bytes)
-            if await self.keepInMemory(response, read: read), self.flight.demand.pictureTiers.contains(.disk) {
-                await self.variants.renew(variant, metadata: bytes.metadata, for: self.request)
-            }
-            return response
-        }
-        guard bytes.source == .memory, let original = known.original, original.metadata?.bodyDigest == body
-        else { return nil }
-        let thumbnail = try await self.variants.thumbnail(of: original, for: self.request)
-        let response = ImageResponse(thumbnail.image, source: .memory, bytes)
-        return bytes.mayBeKept ? try await self.keep(response, read: read) : response
+        return nil
     }
 
     // MARK: Bytes
@@ -159,82 +179,74 @@ struct PictureLoad: Sendable {
         }
     }
 
-    // MARK: Keeping
+    // MARK: Making
 
-    private func makeImage(from bytes: DataResponse) async throws -> ImageResponse {
-        let image = try await self.services.decode(bytes, for: self.request)
+    private func makePicture(of bytes: DataResponse) async throws -> FlightResult {
+        let image = try await self.decode(bytes)
         try Task.checkCancellation()
         let response = ImageResponse(image, source: bytes.source, bytes)
-        guard bytes.mayBeKept else { return response }
-        return try await self.keep(response, read: self.read(bytes))
+        return bytes.mayBeKept ? try await self.keep(response) : .picture(response, isKept: false)
     }
 
-    /// The load that read bytes from the disk; `nil` for what the origin sent or confirmed.
-    private func read(_ bytes: DataResponse) -> SourceLedger.Ticket? {
-        bytes.source == .disk && bytes.revalidation != .notModified ? bytes.ticket : nil
+    /// Decodes the bytes; loads that got them together share what the codec does for several of them.
+    private func decode(_ bytes: DataResponse) async throws -> Image {
+        guard bytes.sharerCount > 1, let body = bytes.metadata.bodyDigest else {
+            return try await self.services.decode(bytes, for: self.request)
+        }
+        return try await self.services.working(with: bytes) {
+            let plan = try await self.services.decoding.plan(of: bytes.data, for: self.request)
+            guard let step = plan.step else {
+                return try await self.services.decoding.carryOut(plan) { try $0.decode() }
+            }
+            let key = RequestKeys.step(step, of: self.request, body: body)
+            let decoded = try await self.loader.decoded(
+                key,
+                of: self.request.sourceKey,
+                by: plan,
+                for: self.flight
+            )
+            return try await self.services.decoding.carryOut(plan) { try $0.picture(of: decoded) }
+        }
     }
+
+    // MARK: Keeping
 
     /// Stores a picture that was made, in the tiers that `request` names.
-    private func keep(
-        _ response: ImageResponse,
-        read: SourceLedger.Ticket?
-    ) async throws -> ImageResponse {
-        guard await self.keepInMemory(response, read: read), self.request.isVariant else { return response }
-        let demand = self.flight.demand
-        guard demand.pictureTiers.contains(.disk) else { return response }
-        let (variants, request) = (self.variants, self.request)
-        guard demand.waitsForStore else {
-            // Without its entry the variant is made anew from the original.
-            await self.loader.storing(request.key) { _ = try? await variants.store(response, for: request) }
-            return response
+    private func keep(_ response: ImageResponse) async throws -> FlightResult {
+        let kept = await self.keepInMemory(response)
+        guard kept, self.request.isVariant, self.flight.demand.pictureTiers.contains(.disk) else {
+            return .picture(response, isKept: kept)
         }
-        guard let error = try await variants.store(response, for: request) else { return response }
-        return response.withStoreError(error)
+        let (variants, request) = (self.variants, self.request)
+        guard self.flight.demand.waitsForStore else {
+            // Without its entry the variant is made anew from the original.
+            await self.loader.store(request.key, of: request.sourceKey) { flight in
+                _ = await variants.store(response, for: request, by: flight)
+                return .stored(request.key, madeOf: response.metadata.bodyDigest)
+            }
+            return .picture(response, isKept: true)
+        }
+        let error = await variants.store(response, for: request, by: self.flight)
+        return .picture(error.map { response.withStoreError($0) } ?? response, isKept: true)
     }
 
-    /// - Returns: Whether the picture is one that may be kept: made of no older bytes than others.
-    @discardableResult
-    private func keepInMemory(
-        _ response: ImageResponse,
-        read: SourceLedger.Ticket?
-    ) async -> Bool {
-        let body = response.metadata.bodyDigest
-        func isAdmitted() -> Bool {
-            guard let body else { return true }
-            return self.ledger.admits(self.request.key, madeOf: body, source: self.request.sourceKey, read: read)
-        }
-        guard isAdmitted() else { return false }
-        guard self.flight.demand.pictureTiers.contains(.memory) else { return true }
-        var metadata = response.metadata
-        metadata.response = metadata.response?.reduced
-        await self.cache.store(
-            response.image,
-            data: nil,
-            metadata: metadata,
-            for: self.request.key,
-            in: .memory
-        )
-        guard isAdmitted() else {
-            // A newer body came in between, and may have looked for this picture too early.
-            _ = try? await self.cache.remove(self.request.key, from: .memory)
-            return false
+    /// Stores a picture in memory where a load wants that, unless it is made of older bytes than others.
+    ///
+    /// - Returns: Whether it may be in the cache.
+    private func keepInMemory(_ response: ImageResponse) async -> Bool {
+        guard self.flight.admits(response.metadata.bodyDigest) else { return false }
+        if self.flight.demand.pictureTiers.contains(.memory) {
+            var metadata = response.metadata
+            metadata.response = metadata.response?.reduced
+            await self.cache.store(
+                response.image,
+                data: nil,
+                metadata: metadata,
+                for: self.request.key,
+                in: .memory
+            )
         }
         return true
-    }
-}
-
-/// What was made of a source before: it needs no bytes if it is current.
-private struct KnownPictures {
-    /// The picture itself, in memory.
-    let held: MemoryEntry?
-    /// The picture itself, on disk.
-    let variant: DiskEntry?
-    /// The full size that a thumbnail can be made from, in memory.
-    let original: MemoryEntry?
-
-    /// By what the origin can be asked whether it is current.
-    var metadata: EntryMetadata? {
-        self.held?.metadata ?? self.variant?.metadata ?? self.original?.metadata
     }
 }
 

@@ -65,17 +65,19 @@ struct VariantPipeline: Sendable {
         await self.cache.store(nil, data: entry.data, metadata: metadata, for: request.key, in: .disk)
     }
 
-    /// Encodes the variant of `response` and keeps it on disk.
+    /// Encodes the variant of `response` and keeps it on disk, unless a newer body has come by then.
     ///
-    /// - Returns: Why it is not on disk.
-    func store(_ response: ImageResponse, for request: ImageRequest) async throws -> LoadError? {
+    /// - Returns: Why it is not on disk; nothing of a load that was cancelled.
+    func store(_ response: ImageResponse, for request: ImageRequest, by flight: Flight) async -> LoadError? {
         do {
-            guard let data = try await self.encoded(response.image, for: request) else { return nil }
+            guard let data = try await self.encoded(response.image, for: request),
+                flight.admits(response.metadata.bodyDigest)
+            else { return nil }
             let (metadata, key) = (response.metadata, request.key)
             try await self.cache.storeAndWait(nil, data: data, metadata: metadata, for: key, in: .disk)
             return nil
         } catch is CancellationError {
-            throw CancellationError()
+            return nil
         } catch {
             return LoadError(storing: error)
         }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
 import TintypeHTTP
+import TintypeImage
 import TintypeTransforms
 
 /// The one place where keys are derived from requests.
@@ -74,6 +75,15 @@ enum RequestKeys {
         if thumbnail == nil, let scaleDownLimit { text += "|limit(\(scaleDownLimit))" }
         if let thumbnail { text += "|\(thumbnail.key)" }
         return CacheKey(text)
+    }
+
+    /// Names what a codec gives of a body for `request`, whatever size that asks for; it is never in a cache.
+    static func step(_ step: PixelLayout, of request: ImageRequest, body: UInt64) -> CacheKey {
+        let options = request.options.intersection(.decoding).rawValue
+        let coder = request.coder.map { self.digest($0.name) } ?? ""
+        return CacheKey(
+            "\(request.sourceKey.text)\n|step(\(body), \(step.width)x\(step.height), \(step.format), \(coder), \(options))"
+        )
     }
 
     /// Whether the bytes that `source` names need no network: those of a `file:` or `data:` URL.
