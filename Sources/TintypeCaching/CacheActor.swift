@@ -22,6 +22,8 @@ public actor CacheActor: ImageCache {
         self.disk = disk
     }
 
+    public nonisolated var isLocal: Bool { true }
+
     // MARK: Looking up
 
     public nonisolated func memoryImage(for key: CacheKey) -> Image? {
@@ -30,6 +32,10 @@ public actor CacheActor: ImageCache {
 
     public nonisolated func memoryEntry(for key: CacheKey) -> MemoryEntry? {
         self.memory.entry(for: key)
+    }
+
+    public nonisolated func peekMemoryEntry(for key: CacheKey) -> MemoryEntry? {
+        self.memory.peek(key)
     }
 
     /// Looks for `key` in the chosen tiers, memory first.

@@ -6,6 +6,12 @@ public import TintypeImage
 /// ``CacheActor`` is one cache, ``CacheGroup`` joins several. One of another kind, such as a cache
 /// that several machines share, takes part by conforming.
 public protocol ImageCache: Sendable {
+    /// Whether all entries are read from the memory and the disks of this machine; default `false`.
+    ///
+    /// A loader lets local reads wait for their turn where too many bytes are in memory already. It never does so
+    /// where a read may take long, as it does from another machine.
+    var isLocal: Bool { get }
+
     /// The picture in memory, which counts as its use.
     ///
     /// Called on every load, on the caller's thread: it must not wait.
@@ -15,6 +21,13 @@ public protocol ImageCache: Sendable {
     ///
     /// Called on the caller's thread: it must not wait.
     func memoryEntry(for key: CacheKey) -> MemoryEntry?
+
+    /// The picture in memory with its metadata, which counts neither as its use nor as a look-up: statistics and
+    /// eviction don't notice.
+    ///
+    /// A load that looks again after a miss peeks, so that it counts as one miss. By default a peek is a
+    /// ``memoryEntry(for:)``, which counts. Called on the caller's thread: it must not wait.
+    func peekMemoryEntry(for key: CacheKey) -> MemoryEntry?
 
     /// Looks for `key` in the chosen tiers, memory first.
     ///
@@ -113,6 +126,12 @@ public struct CacheTiers: OptionSet, Sendable, Hashable {
 }
 
 extension ImageCache {
+    public var isLocal: Bool { false }
+
+    public func peekMemoryEntry(for key: CacheKey) -> MemoryEntry? {
+        self.memoryEntry(for: key)
+    }
+
     /// Looks for `key` in memory, then on disk.
     ///
     /// - Throws: `CancellationError` only. A tier that fails to read is a miss.

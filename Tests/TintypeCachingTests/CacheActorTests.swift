@@ -35,6 +35,17 @@ import TintypeImage
         #expect(entry.metadata == .sample)
     }
 
+    @Test func `a load that looks, and peeks after its miss, counts as one miss`() async throws {
+        let cache: any ImageCache = self.cache
+        #expect(cache.memoryImage(for: self.key) == nil)
+        #expect(cache.peekMemoryEntry(for: self.key) == nil)
+        await cache.store(try makeImage(), data: nil, metadata: .sample, for: self.key)
+        #expect(cache.peekMemoryEntry(for: self.key)?.metadata == .sample)
+        let statistics = await cache.statistics()
+        #expect(statistics.memory.misses == 1)
+        #expect(statistics.memory.hits == 0)
+    }
+
     @Test(arguments: [(CacheTiers.memory, 1, 0), (.disk, 0, 1), (.all, 1, 1), (CacheTiers(), 0, 0)])
     func storeGoesToTheChosenTiers(tiers: CacheTiers, memoryCount: Int, diskCount: Int) async throws {
         let outcome = try await self.cache.storeAndWait(

@@ -56,6 +56,31 @@ import TintypeImage
         #expect(group.memoryImage(for: CacheKey("b")) == nil)
     }
 
+    @Test func `a peek asks like a query and counts in no cache that tells them apart`() async throws {
+        let caches = [CacheActor(disk: nil), CacheActor(disk: nil)]
+        let group = CacheGroup(caches)
+        await caches[0].store(try makeImage(), data: nil, metadata: .sample, for: self.key)
+        #expect(group.peekMemoryEntry(for: self.key)?.metadata == .sample)
+        #expect(group.peekMemoryEntry(for: CacheKey("b")) == nil)
+        group.policies.query = .highestOnly
+        #expect(group.peekMemoryEntry(for: self.key) == nil)
+        #expect(await group.statistics().memory.hits == 0)
+        #expect(await group.statistics().memory.misses == 0)
+        // A cache without a peek of its own takes it for a look-up.
+        #expect(self.low.peekMemoryEntry(for: self.key) == nil)
+        #expect(await self.low.statistics().memory.misses == 1)
+    }
+
+    @Test func `a group is local while all of its caches are`() {
+        let group = CacheGroup()
+        #expect(group.isLocal)
+        group.add(CacheActor(disk: nil))
+        #expect(group.isLocal)
+        group.add(self.low)
+        #expect(!self.low.isLocal)
+        #expect(!group.isLocal)
+    }
+
     @Test(arguments: CacheGroup.Policy.allCases)
     func containsFollowsItsOwnPolicy(policy: CacheGroup.Policy) async throws {
         try await self.fill([self.low])

@@ -114,6 +114,32 @@ import TintypeImage
         #expect(cache.statistics.misses == 1)
     }
 
+    @Test func `a peek counts neither as a look-up nor as a use`() throws {
+        let cache = MemoryCache(.init(countLimit: 2))
+        cache.insert(try makeImage(), metadata: .sample, for: self.keys[0])
+        cache.insert(try makeImage(), for: self.keys[1])
+        for _ in 0..<5 { #expect(cache.peek(self.keys[0])?.metadata == .sample) }
+        #expect(cache.peek(self.keys[2]) == nil)
+        #expect(cache.statistics.hits == 0)
+        #expect(cache.statistics.misses == 0)
+        cache.insert(try makeImage(), for: self.keys[2])
+        #expect(self.present(in: cache) == [1, 2])
+    }
+
+    @Test func `a peek sees an end and does not put it off`() throws {
+        let clock = TestClock()
+        let cache = MemoryCache(
+            .init(lifetime: .seconds(10), extendsLifetimeOnRead: true, now: { clock.now })
+        )
+        cache.insert(try makeImage(), for: self.keys[0])
+        clock.advance(by: 9)
+        #expect(cache.peek(self.keys[0]) != nil)
+        clock.advance(by: 1)
+        #expect(cache.peek(self.keys[0]) == nil)
+        #expect(cache.statistics.misses == 0)
+        #expect(cache.statistics.count == 1)
+    }
+
     @Test func entryWithItsOwnExpiryIsAMissFromThenOn() throws {
         let clock = TestClock()
         let cache = MemoryCache(.init(now: { clock.now }))

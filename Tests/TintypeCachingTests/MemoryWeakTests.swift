@@ -41,6 +41,22 @@ import TintypeImage
         #expect(cache.statistics.weakHits == 1)
     }
 
+    @Test func `a peek finds a picture that is alive, and leaves it where it is`() throws {
+        let cache = MemoryCache()
+        let image = try makeImage()
+        cache.insert(image, metadata: .sample, for: self.keys[0])
+        cache.insert(try makeImage(), for: self.keys[1])
+        cache.trim(toCost: 0)
+        let entry = try #require(cache.peek(self.keys[0]))
+        #expect(entry.image.pixels === image.pixels)
+        #expect(entry.metadata == .sample)
+        #expect(cache.peek(self.keys[1]) == nil)
+        #expect(cache.statistics.count == 0)
+        #expect(cache.statistics.weakCount == 2)
+        #expect(cache.statistics.weakHits == 0)
+        #expect(cache.statistics.misses == 0)
+    }
+
     @Test func aPictureThatNobodyHoldsIsAMiss() throws {
         let cache = MemoryCache()
         cache.insert(try makeImage(), for: self.keys[0])

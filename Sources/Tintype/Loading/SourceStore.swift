@@ -52,7 +52,7 @@ struct SourceStore: Sendable {
     func entry(for request: ImageRequest, countedIn budget: ByteBudget) async throws -> StoredSource? {
         guard self.rules.plan(for: request).bytes.query.contains(.disk) else { return nil }
         // Others may take their time, and have limits of their own.
-        let isLocal = self.cache is CacheActor || self.cache is CacheGroup
+        let isLocal = self.cache.isLocal
         if isLocal { try await budget.beginRead() }
         defer { if isLocal { budget.endRead() } }
         guard var stored = try await self.entry(for: request) else { return nil }

@@ -40,6 +40,9 @@ public final class CacheGroup: ImageCache {
         self.state.withLock { $0.caches.append(cache) }
     }
 
+    /// Whether all caches of the group are local.
+    public var isLocal: Bool { self.caches.allSatisfy(\.isLocal) }
+
     // MARK: Looking up
 
     public func memoryImage(for key: CacheKey) -> Image? {
@@ -50,11 +53,11 @@ public final class CacheGroup: ImageCache {
     ///
     /// Follows the policy for queries; those that ask all caches ask one after the other here.
     public func memoryEntry(for key: CacheKey) -> MemoryEntry? {
-        let members = self.members(\.query)
-        for cache in members.caches {
-            if let entry = cache.memoryEntry(for: key) { return entry }
-        }
-        return nil
+        self.members(\.query).caches.lazy.compactMap { $0.memoryEntry(for: key) }.first
+    }
+
+    public func peekMemoryEntry(for key: CacheKey) -> MemoryEntry? {
+        self.members(\.query).caches.lazy.compactMap { $0.peekMemoryEntry(for: key) }.first
     }
 
     /// Looks for `key` in the caches that the policy for queries names.

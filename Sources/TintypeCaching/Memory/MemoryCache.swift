@@ -67,15 +67,20 @@ public final class MemoryCache: Sendable {
         return found.isSettled ? found.value : self.settle(found, key) { $0 }
     }
 
+    /// The picture under `key` with all that was stored with it, which counts neither as its use nor as a look-up.
+    ///
+    /// Does not extend its lifetime. One that left the cache and is held elsewhere is found, and does not come back.
+    public func peek(_ key: CacheKey) -> MemoryEntry? {
+        let found = self.table.read { table, _ in table.peek(key) }
+        guard let found, found.life.isEndless || !found.life.isOver(at: self.time) else { return nil }
+        return found.entry
+    }
+
     /// Whether there is a picture under `key`.
     ///
     /// Counts neither as its use nor as a look-up, and does not extend its lifetime.
     public func contains(_ key: CacheKey) -> Bool {
-        let life = self.table.read { table, _ in
-            table.slot(of: key).map { table.mark(in: $0).life } ?? table.weak.life(of: key)
-        }
-        guard let life else { return false }
-        return life.isEndless || !life.isOver(at: self.time)
+        self.peek(key) != nil
     }
 
     // MARK: Writing

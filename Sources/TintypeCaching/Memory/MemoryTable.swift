@@ -63,6 +63,12 @@ struct MemoryTable: ~Copyable, Sendable {
         return MemoryEntry(image: image, metadata: rest.metadata, frames: rest.frames, data: rest.data)
     }
 
+    /// The entry of `key`, also one that left the cache and is alive elsewhere.
+    func peek(_ key: CacheKey) -> (entry: MemoryEntry, life: EntryLife)? {
+        guard let slot = self.slot(of: key) else { return self.weak.entry(of: key) }
+        return self.entry(in: slot).map { ($0, self.mark(in: slot).life) }
+    }
+
     /// Puts an entry under a key that has none, and returns its slot.
     mutating func insert(_ image: Image, _ mark: Mark, _ rest: Rest) -> Int {
         let slot: Int

@@ -53,12 +53,14 @@ struct WeakTable: ~Copyable, Sendable {
         self.table.count > 0 && self.table.slot(of: key) != nil
     }
 
-    /// The life of the entry of `key`, or `nil` when there is none that is alive.
-    func life(of key: CacheKey) -> EntryLife? {
-        guard let slot = self.table.slot(of: key).flatMap({ self.slots[$0] }), slot.picture.pixels != nil,
-            slot.frames.allSatisfy({ $0.pixels != nil })
+    /// The entry of `key`, if all of its pictures are alive.
+    func entry(of key: CacheKey) -> (entry: MemoryEntry, life: EntryLife)? {
+        guard let slot = self.table.slot(of: key).flatMap({ self.slots[$0] }),
+            let image = slot.picture.image
         else { return nil }
-        return slot.life
+        let frames = slot.frames.compactMap { $0.image }
+        guard frames.count == slot.frames.count else { return nil }
+        return (MemoryEntry(image: image, metadata: slot.metadata, frames: frames), slot.life)
     }
 
     /// The bytes of metadata and key that an entry may have which nothing counts any more.
@@ -83,14 +85,10 @@ struct WeakTable: ~Copyable, Sendable {
         self.table.insert(key, slot: slot)
     }
 
-    /// Takes out the entry of `key`, if all of its pictures are alive.
+    /// Takes out the entry of `key`, if all of its pictures are alive; forgets it otherwise.
     mutating func take(_ key: CacheKey) -> (entry: MemoryEntry, life: EntryLife)? {
-        guard let index = self.table.slot(of: key), let slot = self.slots[index] else { return nil }
-        self.free(index)
-        guard let image = slot.picture.image else { return nil }
-        let frames = slot.frames.compactMap { $0.image }
-        guard frames.count == slot.frames.count else { return nil }
-        return (MemoryEntry(image: image, metadata: slot.metadata, frames: frames), slot.life)
+        defer { self.remove(key) }
+        return self.entry(of: key)
     }
 
     /// Forgets the entry of `key`.
