@@ -27,7 +27,7 @@ public actor CacheActor: ImageCache {
     // MARK: Looking up
 
     public nonisolated func memoryImage(for key: CacheKey) -> Image? {
-        self.memory.image(for: key)
+        self.memory.image(for: key, countsMiss: false)
     }
 
     public nonisolated func memoryEntry(for key: CacheKey) -> MemoryEntry? {
@@ -50,6 +50,10 @@ public actor CacheActor: ImageCache {
             await self.note(error)
             return nil
         }
+    }
+
+    public nonisolated func readyEntry(for key: CacheKey) -> DiskEntry? {
+        self.disk?.readyEntry(for: key)
     }
 
     private func note(_ error: CacheError) { self.lastReadError = error }

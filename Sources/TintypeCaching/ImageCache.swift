@@ -12,7 +12,7 @@ public protocol ImageCache: Sendable {
     /// where a read may take long, as it does from another machine.
     var isLocal: Bool { get }
 
-    /// The picture in memory, which counts as its use.
+    /// The picture in memory, which counts as its use; a miss does not count: a load looks at the whole entry next.
     ///
     /// Called on every load, on the caller's thread: it must not wait.
     func memoryImage(for key: CacheKey) -> Image?
@@ -33,6 +33,12 @@ public protocol ImageCache: Sendable {
     ///
     /// - Throws: `CancellationError` only. A tier that fails to read is a miss.
     func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit?
+
+    /// The entry of `key` on disk, checked, if it is small and can be had without waiting; default none.
+    ///
+    /// It counts as a use. That there is none says nothing, and does not count as a miss. Called on the caller's
+    /// thread: it must not wait.
+    func readyEntry(for key: CacheKey) -> DiskEntry?
 
     /// Those of the chosen tiers that have `key`.
     ///
@@ -127,6 +133,8 @@ public struct CacheTiers: OptionSet, Sendable, Hashable {
 
 extension ImageCache {
     public var isLocal: Bool { false }
+
+    public func readyEntry(for key: CacheKey) -> DiskEntry? { nil }
 
     public func peekMemoryEntry(for key: CacheKey) -> MemoryEntry? {
         self.memoryEntry(for: key)

@@ -38,6 +38,7 @@ import TintypeImage
     @Test func `a load that looks, and peeks after its miss, counts as one miss`() async throws {
         let cache: any ImageCache = self.cache
         #expect(cache.memoryImage(for: self.key) == nil)
+        #expect(cache.memoryEntry(for: self.key) == nil)
         #expect(cache.peekMemoryEntry(for: self.key) == nil)
         await cache.store(try makeImage(), data: nil, metadata: .sample, for: self.key)
         #expect(cache.peekMemoryEntry(for: self.key)?.metadata == .sample)

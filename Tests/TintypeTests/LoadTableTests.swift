@@ -216,9 +216,13 @@ import Testing
                     }
                 case .resume(let waiter):
                     self.check(self.waiters[waiter] != nil)
-                    if let picture = self.waiters.removeValue(forKey: waiter) ?? nil { self.phases[picture] = .made(body: body) }
+                    if let picture = self.waiters.removeValue(forKey: waiter) ?? nil {
+                        self.phases[picture] = .made(body: body)
+                    }
                 case .dismiss(let waiter, _):
-                    self.check(self.waiters.removeValue(forKey: waiter) != nil || self.turns.removeValue(forKey: waiter) != nil)
+                    self.check(
+                        self.waiters.removeValue(forKey: waiter) != nil || self.turns.removeValue(forKey: waiter) != nil
+                    )
                 case .grant(let waiter):
                     guard let id = self.turns.removeValue(forKey: waiter) else { return self.check(false) }
                     self.hasTurn.insert(id)

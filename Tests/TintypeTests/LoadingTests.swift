@@ -42,6 +42,23 @@ import Tintype
         #expect(first.pixels === second.pixels)
     }
 
+    /// The spelling of the URL, and how often a load looks, make no difference.
+    @Test(arguments: ["/flower.webp", "/./flower.webp#fragment"], [nil, Resize.fit(width: 50, height: 50)])
+    func aMissCountsAsOneMissAndAHitAsOneHit(path: String, thumbnail: Resize?) async throws {
+        let loader = self.fixture.makeLoader()
+        let url = try #require(URL(string: "http://127.0.0.1:\(self.origin.url("/").port ?? 0)\(path)"))
+        func load() async throws {
+            guard let thumbnail else { return _ = try await loader.image(for: url) }
+            _ = try await loader.image(for: ImageRequest(url: url, thumbnail: thumbnail))
+        }
+        try await load()
+        let missed = await loader.cache.statistics().memory
+        #expect((missed.hits, missed.misses) == (0, 1))
+        try await load()
+        let hit = await loader.cache.statistics().memory
+        #expect((hit.hits, hit.misses) == (1, 1))
+    }
+
     @Test func dataIsWhatTheOriginSentAndIsNeverDecoded() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/flower.webp"))

@@ -24,7 +24,7 @@ struct BytesLoad: Sendable {
     /// - Throws: `LoadError.Code.notInCache`, `.notModified`, `DownloadError`, `CancellationError`.
     func run() async throws -> DataResponse {
         var stored = try await self.stored()
-        if let stored, let response = try self.reuse(stored) { return response }
+        if let response = try self.reuse(stored) { return response }
         guard self.mayAskOrigin else {
             throw LoadError(
                 code: .notInCache,
@@ -37,7 +37,7 @@ struct BytesLoad: Sendable {
             stored?.claim?.giveBack()
             try await self.loader.waitForTurn(of: self.flight)
             stored = try await self.stored()
-            if let stored, let response = try self.reuse(stored) { return response }
+            if let response = try self.reuse(stored) { return response }
         }
         try Task.checkCancellation()
         if stored == nil, let held, held.bodyDigest != nil, self.plan.obeysHTTP {
@@ -60,22 +60,14 @@ struct BytesLoad: Sendable {
         try await self.services.store.entry(for: self.request, countedIn: self.services.downloads.bodyBudget)
     }
 
+    private func reuse(_ stored: StoredSource?) throws(LoadError) -> DataResponse? {
+        try self.services.reuse(stored, for: self.request, mayServeStale: self.mayServeStale)
+    }
+
     private var mayAskOrigin: Bool {
         guard self.plan.policy != .cacheOnly else { return false }
         guard self.plan.obeysHTTP else { return true }
         return !CacheControl(self.request.headers.values(for: "Cache-Control")).has("only-if-cached")
-    }
-
-    /// The stored bytes, where they may answer without the origin.
-    private func reuse(_ stored: StoredSource) throws -> DataResponse? {
-        let metadata = stored.metadata
-        let decision = self.services.rules.decision(for: metadata, of: self.request, under: self.plan.policy)
-        guard decision == .serve || decision == .serveWhileRevalidating && self.mayServeStale else { return nil }
-        let isHTTP = self.plan.obeysHTTP
-        if isHTTP, Precondition.isNotModified(self.request.headers, stored: metadata, now: self.services.rules.now()) {
-            throw LoadError.notModified(self.request)
-        }
-        return self.response(stored, decision == .serve ? nil : .inBackground)
     }
 
     /// The stored bytes in place of an origin that failed, where they may be.
@@ -89,19 +81,7 @@ struct BytesLoad: Sendable {
                 now: self.services.rules.now()
             )
         else { return nil }
-        return self.response(stored, .failed)
-    }
-
-    private func response(_ stored: StoredSource, _ revalidation: Revalidation?) -> DataResponse {
-        DataResponse(
-            data: stored.data ?? Data(),
-            source: stored.data == nil ? .memory : .disk,
-            metadata: stored.metadata,
-            headers: stored.metadata.response?.servedFields(reusedAt: self.services.rules.now()) ?? [:],
-            revalidation: revalidation,
-            arrival: .read,
-            claim: stored.claim
-        )
+        return self.services.response(of: stored, .failed)
     }
 }
 

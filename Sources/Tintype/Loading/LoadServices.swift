@@ -60,6 +60,39 @@ struct LoadServices: Sendable {
         )
     }
 
+    /// Stored bytes, where they may answer without the origin.
+    ///
+    /// - Throws: `LoadError.Code.notModified`.
+    func reuse(
+        _ stored: StoredSource?,
+        for request: ImageRequest,
+        mayServeStale: Bool
+    ) throws(LoadError) -> DataResponse? {
+        guard let stored else { return nil }
+        let plan = self.rules.plan(for: request)
+        let decision = self.rules.decision(for: stored.metadata, of: request, under: plan.policy)
+        guard decision == .serve || decision == .serveWhileRevalidating && mayServeStale else { return nil }
+        if plan.obeysHTTP,
+            Precondition.isNotModified(request.headers, stored: stored.metadata, now: self.rules.now())
+        {
+            throw LoadError.notModified(request)
+        }
+        return self.response(of: stored, decision == .serve ? nil : .inBackground)
+    }
+
+    /// Stored bytes as a response.
+    func response(of stored: StoredSource, _ revalidation: Revalidation?) -> DataResponse {
+        DataResponse(
+            data: stored.data ?? Data(),
+            source: stored.data == nil ? .memory : .disk,
+            metadata: stored.metadata,
+            headers: stored.metadata.response?.servedFields(reusedAt: self.rules.now()) ?? [:],
+            revalidation: revalidation,
+            arrival: .read,
+            claim: stored.claim
+        )
+    }
+
     /// What a load of `request` wants beside its product.
     func demand(of request: ImageRequest) -> LoadTable.Demand {
         let plan = self.rules.plan(for: request)

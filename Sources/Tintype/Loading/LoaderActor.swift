@@ -121,6 +121,13 @@ public actor LoaderActor {
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func dataResponse(for request: ImageRequest) async throws -> DataResponse {
         do {
+            try Task.checkCancellation()
+            // What is there without waiting needs no flight.
+            let ready = self.services.store.readyEntry(for: request)
+            if let response = try self.services.reuse(ready, for: request, mayServeStale: true) {
+                if response.revalidation == .inBackground { await self.revalidate(.bytes, request) }
+                return response
+            }
             let response = try await self.reference.bytes(
                 for: request,
                 mayServeStale: true,
@@ -220,8 +227,8 @@ public actor LoaderActor {
 
     /// Ends the loader: refuses new loads, ends those under way, and returns when nothing of it runs any more.
     ///
-    /// Pictures and bytes that were to be stored are on disk then. Pictures in memory are still given out; whatever
-    /// takes a load fails with `LoadError.Code.shutDown`. Threads and descriptors go with the loader and its cache.
+    /// Pictures and bytes that were to be stored are on disk then. What can be had without waiting is still given out;
+    /// whatever takes a load fails with `LoadError.Code.shutDown`. Threads and descriptors go with the loader and its cache.
     ///
     /// - Parameter finishesLoads: Whether loads under way come to their ends; otherwise their callers get a
     ///   `CancellationError`.
@@ -465,7 +472,12 @@ struct LoaderReference: Sendable {
     }
 
     /// What the codec gives for the plan of a flight, made once for all pictures of the same bytes that want the same.
-    func decoded(_ key: CacheKey, of source: CacheKey, by plan: DecodePlan, for flight: Flight) async throws -> DecodedImage {
+    func decoded(
+        _ key: CacheKey,
+        of source: CacheKey,
+        by plan: DecodePlan,
+        for flight: Flight
+    ) async throws -> DecodedImage {
         let product = LoadTable.Product(kind: .decode, key: key, source: source)
         let result = try await self.result(product, .flight(flight.id)) { [services] _ in
             .decoded(try await services.decoding.carryOut(plan) { try $0.decodeStep() })

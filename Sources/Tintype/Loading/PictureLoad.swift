@@ -80,7 +80,7 @@ struct PictureLoad: Sendable {
         // The picture may have come between the caller's look and this load's start.
         case .memory:
             guard self.plan.picture.query.contains(.memory) else { return nil }
-            return self.cache.memoryEntry(for: self.request.key).map { .held($0, self.decision($0.metadata)) }
+            return self.cache.peekMemoryEntry(for: self.request.key).map { .held($0, self.decision($0.metadata)) }
         case .disk: return try await self.variants.entry(for: self.request).map { .variant($0) }
         case .decodedOriginal: return self.variants.decodedOriginal(for: self.request).map { .original($0) }
         }

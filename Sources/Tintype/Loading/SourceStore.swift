@@ -63,6 +63,23 @@ struct SourceStore: Sendable {
         return stored
     }
 
+    /// The entry that a request selects, where that can be told without waiting; it counts in no budget.
+    func readyEntry(for request: ImageRequest) -> StoredSource? {
+        let plan = self.rules.plan(for: request)
+        guard plan.bytes.query.contains(.disk) else { return nil }
+        guard plan.usesHTTPKeys else { return self.readyEntry(request.sourceKey) }
+        guard !Precondition.bypassesCache(request.headers),
+            let stored = self.readyEntry(self.rules.resourceKey(of: request)),
+            stored.metadata.response?.isSelected(by: self.rules.headers(of: request)) ?? true,
+            self.mayBeHere(stored, request)
+        else { return nil }
+        return stored
+    }
+
+    private func readyEntry(_ key: CacheKey) -> StoredSource? {
+        self.cache.readyEntry(for: key).map { StoredSource(key: key, metadata: $0.metadata, data: $0.data) }
+    }
+
     private func selected(by request: ImageRequest) async throws -> StoredSource? {
         let resource = self.rules.resourceKey(of: request)
         if let stored = try await self.entry(resource),

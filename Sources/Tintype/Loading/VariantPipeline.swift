@@ -48,12 +48,14 @@ struct VariantPipeline: Sendable {
     /// The decoded original in memory that the thumbnail of `request` may be made from.
     func decodedOriginal(for request: ImageRequest) -> MemoryEntry? {
         guard self.rules.plan(for: request).readsDecodedOriginal else { return nil }
-        return self.cache.memoryEntry(for: request.decodedOriginalKey)
+        return self.cache.peekMemoryEntry(for: request.decodedOriginalKey)
     }
 
     /// The thumbnail that `request` asks for, made from a decoded original.
     func thumbnail(of original: MemoryEntry, for request: ImageRequest) async throws -> ImageResponse {
-        ImageResponse(
+        // That it was found did not count; that it is used does.
+        _ = self.cache.memoryImage(for: request.decodedOriginalKey)
+        return ImageResponse(
             image: try await self.decoding.thumbnail(of: original.image, for: request),
             source: .memory,
             metadata: original.metadata ?? EntryMetadata()

@@ -89,6 +89,18 @@ public final class DiskCache: Sendable {
         }
     }
 
+    /// The entry of `key`, checked, which counts as its use, if it is small and the system has it in memory, or if its
+    /// store still waits.
+    ///
+    /// Takes no waiting. That it is `nil` says nothing, and does not count as a miss.
+    public func readyEntry(for key: CacheKey) -> DiskEntry? {
+        guard (try? self.begin()) != nil else { return nil }
+        defer { self.operations.end() }
+        if let item = self.lane(of: key).pending.item(key) { return self.entry(of: item) }
+        guard case .hit(let entry) = self.store.reader.readCached(key, countsMiss: false) else { return nil }
+        return entry
+    }
+
     /// Whether an entry of `key` is there and not expired.
     ///
     /// Does not check its body, and does not count as a use.

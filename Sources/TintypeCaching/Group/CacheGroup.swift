@@ -46,7 +46,7 @@ public final class CacheGroup: ImageCache {
     // MARK: Looking up
 
     public func memoryImage(for key: CacheKey) -> Image? {
-        self.memoryEntry(for: key)?.image
+        self.members(\.query).caches.lazy.compactMap { $0.memoryImage(for: key) }.first
     }
 
     /// The picture in memory with its metadata, from the highest cache that has it.

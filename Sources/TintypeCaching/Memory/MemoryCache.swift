@@ -51,11 +51,17 @@ public final class MemoryCache: Sendable {
     ///
     /// Takes about as long as a look-up in a dictionary, and allocates nothing.
     public func image(for key: CacheKey) -> Image? {
+        self.image(for: key, countsMiss: true)
+    }
+
+    /// The same; a miss that another look follows does not count.
+    @inline(__always)
+    func image(for key: CacheKey, countsMiss: Bool) -> Image? {
         let ticks = cshims_ticks()
         let found = self.table.read { table, buffer in
-            table.lookUp(key, ticks: ticks, noting: &buffer) { $0.image(in: $1) }
+            table.lookUp(key, ticks: ticks, noting: &buffer, countsMiss: countsMiss) { $0.image(in: $1) }
         }
-        return found.isSettled ? found.value : self.settle(found, key) { $0.image }
+        return found.isSettled ? found.value : self.settle(found, key, countsMiss: countsMiss) { $0.image }
     }
 
     /// The picture under `key` with all that was stored with it, which counts as its use.
@@ -258,18 +264,23 @@ public final class MemoryCache: Sendable {
     private func settle<Value>(
         _ found: MemoryLookUp<Value>,
         _ key: CacheKey,
+        countsMiss: Bool = true,
         _ pick: (MemoryEntry) -> Value
     ) -> Value? {
         if found.isBufferDue { self.tellUnlessTold() }
         if found.mayBeAlive {
             let time = self.time
-            let (revived, _) = self.change { $0.revive(key, at: time, in: &$1) }
+            let (revived, _) = self.change {
+                $0.revive(key, at: time, countsMiss: countsMiss, in: &$1)
+            }
             return revived.map(pick)
         }
         guard !found.life.isEndless else { return found.value }
         let time = self.time
         if found.life.isOver(at: time) {
-            _ = self.change { $0.removeExpired(key, at: time, in: &$1) }
+            _ = self.change {
+                $0.removeExpired(key, at: time, countsMiss: countsMiss, in: &$1)
+            }
             return nil
         }
         if found.life.isExtendedOnRead { self.change { $0.extendLife(of: key, at: time, in: &$1) } }

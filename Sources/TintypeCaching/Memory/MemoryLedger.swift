@@ -52,15 +52,15 @@ struct MemoryLedger: Sendable {
         if let slot = table.slot(of: key) { table.extendLife(in: slot, at: time) }
     }
 
-    /// Takes the entry of `key` out, if its time was over at `time`, and counts the look-up that found it as
-    /// a miss.
+    /// Takes the entry of `key` out, if its time was over at `time`; the look-up that found it was no hit.
     mutating func removeExpired(
         _ key: CacheKey,
         at time: Double,
+        countsMiss: Bool,
         in table: inout MemoryTable
     ) -> MemoryEntry? {
         self.statistics.hits -= 1
-        self.statistics.misses += 1
+        if countsMiss { self.statistics.misses += 1 }
         guard let slot = table.slot(of: key), table.mark(in: slot).life.isOver(at: time) else { return nil }
         self.statistics.expirations += 1
         return self.take(slot, in: &table) { $0.evict($1) }?.entry
@@ -98,6 +98,7 @@ struct MemoryLedger: Sendable {
     mutating func revive(
         _ key: CacheKey,
         at time: Double,
+        countsMiss: Bool,
         in table: inout MemoryTable
     ) -> (found: MemoryEntry?, removed: [MemoryEntry]) {
         if let slot = table.slot(of: key) {
@@ -105,7 +106,7 @@ struct MemoryLedger: Sendable {
             return (table.entry(in: slot), [])
         }
         guard let (entry, oldLife) = table.weak.take(key), !oldLife.isOver(at: time) else {
-            self.statistics.misses += 1
+            if countsMiss { self.statistics.misses += 1 }
             return (nil, [])
         }
         var life = oldLife

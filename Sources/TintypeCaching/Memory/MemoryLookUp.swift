@@ -14,18 +14,19 @@ struct MemoryLookUp<Value: Sendable>: Sendable {
 }
 
 extension MemoryTable {
-    /// Looks `key` up, and notes it in `buffer`.
+    /// Looks `key` up, and notes it in `buffer`, a miss only where it counts.
     @inline(__always)
     func lookUp<Value: Sendable>(
         _ key: CacheKey,
         ticks: UInt64,
         noting buffer: inout AccessBuffer,
+        countsMiss: Bool = true,
         _ pick: (borrowing MemoryTable, Int) -> Value?
     ) -> MemoryLookUp<Value> {
         guard let slot = self.slot(of: key) else {
             // A look-up that goes on among the weak ones is counted there.
             let mayBeAlive = self.weak.contains(key)
-            if !mayBeAlive { buffer.didMiss() }
+            if !mayBeAlive, countsMiss { buffer.didMiss() }
             return MemoryLookUp(value: nil, life: .endless, isBufferDue: false, mayBeAlive: mayBeAlive)
         }
         let mark = self.mark(in: slot)

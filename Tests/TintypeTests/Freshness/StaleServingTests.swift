@@ -112,6 +112,26 @@ import TintypeConcurrency
         #expect(origin.requests.count > count)
     }
 
+    /// RFC 5861 (4): the origin permits it, or does not.
+    @Test(arguments: [true, false]) func aFailedRevalidationIsStoodInForWhereTheOriginPermitsIt(
+        permits: Bool
+    ) async throws {
+        let origin = try RevisingOrigin([("Cache-Control", permits ? "max-age=10, stale-if-error=60" : "max-age=10")])
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: origin.url, cachePolicy: .revalidate)
+        _ = try await loader.image(for: request)
+        origin.fail(with: .body([1], status: 503))
+        guard permits else {
+            await #expect(throws: LoadError.self) { try await loader.image(for: request) }
+            return
+        }
+        let stale = try await loader.response(for: request)
+        #expect(stale.revalidation == .failed)
+        #expect(stale.image.width == 10)
+        self.clock.advance(by: 80)
+        await #expect(throws: LoadError.self) { try await loader.image(for: request) }
+    }
+
     @Test(arguments: [404, 410, 403]) func anAnswerThatIsNoFailureIsTold(status: Int) async throws {
         let origin = try RevisingOrigin([("Cache-Control", "max-age=10, stale-if-error=60")])
         let loader = self.makeLoader()

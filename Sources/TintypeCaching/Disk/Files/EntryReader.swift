@@ -81,7 +81,7 @@ final class EntryReader: Sendable {
     ///
     /// A miss costs a look into memory, and a hit the reading of what the system has in memory
     /// already.
-    func readCached(_ key: CacheKey) -> CachedAnswer {
+    func readCached(_ key: CacheKey, countsMiss: Bool = true) -> CachedAnswer {
         guard let folder = self.folders.opened else { return .unknown }
         let region = folder.region
         switch region.find(EntryName(key)) {
@@ -91,7 +91,7 @@ final class EntryReader: Sendable {
             guard folder.knowsAbsence(region), self.readOnlyDirectories.isEmpty, !self.folders.isCheckDue else {
                 return .unknown
             }
-            self.folders.counters.misses.add(1, ordering: .relaxed)
+            if countsMiss { self.folders.counters.misses.add(1, ordering: .relaxed) }
             return .miss
         case .found(let record, let slot, let word):
             // A use that is noted in a catalogue that was replaced is lost to all others.
