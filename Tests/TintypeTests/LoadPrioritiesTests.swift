@@ -69,9 +69,9 @@ import TintypeConcurrency
         let request = DownloadRequest(url: self.origin.url("/a"))
         // Before the download begins it has nothing to tell; then the download sees the change itself.
         #expect(flight.change(.init(priority: .veryHigh)) == nil)
-        await flight.downloading(request) { priority in
+        await flight.running(Fetch(request: request, fetcher: DownloadActor())) { priority in
             #expect(priority() == .veryHigh)
-            #expect(flight.change(.init(priority: .low)) == request)
+            #expect(flight.change(.init(priority: .low))?.request == request)
             #expect(flight.change(.init(priority: .low, showsPreviews: true)) == nil)
             #expect(priority() == .low)
         }

@@ -58,6 +58,7 @@ struct FreshnessRules: Sendable {
         return RequestKeys.resource(
             url: request.url,
             headers: request.headers,
+            fetcher: request.fetcher,
             options: request.options,
             neutral: self.neutralHeaders
         )

@@ -14,6 +14,12 @@ enum LoadUpdate: Sendable {
     case cached(ImageResponse)
 }
 
+/// A request that is under way, and what brings it.
+struct Fetch: Sendable {
+    let request: DownloadRequest
+    let fetcher: any ImageFetching
+}
+
 /// What a wait ends with: what a flight made, or the right to ask the origin.
 enum FlightResult: Sendable {
     case bytes(DataResponse)
@@ -38,7 +44,7 @@ final class Flight: Sendable {
         var latecomers: Set<LoadTable.ID> = []
         var hasShownBytes = false
         var latest: LoadUpdate?
-        var download: DownloadRequest?
+        var fetch: Fetch?
     }
 
     let id: LoadTable.ID
@@ -66,30 +72,30 @@ final class Flight: Sendable {
     /// What those want that wait now.
     var demand: LoadTable.Demand { self.state.withLock { $0.demand } }
 
-    /// Takes up what is wanted now; returns what is being downloaded, where that became more or less urgent.
-    func change(_ demand: LoadTable.Demand) -> DownloadRequest? {
+    /// Takes up what is wanted now; returns what is being fetched, where that became more or less urgent.
+    func change(_ demand: LoadTable.Demand) -> Fetch? {
         self.state.withLock { state in
             defer { state.demand = demand }
-            return state.demand.priority == demand.priority ? nil : state.download
+            return state.demand.priority == demand.priority ? nil : state.fetch
         }
     }
 
-    /// Runs the download that the flight is for; it asks how urgent it is when it begins.
-    func downloading<Result>(
-        _ request: DownloadRequest,
-        _ download: (_ priority: @escaping @Sendable () -> DownloadPriority) async throws -> Result
+    /// Runs the fetch that the flight is for; it asks how urgent it is when it begins.
+    func running<Result>(
+        _ fetch: Fetch,
+        _ run: (_ priority: @escaping @Sendable () -> DownloadPriority) async throws -> Result
     ) async rethrows -> Result {
         // In this order: a change before it is seen by the question, one after it by the change.
-        self.note(download: request)
-        defer { self.note(download: nil) }
-        return try await download { self.demand.priority }
+        self.note(fetch)
+        defer { self.note(nil) }
+        return try await run { self.demand.priority }
     }
 
     /// Stays a function of its own: inlined into an asynchronous one on both sides of a suspension, the lock is given
     /// back by the identity of the thread that took it before, and traps (Swift 6.3, optimised).
     @inline(never)
-    private func note(download: DownloadRequest?) {
-        self.state.withLock { $0.download = download }
+    private func note(_ fetch: Fetch?) {
+        self.state.withLock { $0.fetch = fetch }
     }
 
     // MARK: Updates

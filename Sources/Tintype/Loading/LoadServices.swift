@@ -9,6 +9,8 @@ import TintypeImage
 struct LoadServices: Sendable {
     let cache: any ImageCache
     let downloads: DownloadActor
+    /// Brings what a request has no fetcher of its own for.
+    let fetcher: any ImageFetching
     let decoding: DecodePipeline
     let rules: FreshnessRules
     let store: SourceStore
@@ -25,6 +27,7 @@ struct LoadServices: Sendable {
     ) {
         self.cache = cache
         self.downloads = downloads
+        self.fetcher = configuration.fetcher ?? downloads
         self.decoding = decoding
         self.rules = FreshnessRules(configuration)
         self.store = SourceStore(cache: cache, rules: self.rules)

@@ -45,6 +45,11 @@ extension LoaderActor {
         public var isStorable: (@Sendable (_ body: Data) -> Bool)?
         /// The clock that ages are counted by.
         public var now: @Sendable () -> Date
+        /// Brings the bodies that the cache does not have, for requests without a fetcher of their own; `nil` downloads
+        /// them as ``downloads`` says.
+        ///
+        /// It gets every URL, those of files included.
+        public var fetcher: (any ImageFetching)?
         /// How bodies are downloaded.
         ///
         /// Its `bodyMemory` bounds the encoded bytes that loads hold, those included that come from disk or from files
@@ -83,6 +88,7 @@ extension LoaderActor {
             self.now = { Date() }
             self.memory = MemoryCache.Configuration(respondsToMemoryPressure: true)
             self.disk = DiskCache.Configuration()
+            self.fetcher = nil
             self.downloads = DownloadActor.Configuration()
             self.downloadHooks = DownloadHooks()
             self.limits = DecodingLimits()

@@ -270,10 +270,10 @@ public actor LoaderActor {
 
     // MARK: The table
 
-    /// Downloads that have become more or less urgent.
+    /// A fetch that has become more or less urgent.
     struct UrgencyChange: Sendable {
         let flight: Flight
-        let request: DownloadRequest
+        let fetch: Fetch
     }
 
     /// What a flight does, off the actor.
@@ -396,8 +396,8 @@ public actor LoaderActor {
             switch action {
             case .start, .wait: break
             case .change(let id, let demand):
-                guard let flight = self.flights[id], let request = flight.change(demand) else { continue }
-                changes.append(UrgencyChange(flight: flight, request: request))
+                guard let flight = self.flights[id], let fetch = flight.change(demand) else { continue }
+                changes.append(UrgencyChange(flight: flight, fetch: fetch))
             // Its task takes itself out when it has ended.
             case .cancel(let id): self.tasks[id]?.cancel()
             case .grant(let waiter): self.waiters.removeValue(forKey: waiter)?.end(with: .success(.turn))
@@ -561,10 +561,11 @@ struct LoaderReference: Sendable {
         }
     }
 
-    /// Makes downloads as urgent as they are now: asked for there, since two changes may arrive out of order.
+    /// Makes fetches as urgent as they are now: asked for there, since two changes may arrive out of order.
     private func tell(_ changes: [LoaderActor.UrgencyChange]) async {
         for change in changes {
-            await self.services.downloads.updatePriority(of: change.request) { change.flight.demand.priority }
+            let fetch = change.fetch
+            await fetch.fetcher.priorityDidChange(of: fetch.request) { change.flight.demand.priority }
         }
     }
 }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TintypeCaching
+import TintypeConcurrency
 import TintypeDownloading
 import TintypeHTTP
 
@@ -41,25 +42,32 @@ struct OriginExchange: Sendable {
         if !self.request.isLocal, headers["Cache-Control"] == nil, let directive = self.directive {
             headers.append(directive, for: "Cache-Control")
         }
-        let downloads = self.services.downloads
+        let services = self.services
         var request = DownloadRequest(
             url: self.request.url,
             headers: headers,
-            maximumBodySize: self.services.maximumBodySize,
+            maximumBodySize: services.maximumBodySize,
             allowsInvalidCertificates: self.request.options.contains(.allowInvalidCertificates)
         )
-        if acceptsNotModified { request.acceptableStatusCodes = self.services.acceptableStatusCodes.union(304) }
+        if acceptsNotModified { request.acceptableStatusCodes = services.acceptableStatusCodes.union(304) }
         let flight = self.flight
         let showBytes: @Sendable (Data) -> Void = { flight.report(.bytes($0)) }
-        let observesBytes = flight.demand.showsPreviews
-        return try await flight.downloading(request) { priority in
-            try await downloads.response(
-                for: request,
-                currentPriority: priority,
-                observer: { flight.report(.progress($0)) },
-                bytesObserver: observesBytes ? showBytes : nil
+        let fetch = Fetch(request: request, fetcher: self.request.fetcher?.fetcher ?? services.fetcher)
+        let response = try await flight.running(fetch) { priority in
+            try await fetch.fetcher.response(
+                for: fetch.request,
+                observer: FetchObserver(
+                    priority: priority,
+                    didProgress: { flight.report(.progress($0)) },
+                    didReceive: flight.demand.showsPreviews ? showBytes : nil
+                )
             )
         }
+        return try response.admitted(
+            statuses: request.acceptableStatusCodes ?? services.acceptableStatusCodes,
+            maximumBodySize: services.maximumBodySize,
+            countedIn: services.downloads.bodyBudget
+        )
     }
 
     /// What caches on the way are told (RFC 9111, 5.2.1); a reload shares no transfer of a plain load.
@@ -213,4 +221,35 @@ struct OriginExchange: Sendable {
 extension LoadTable.Demand {
     /// Whether any tier is filled.
     fileprivate var storesAnything: Bool { self.storesBytes || !self.pictureTiers.isEmpty }
+}
+
+extension DownloadResponse {
+    /// The response of any fetcher as a loader takes it: within its limits, and counted in `budget`.
+    ///
+    /// - Throws: ``DownloadError/Code/badStatus``, `.bodyTooLarge`, `.emptyBody`.
+    fileprivate func admitted(
+        statuses: StatusCodes,
+        maximumBodySize: Int,
+        countedIn budget: ByteBudget
+    ) throws(DownloadError) -> DownloadResponse {
+        // A downloader's own has been looked at, and counts already.
+        guard self.claim == nil else { return self }
+        func refusal(_ code: DownloadError.Code, _ message: String) -> DownloadError {
+            DownloadError(code: code, message: message, url: self.url, status: self.status, headers: self.headers)
+        }
+        let name = self.url.withoutCredentials.text
+        if let status, !statuses.contains(status) {
+            throw refusal(.badStatus, "\(name) was answered with status \(status); check the request.")
+        }
+        guard self.body.count <= maximumBodySize else {
+            throw refusal(
+                .bodyTooLarge,
+                "The body of \(name) has more bytes than the limit of \(maximumBodySize); raise the limit to accept it."
+            )
+        }
+        guard !self.body.isEmpty || !(200..<300).contains(self.status ?? 200) else {
+            throw refusal(.emptyBody, "The body of \(name) is empty; check what is stored there.")
+        }
+        return self.claimed(in: budget)
+    }
 }

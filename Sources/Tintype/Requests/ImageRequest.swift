@@ -15,6 +15,7 @@ public struct ImageRequest: Sendable, Hashable {
         var thumbnail: Resize?
         var scaleDownLimit: Int?
         var coder: CustomCoder?
+        var fetcher: CustomFetcher?
         var options: LoadOptions
         var originalCaching: CacheUse
         var variantCaching: CacheUse
@@ -30,7 +31,12 @@ public struct ImageRequest: Sendable, Hashable {
         let subject: CachingPlan.Subject
 
         init(_ fields: Fields) {
-            self.source = RequestKeys.source(url: fields.url, headers: fields.headers, options: fields.options)
+            self.source = RequestKeys.source(
+                url: fields.url,
+                headers: fields.headers,
+                fetcher: fields.fetcher,
+                options: fields.options
+            )
             self.picture = RequestKeys.picture(
                 source: self.source,
                 thumbnail: fields.thumbnail,
@@ -41,7 +47,12 @@ public struct ImageRequest: Sendable, Hashable {
             self.resource =
                 fields.headers.isEmpty
                 ? self.source
-                : RequestKeys.resource(url: fields.url, headers: fields.headers, options: fields.options)
+                : RequestKeys.resource(
+                    url: fields.url,
+                    headers: fields.headers,
+                    fetcher: fields.fetcher,
+                    options: fields.options
+                )
             var subject: CachingPlan.Subject = RequestKeys.isLocal(self.source) ? .local : []
             if self.picture != self.source { subject.insert(.variant) }
             if fields.thumbnail != nil { subject.insert(.thumbnail) }
@@ -86,6 +97,7 @@ public struct ImageRequest: Sendable, Hashable {
     ///   - scaleDownLimit: The bytes of pixels, four for each, that a picture without a thumbnail
     ///     may have; a larger one is scaled down to it as it is decoded. `nil` is no limit.
     ///   - coder: Decodes the picture; `nil` asks the registered coders.
+    ///   - fetcher: Brings the bytes; `nil` leaves it to the loader.
     ///   - options: What the load tolerates, hands out and waits for.
     ///   - originalCaching: The tiers for the original: its bytes on disk, its full-size picture in memory.
     ///   - variantCaching: The tiers for what is made of the original, such as a thumbnail.
@@ -96,6 +108,7 @@ public struct ImageRequest: Sendable, Hashable {
         thumbnail: Resize? = nil,
         scaleDownLimit: Int? = nil,
         coder: CustomCoder? = nil,
+        fetcher: CustomFetcher? = nil,
         options: LoadOptions = [],
         originalCaching: CacheUse = CacheUse(),
         variantCaching: CacheUse = CacheUse(query: .all, store: .memory),
@@ -107,6 +120,7 @@ public struct ImageRequest: Sendable, Hashable {
             thumbnail: thumbnail,
             scaleDownLimit: scaleDownLimit,
             coder: coder,
+            fetcher: fetcher,
             options: options,
             originalCaching: originalCaching,
             variantCaching: variantCaching,
@@ -146,6 +160,12 @@ public struct ImageRequest: Sendable, Hashable {
     public var coder: CustomCoder? {
         get { self.storage.fields.coder }
         set { self.set(\.coder, newValue, changesKeys: true) }
+    }
+
+    /// What brings the bytes, or `nil` for what the loader uses.
+    public var fetcher: CustomFetcher? {
+        get { self.storage.fields.fetcher }
+        set { self.set(\.fetcher, newValue, changesKeys: true) }
     }
 
     /// What the load tolerates, hands out and waits for.

@@ -17,12 +17,18 @@ enum RequestKeys {
         CacheKey(url.absoluteString)
     }
 
-    static func source(url: URL, headers: HeaderFields, options: LoadOptions) -> CacheKey {
+    static func source(
+        url: URL,
+        headers: HeaderFields,
+        fetcher: CustomFetcher? = nil,
+        options: LoadOptions
+    ) -> CacheKey {
         let address = CanonicalURL(url)
         var text = address.text
         if let credentials = address.credentials { text += "\n|user: \(self.digest(credentials))" }
         // What anyone on the way may have written must not answer who asked for the origin's own.
         if options.contains(.allowInvalidCertificates) { text += "\n|unverified" }
+        if let fetcher { text += "\n|fetcher(\(self.digest(fetcher.name)))" }
         for field in headers {
             text += "\n\(self.digest(field.name.lowercased())): \(self.digest(field.value))"
         }
@@ -36,6 +42,7 @@ enum RequestKeys {
     static func resource(
         url: URL,
         headers: HeaderFields,
+        fetcher: CustomFetcher? = nil,
         options: LoadOptions,
         neutral: Set<String> = []
     ) -> CacheKey {
@@ -45,7 +52,7 @@ enum RequestKeys {
             guard !WishFields.contains(name), !neutral.contains(name) else { continue }
             selecting.set(selecting[name].map { "\($0), \(field.value)" } ?? field.value, for: name)
         }
-        return self.source(url: url, headers: selecting, options: options)
+        return self.source(url: url, headers: selecting, fetcher: fetcher, options: options)
     }
 
     /// Where the names of the fields are kept that select a representation of `resource`.

@@ -26,7 +26,7 @@ public struct DownloadResponse: Sendable {
     package var claim: ByteClaim?
 
     /// The same, whose body counts in `budget`.
-    func claimed(in budget: ByteBudget) -> DownloadResponse {
+    package func claimed(in budget: ByteBudget) -> DownloadResponse {
         var copy = self
         let claim = ByteClaim(budget)
         claim.set(self.body.count)
