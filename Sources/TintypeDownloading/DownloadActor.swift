@@ -1,5 +1,6 @@
 public import FoundationEssentials
 package import TintypeConcurrency
+import TintypeHTTP
 
 /// Brings bytes from `http`, `https`, `file` and `data` URLs.
 ///
@@ -116,7 +117,14 @@ public actor DownloadActor {
                 try files.start(for: address)
                 try await bodyBudget.beginRead()
                 defer { bodyBudget.endRead() }
-                let response = try await files.response(at: address, url: request.url, limit: limit, report: report)
+                let acceptsNotModified = request.acceptableStatusCodes?.contains(304) ?? false
+                let response = try await files.response(
+                    at: address,
+                    url: request.url,
+                    limit: limit,
+                    knownTag: acceptsNotModified ? request.headers["If-None-Match"] : nil,
+                    report: report
+                )
                 return response.claimed(in: bodyBudget)
             }
         case .data:

@@ -142,7 +142,8 @@ struct OriginExchange: Sendable {
             isShared: self.rules.isShared,
             wasRedirected: response.metrics.redirectCount > 0
         )
-        metadata.response = record
+        // A file has no lifetime: each load that asks looks at it.
+        metadata.response = self.request.isLocal ? nil : record
         metadata.etag = record.values(for: "ETag").first
         metadata.lastModified = record.values(for: "Last-Modified").first
         metadata.mediaType = record.values(for: "Content-Type").first

@@ -8,7 +8,8 @@ public enum CachePolicy: Sendable, Hashable {
     case neverRevalidate
     /// When HTTP says so: RFC 9111 for a private cache, with RFC 5861 and RFC 8246, and without heuristics.
     ///
-    /// What the origin gave no lifetime is stale from the start, and is asked for with its validators.
+    /// What the origin gave no lifetime is stale from the start, and is asked for with its validators; those of a file
+    /// are its time of modification and its size.
     case honorFreshness
     /// Always, unless the origin promised that a fresh picture is `immutable`: what is cached is served if the
     /// origin says that it is current, and loaded again if not.

@@ -2,13 +2,17 @@ import TintypeCaching
 
 /// How one load uses the caches, after its request, its options, its URL and its loader have had their say.
 ///
-/// A request's own policy beats the loader's. A file or a `data:` URL is never revalidated, and never copied to disk.
-/// Options take tiers away, and never add one.
+/// A request's own policy beats the loader's. A file is never copied to disk, and revalidated by its time and size; a
+/// `data:` URL is what it is. Options take tiers away, and never add one.
 struct CachingPlan: Sendable, Hashable {
     /// When the origin is asked.
     let policy: CachePolicy
     /// Whether original bytes are named as HTTP does, by what the response varies on.
     let usesHTTPKeys: Bool
+    /// Whether HTTP's rules decide what is reused, what is stored, and what a request's own conditions mean.
+    ///
+    /// A file's bytes are not stored, and what it is reused by is its validators alone.
+    let obeysHTTP: Bool
     /// The tiers for the original bytes: the disk, or none.
     let bytes: CacheUse
     /// The tiers for the picture itself.
@@ -28,11 +32,12 @@ struct CachingPlan: Sendable, Hashable {
         loaderPolicy: CachePolicy
     ) {
         let policy = requested ?? loaderPolicy
-        let isLocal = subject.contains(.local)
+        let (isLocal, isInline) = (subject.contains(.local), subject.contains(.inline))
         // To reload, or to ask no origin, says nothing of rules: such a load shares what the loader's others store.
         let rules = policy == .reload || policy == .cacheOnly ? loaderPolicy : policy
         self.usesHTTPKeys = rules.revalidates && !isLocal
-        self.policy = isLocal && policy.revalidates ? .neverRevalidate : policy
+        self.obeysHTTP = rules.revalidates && !isInline && policy != .cacheOnly
+        self.policy = isInline && policy.revalidates ? .neverRevalidate : policy
 
         var bytes = originals.subtracting(isLocal ? .all : .memory)
         var picture = subject.contains(.variant) ? variants : originals.subtracting(.disk)
@@ -47,9 +52,6 @@ struct CachingPlan: Sendable, Hashable {
         self.readsDecodedOriginal =
             subject.contains(.thumbnail) && originals.query.contains(.memory) && policy != .reload
     }
-
-    /// Whether HTTP's rules decide what is reused, what is stored, and what a request's own conditions mean.
-    var obeysHTTP: Bool { self.usesHTTPKeys && self.policy != .cacheOnly }
 
     /// Whether the memory may answer without a look at what is known of its entry.
     var answersUnchecked: Bool { self.picture.query.contains(.memory) && self.policy.servesAnyAge }
@@ -72,6 +74,8 @@ extension CachingPlan {
         static let variant = Subject(rawValue: 2)
         /// The variant is a thumbnail, which may be made from the decoded original.
         static let thumbnail = Subject(rawValue: 4)
+        /// The URL has the bytes in it: it is a `data:` one.
+        static let inline = Subject(rawValue: 8)
     }
 
     /// The loaders whose memory answers a request unchecked: one bit, which a hit compares with that of its loader.

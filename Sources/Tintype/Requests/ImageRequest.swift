@@ -53,7 +53,7 @@ public struct ImageRequest: Sendable, Hashable {
                     fetcher: fields.fetcher,
                     options: fields.options
                 )
-            var subject: CachingPlan.Subject = RequestKeys.isLocal(self.source) ? .local : []
+            var subject = RequestKeys.subject(of: self.source)
             if self.picture != self.source { subject.insert(.variant) }
             if fields.thumbnail != nil { subject.insert(.thumbnail) }
             self.subject = subject

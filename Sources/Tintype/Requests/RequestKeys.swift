@@ -94,9 +94,10 @@ enum RequestKeys {
     }
 
     /// Whether the bytes that `source` names need no network: those of a `file:` or `data:` URL.
-    static func isLocal(_ source: CacheKey) -> Bool {
+    static func subject(of source: CacheKey) -> CachingPlan.Subject {
         let text = source.text.utf8
-        return text.starts(with: "file:".utf8) || text.starts(with: "data:".utf8)
+        if text.starts(with: "data:".utf8) { return [.local, .inline] }
+        return text.starts(with: "file:".utf8) ? .local : []
     }
 
     private static func digest(_ text: String) -> String {

@@ -23,20 +23,27 @@ actor FileReader {
         }
     }
 
-    /// The content of a file as a response.
+    /// The content of a file as a response, with what tells its versions apart as `ETag`.
+    ///
+    /// A file that is as `knownTag` says is not read: the response has status 304 and no body.
     ///
     /// - Throws: ``DownloadError``, or `CancellationError` when the task is cancelled on the way.
     func response(
         at address: ResourceAddress,
         url: URL,
         limit: Int,
+        knownTag: String? = nil,
         report: @Sendable (TransferProgress) -> Void
     ) throws -> DownloadResponse {
         let start = ContinuousClock.now
         let requestTime = Date()
         let path = try FilePath(address)
-        let (descriptor, size) = try self.open(path, address: address)
+        let (descriptor, size, tag) = try self.open(path, address: address)
         defer { close(descriptor) }
+        let headers: HeaderFields = ["ETag": tag]
+        guard tag != knownTag else {
+            return DownloadResponse(body: Data(), url: url, status: 304, headers: headers, requestTime: requestTime)
+        }
         guard size <= limit else { throw DownloadError.bodyTooLarge(limit: limit, declared: Int64(size), at: address) }
         var body = BodyBuffer(limit: limit)
         body.reserve(declared: size)
@@ -54,7 +61,7 @@ actor FileReader {
         return DownloadResponse(
             body: body.takeData(),
             status: nil,
-            headers: [:],
+            headers: headers,
             url: url,
             metrics: metrics,
             requestTime: requestTime,
@@ -62,8 +69,10 @@ actor FileReader {
         )
     }
 
-    private func open(_ path: FilePath, address: ResourceAddress) throws(DownloadError) -> (descriptor: CInt, size: Int)
-    {
+    private func open(
+        _ path: FilePath,
+        address: ResourceAddress
+    ) throws(DownloadError) -> (descriptor: CInt, size: Int, tag: String) {
         // Without O_NONBLOCK a pipe that nobody writes to would hold the thread for ever.
         let descriptor = path.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .fileNotOpened(path.text, code: errno, at: address) }
@@ -74,7 +83,11 @@ actor FileReader {
             let reason = isDirectory ? "it is a directory" : "it is no ordinary file"
             throw .fileUnreadable(path.text, reason: reason, at: address)
         }
-        return (descriptor, Int(status.st_size))
+        let time = status.st_mtim
+        return (
+            descriptor, Int(status.st_size),
+            "\"\(status.st_dev)-\(status.st_ino)-\(status.st_size)-\(time.tv_sec).\(time.tv_nsec)\""
+        )
     }
 
     /// Reads some bytes; returns false at the end of the file.

@@ -75,13 +75,17 @@ import Testing
             $0.subject = .local
             $0.bytes = .none
         },
-        Case("a file is not revalidated") {
+        Case("a file is revalidated, by what the file system knows of it") {
             ($0.request, $0.loader, $0.subject) = (.revalidate, .honorFreshness, .local)
+            ($0.policy, $0.obeysHTTP, $0.answersUnchecked, $0.bytes) = (.revalidate, true, false, .none)
+        },
+        Case("a URL that has its bytes in it is not revalidated") {
+            ($0.request, $0.loader, $0.subject) = (.revalidate, .honorFreshness, [.local, .inline])
             $0.bytes = .none
         },
-        Case("a file is read again by a reload, and obeys no rule of HTTP") {
+        Case("a file is read again by a reload") {
             ($0.request, $0.loader, $0.subject) = (.reload, .honorFreshness, .local)
-            ($0.policy, $0.answersUnchecked) = (.reload, false)
+            ($0.policy, $0.obeysHTTP, $0.answersUnchecked) = (.reload, true, false)
             ($0.bytes, $0.picture) = (.none, CacheUse(query: .none, store: .memory))
         },
         Case("a file is not read where only the cache is asked") {

@@ -1,0 +1,58 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import Tintype
+
+/// Files have no HTTP: their time of modification and their size tell their versions apart.
+@Suite(.timeLimit(.minutes(1))) struct FileFreshnessTests {
+    private let fixture: LoaderFixture
+    private let url: URL
+
+    init() throws {
+        self.fixture = try LoaderFixture()
+        self.url = self.fixture.directory.url(of: "picture.png")
+        try self.write(width: 10)
+    }
+
+    private func write(width: Int) throws {
+        try Data(makePNG(width: width)).write(to: self.url)
+    }
+
+    @Test(arguments: [CachePolicy.honorFreshness, .revalidate], [nil, Resize.stretch(width: 5, height: 3)])
+    func `a file that is as it was is not read again, and one that has changed is`(
+        policy: CachePolicy,
+        thumbnail: Resize?
+    ) async throws {
+        let loader = self.fixture.makeLoader { $0.cachePolicy = policy }
+        let request = ImageRequest(url: self.url, thumbnail: thumbnail)
+        let first = try await loader.response(for: request)
+        #expect(first.source == .file)
+        let again = try await loader.response(for: request)
+        #expect(again.source == .memory)
+        #expect(again.revalidation == .notModified)
+        #expect(self.fixture.decodes.count == 1)
+        try self.write(width: 20)
+        let changed = try await loader.response(for: request)
+        #expect(changed.source == .file)
+        #expect(changed.image.width == (thumbnail == nil ? 20 : 5))
+        #expect(changed.metadata.bodyDigest != first.metadata.bodyDigest)
+        #expect(self.fixture.decodes.count == 2)
+    }
+
+    @Test func `a file that is gone is an error where it is looked at, and none where it is not`() async throws {
+        let loader = self.fixture.makeLoader()
+        _ = try await loader.image(for: self.url)
+        try FileManager.default.removeItem(at: self.url)
+        #expect(try await loader.image(for: self.url).width == 10)
+        let asking = ImageRequest(url: self.url, cachePolicy: .revalidate)
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: asking) }
+        #expect(error?.code == .fileNotFound)
+    }
+
+    @Test func `bytes of a file are those that it has now`() async throws {
+        let loader = self.fixture.makeLoader { $0.cachePolicy = .honorFreshness }
+        #expect(try await loader.data(for: ImageRequest(url: self.url)) == Data(contentsOf: self.url))
+        try self.write(width: 20)
+        #expect(try await loader.data(for: ImageRequest(url: self.url)) == Data(contentsOf: self.url))
+    }
+}
