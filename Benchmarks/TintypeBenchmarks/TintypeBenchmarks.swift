@@ -6,7 +6,8 @@ enum TintypeBenchmarks {
     /// Every benchmark, in the order in which they run.
     static let all =
         MemoryHits.benchmarks + HitRatios.benchmarks + DiskHits.benchmarks + DiskTier.benchmarks
-        + MillionEntries.benchmarks + Downloads.benchmarks + LargeDownloads.benchmarks + Decoding.benchmarks
+        + MillionEntries.benchmarks + Downloads.benchmarks + LargeDownloads.benchmarks + ColdLoads.benchmarks
+        + Decoding.benchmarks
         + Previews.benchmarks
         + Animations.benchmarks + Encoding.benchmarks + Thumbnails.benchmarks + LargePictures.benchmarks
         + Bombs.benchmarks

@@ -34,7 +34,20 @@ enum FlightResult: Sendable {
 /// The side of a flight that is reached without a hop: its observers, what is wanted of it at the moment, and which body
 /// of its source is the newest.
 final class Flight: Sendable {
-    typealias Observer = @Sendable (LoadUpdate) -> Void
+    /// What looks at the updates of a flight.
+    enum Observer: Sendable {
+        case caller(@Sendable (LoadUpdate) -> Void)
+        /// A picture's flight, which shows them to its own, and previews of the bytes.
+        case flight(Flight, previews: ByteMailbox?)
+
+        func see(_ update: LoadUpdate) {
+            switch (self, update) {
+            case (.caller(let see), _): see(update)
+            case (.flight(_, let previews), .bytes(let bytes)): previews?.put(bytes)
+            case (.flight(let flight, _), _): flight.report(update)
+            }
+        }
+    }
 
     private struct State {
         var demand: LoadTable.Demand
@@ -103,13 +116,13 @@ final class Flight: Sendable {
     /// Lets a waiter see the updates: the newest so far, and those that follow.
     ///
     /// The newest may be shown after one that follows it.
-    func add(_ observer: @escaping Observer, for waiter: LoadTable.ID) {
+    func add(_ observer: Observer, for waiter: LoadTable.ID) {
         let latest = self.state.withLock { state -> LoadUpdate? in
             state.observers[waiter] = observer
             if state.hasShownBytes { state.latecomers.insert(waiter) }
             return state.latest
         }
-        if let latest { observer(latest) }
+        if let latest { observer.see(latest) }
     }
 
     func removeObserver(of waiter: LoadTable.ID) {
@@ -129,7 +142,7 @@ final class Flight: Sendable {
             state.hasShownBytes = true
             return state.observers.filter { !state.latecomers.contains($0.key) }.map(\.value)
         }
-        for observer in observers { observer(update) }
+        for observer in observers { observer.see(update) }
     }
 }
 

@@ -36,6 +36,8 @@ public actor LoaderActor {
     private var revalidations: Set<LoadTable.ID> = []
     private var stores: Set<LoadTable.ID> = []
     private var isShutDown = false
+    /// How often loads entered the actor, and how many tasks they began.
+    private(set) var footprint = (entries: 0, tasks: 0)
 
     /// Creates a loader.
     ///
@@ -151,7 +153,7 @@ public actor LoaderActor {
             if plan.policy == .revalidate, let cached = try await self.cachedResponse(for: request) {
                 report(.cached(cached))
             }
-            return try await self.load(request, observer: report)
+            return try await self.load(request, observer: .caller(report))
         }
     }
 
@@ -291,6 +293,7 @@ public actor LoaderActor {
         observer: Flight.Observer? = nil,
         work: @escaping Work
     ) throws(LoadError) -> (waiter: LoadWaiter, changes: [UrgencyChange]) {
+        self.footprint.entries += 1
         if self.isShutDown, case .caller = interest { throw .shutDown }
         let waiter = LoadWaiter(id: self.table.makeID())
         self.waiters[waiter.id] = waiter
@@ -311,11 +314,13 @@ public actor LoaderActor {
 
     /// Takes out a waiter whose task was cancelled; does nothing for one that has its result.
     func leave(_ waiter: LoadWaiter) -> [UrgencyChange] {
-        self.perform(self.table.leave(waiter.id))
+        self.footprint.entries += 1
+        return self.perform(self.table.leave(waiter.id))
     }
 
     private func start(_ flight: Flight, _ product: LoadTable.Product, _ work: @escaping Work) {
         let store = self.services.store
+        self.footprint.tasks += 1
         self.tasks[flight.id] = Task(name: "load") { @concurrent [weak self] in
             let result: Result<FlightResult, any Error>
             do {
@@ -338,6 +343,7 @@ public actor LoaderActor {
         _ product: LoadTable.Product,
         _ result: Result<FlightResult, any Error>
     ) -> [CacheKey] {
+        self.footprint.entries += 1
         let obsolete = self.obsolete(by: flight, product, result)
         if obsolete.isEmpty { self.finish(flight, result) }
         return obsolete
@@ -380,6 +386,7 @@ public actor LoaderActor {
     ///
     /// - Throws: `CancellationError` for a flight that was abandoned.
     func requestTurn(of flight: Flight) throws -> LoadWaiter? {
+        self.footprint.entries += 1
         guard self.table.demand(of: flight.id) != nil else { throw CancellationError() }
         let waiter = LoadWaiter(id: self.table.makeID())
         guard !self.table.requestTurn(of: flight.id, waiter: waiter.id) else { return nil }

@@ -150,7 +150,7 @@ struct PictureLoad: Sendable {
 
     /// The bytes of the picture, which loads of other sizes share; unfinished pictures are shown on the way.
     private func bytes(held: EntryMetadata? = nil) async throws -> DataResponse {
-        guard self.flight.demand.showsPreviews else { return try await self.bytes(held: held) { _ in } }
+        guard self.flight.demand.showsPreviews else { return try await self.bytes(held: held, previews: nil) }
         let mailbox = ByteMailbox()
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -160,23 +160,18 @@ struct PictureLoad: Sendable {
             }
             // The previews end with the bytes, however those end.
             defer { mailbox.finish() }
-            return try await self.bytes(held: held) { mailbox.put($0) }
+            return try await self.bytes(held: held, previews: mailbox)
         }
     }
 
-    private func bytes(
-        held: EntryMetadata?,
-        show: @escaping @Sendable (Data) -> Void
-    ) async throws -> DataResponse {
-        let flight = self.flight
-        return try await self.loader.bytes(
+    private func bytes(held: EntryMetadata?, previews: ByteMailbox?) async throws -> DataResponse {
+        try await self.loader.bytes(
             for: self.request,
             held: held,
             mayServeStale: self.mayServeStale,
-            interest: .flight(flight.id)
-        ) { update in
-            if case .bytes(let bytes) = update { show(bytes) } else { flight.report(update) }
-        }
+            interest: .flight(self.flight.id),
+            observer: .flight(self.flight, previews: previews)
+        )
     }
 
     // MARK: Making

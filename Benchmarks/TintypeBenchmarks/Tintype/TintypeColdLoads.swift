@@ -1,0 +1,67 @@
+import Foundation
+import Synchronization
+import Tintype
+
+/// Tintype's sides of cold loads: the loader, and what it is made of without a loader around it.
+enum TintypeColdLoads {
+    /// Gives every load an address of its own, so that none is shared and none is cached.
+    private final class Addresses: Sendable {
+        private let target: ColdLoads.Target
+        private let last = Atomic<Int>(0)
+
+        init(_ target: ColdLoads.Target) {
+            self.target = target
+        }
+
+        func next() throws -> URL {
+            let number = self.last.add(1, ordering: .relaxed).newValue
+            guard let url = URL(string: "\(self.target.address)?\(number)") else {
+                throw Unavailable("bad address \(self.target.address)")
+            }
+            return url
+        }
+    }
+
+    /// A photograph of about the size that `name` says, on the origin.
+    static func target(_ name: String, side: Int?, _ session: Session) async throws -> ColdLoads.Target {
+        let original = try Data(contentsOf: URL(fileURLWithPath: try await session.photographs.small(session)))
+        let image = try ImageDecoder(original, registry: CoderRegistry()).decode()
+        guard let side else {
+            let address = try await session.nginx().serve("cold-\(name).jpg", original)
+            return .init(address: address, byteCount: original.count, width: image.width, height: image.height)
+        }
+        let small = try image.resized(.fit(width: side, height: side))
+        let data = try JPEGCoder().encode(small, as: .jpeg, options: EncodeOptions(quality: 75))
+        let address = try await session.nginx().serve("cold-\(name).jpg", data)
+        return .init(address: address, byteCount: data.count, width: small.width, height: small.height)
+    }
+
+    /// `image(for:)` of a loader without a disk tier.
+    static func loader(_ target: ColdLoads.Target) -> Contestant {
+        var configuration = LoaderActor.Configuration()
+        configuration.disk = nil
+        let loader = LoaderActor(configuration: configuration)
+        let addresses = Addresses(target)
+        return Contestant(counts: 300...200_000, note: "\(target.byteCount) bytes; no disk tier") { count in
+            try await Fetching.measure(count: count, width: ColdLoads.concurrency) { _ in
+                let image = try await loader.image(for: addresses.next())
+                try Check.size(image.width, image.height, is: (target.width, target.height))
+            }
+        }
+    }
+
+    /// The same downloads and decodes, each task by itself: nothing is shared, counted or kept.
+    static func bare(_ target: ColdLoads.Target) -> Contestant {
+        let (downloads, lanes, registry) = (
+            DownloadActor(), DecodeLanes(count: ProcessInfo.processInfo.activeProcessorCount), CoderRegistry()
+        )
+        let addresses = Addresses(target)
+        return Contestant(counts: 300...200_000, note: "DownloadActor, then one visit to a decode lane") { count in
+            try await Fetching.measure(count: count, width: ColdLoads.concurrency) { _ in
+                let body = try await downloads.response(for: DownloadRequest(url: addresses.next())).body
+                let image = try await lanes.run { try ImageDecoder(body, registry: registry).decode() }
+                try Check.size(image.width, image.height, is: (target.width, target.height))
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import Tintype
+
+/// What a load costs in steps, as `Docs/architecture.md` tells it.
+@Suite(.timeLimit(.minutes(1))) struct WalkTests {
+    /// Brings one picture, of which it shows the progress byte by byte.
+    private struct OnePicture: ImageFetching {
+        let body: Data
+        var gate: Gate?
+
+        func response(for request: DownloadRequest, observer: FetchObserver) async throws -> DownloadResponse {
+            await self.gate?.wait()
+            let count = Int64(self.body.count)
+            for part in 1...count {
+                observer.didProgress(TransferProgress(receivedBytes: part, expectedBytes: count))
+            }
+            return DownloadResponse(body: self.body, url: request.url)
+        }
+    }
+
+    private let fixture: LoaderFixture
+    private let request: ImageRequest
+
+    init() throws {
+        self.fixture = try LoaderFixture()
+        self.request = ImageRequest(url: try #require(URL(string: "https://example.com/picture.png")))
+    }
+
+    private func makeLoader(_ gate: Gate? = nil) throws -> LoaderActor {
+        let fetcher = OnePicture(body: Data(try makePNG()), gate: gate)
+        return self.fixture.makeLoader { $0.fetcher = fetcher }
+    }
+
+    /// The entries of the actor and the tasks that `work` takes; an end is seen a moment after its result.
+    private func footprint(
+        of loader: LoaderActor,
+        entries: Int,
+        _ work: () async throws -> Void
+    ) async throws -> (entries: Int, tasks: Int) {
+        let before = await loader.footprint
+        try await work()
+        await until { await loader.footprint.entries >= before.entries + entries }
+        let after = await loader.footprint
+        return (after.entries - before.entries, after.tasks - before.tasks)
+    }
+
+    @Test func `a cold load enters the actor four times and has two tasks`() async throws {
+        let loader = try self.makeLoader()
+        let cold = try await self.footprint(of: loader, entries: 4) { _ = try await loader.image(for: self.request) }
+        #expect(cold == (4, 2))
+        let thumbnail = ImageRequest(url: self.request.url, thumbnail: .fit(width: 4, height: 4))
+        let made = try await self.footprint(of: loader, entries: 2) { _ = try await loader.image(for: thumbnail) }
+        // Of the decoded original: no bytes are asked for.
+        #expect(made == (2, 1))
+    }
+
+    @Test func `what is in memory, and bytes that the disk has ready, enter no actor and have no task`() async throws {
+        let loader = try self.makeLoader()
+        let request = ImageRequest(url: self.request.url, options: [.waitForStore])
+        _ = try await loader.image(for: request)
+        #expect(try await loader.dataResponse(for: request).source == .disk)
+        let warm = try await self.footprint(of: loader, entries: 0) {
+            _ = try await loader.image(for: self.request)
+            _ = try await loader.data(for: self.request)
+        }
+        #expect(warm == (0, 0))
+    }
+
+    @Test func `a thousand loads of one picture have two tasks`() async throws {
+        let gate = Gate()
+        let loader = try self.makeLoader(gate)
+        let shared = try await self.footprint(of: loader, entries: 4) {
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<1_000 { group.addTask { try await loader.image(for: self.request).width } }
+                await until { await loader.waiterCount == 1_000 }
+                await gate.open()
+                for try await width in group { #expect(width == 8) }
+            }
+        }
+        #expect(shared.tasks == 2)
+    }
+}
