@@ -87,16 +87,18 @@ extension TransferEngine {
     }
 
     private func canGoOn(_ transfer: Transfer) -> Bool {
-        switch transfer.memoryWait {
-        case .paused: true
-        case .yielded: self.active[transfer.id] == nil
-        case nil: false
+        switch transfer.machine.phase {
+        case .waiting(.memory): true
+        case .exchanging(let exchange): if case .memory? = exchange.pause { true } else { false }
+        default: false
         }
     }
 
     /// Lets a transfer go on whose bytes fit; returns false where they do not.
     private func continueWithinBudget(_ transfer: Transfer) -> Bool {
-        guard let wait = transfer.memoryWait, transfer.claim.grow(to: wait.wantedByteCount) else { return false }
+        guard let wait = transfer.machine.memoryWait, transfer.claim.grow(to: wait.wantedByteCount) else {
+            return false
+        }
         self.proceed(transfer)
         return !self.shortage.ids.contains(transfer.id)
     }
@@ -123,30 +125,13 @@ extension TransferEngine {
     /// Whether a transfer that has some of its body, and need not wait, has received something of late.
     private func hasBodyUnderWay(since time: ContinuousClock.Instant) -> Bool {
         self.active.keys.contains { id in
-            guard let transfer = self.transfers[id], transfer.memoryWait == nil else { return false }
-            return transfer.claim.byteCount > 0 && transfer.lastProgress > time
+            guard let transfer = self.transfers[id], transfer.machine.memoryWait == nil else { return false }
+            return transfer.claim.byteCount > 0 && transfer.machine.exchange.map { $0.lastProgress > time } ?? false
         }
     }
 
     private func proceed(_ transfer: Transfer) {
-        let id = transfer.id
-        let active = self.active[id]
-        let isPaused: Bool
-        switch transfer.memoryWait {
-        case nil: return
-        case .paused: isPaused = true
-        case .yielded: isPaused = false
-        }
-        self.shortage.remove(id)
-        transfer.endMemoryWait(bodyBytes: active.map { Int64(ccurl_get_body_bytes($0.handle.easy)) } ?? 0)
-        guard isPaused else {
-            self.submit(transfer)
-            return
-        }
-        guard let active else { return }
-        // What libcurl has kept comes before this returns.
-        if !active.handle.unpause() {
-            self.fail(transfer, transfer.failure ?? DownloadError.outOfMemory(at: transfer.address))
-        }
+        self.shortage.remove(transfer.id)
+        self.resume(transfer)
     }
 }

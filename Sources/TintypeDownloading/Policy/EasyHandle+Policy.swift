@@ -15,15 +15,17 @@ extension EasyHandle {
         ccurl_set_opensocket_callback(
             self.easy,
             { context, _, address in
-                guard let context, let address, let transfer = EasyHandle.of(context).transfer,
-                    transfer.connections.admits(address, policy: transfer.networkPolicy)
+                guard let context, let address else { return CURL_SOCKET_BAD }
+                let handle = EasyHandle.of(context)
+                guard let transfer = handle.transfer,
+                    handle.connections.admits(address, policy: transfer.networkPolicy)
                 else { return CURL_SOCKET_BAD }
                 let kind = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
                 let descriptor = socket(address.pointee.family, kind, address.pointee.protocol)
                 if descriptor < 0 {
-                    transfer.connections.socketRefusal = errno
+                    handle.connections.socketRefusal = errno
                 } else if cshims_has_descriptors(EasyHandle.spareDescriptors) == 0 {
-                    transfer.connections.socketRefusal = EMFILE
+                    handle.connections.socketRefusal = EMFILE
                     close(descriptor)
                     return CURL_SOCKET_BAD
                 }

@@ -16,6 +16,8 @@ final class EasyHandle {
     let easy: UnsafeMutableRawPointer
     /// The transfer that the callbacks report to.
     var transfer: Transfer?
+    /// The addresses that the policy was asked about for this request.
+    var connections = ConnectionRecord()
     /// Whether it may serve another transfer: one with settings of its own may not, and none where libcurl would take
     /// a line of the next response for more of a field that is freed.
     let isReusable: Bool
@@ -89,7 +91,7 @@ final class EasyHandle {
     /// libcurl does not copy `headers`: they must live until the transfer is over.
     func prepare(for transfer: Transfer, headers: HeaderList, activeCount: Int) {
         self.transfer = transfer
-        transfer.connections = ConnectionRecord(leadsToProxy: transfer.leadsToProxy)
+        self.connections = ConnectionRecord(leadsToProxy: transfer.leadsToProxy)
         self.errorBuffer.pointee = 0
         ccurl_setopt_string(self.easy, CURLOPT_URL, transfer.address.text)
         ccurl_setopt_pointer(self.easy, CURLOPT_HTTPHEADER, headers.list)
@@ -142,10 +144,10 @@ final class EasyHandle {
 
     /// Lets a transfer go on that was paused.
     ///
-    /// libcurl hands over what it has kept before this returns; where that was refused it returns false and
-    /// does nothing more with the transfer.
-    func unpause() -> Bool {
-        curl_easy_pause(self.easy, CURLPAUSE_CONT) == CURLE_OK
+    /// libcurl hands over what it has kept before this returns; where that was refused it returns why, does nothing
+    /// more with the transfer, and does not say that it is over.
+    func unpause() -> CURLcode {
+        curl_easy_pause(self.easy, CURLPAUSE_CONT)
     }
 
     /// What libcurl wrote about the last failure; empty where it wrote nothing.
@@ -183,7 +185,7 @@ final class EasyHandle {
             { bytes, size, count, context in
                 guard let context, let transfer = EasyHandle.of(context).transfer else { return 0 }
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                let verdict = transfer.receive(headerLine: line)
+                let verdict = transfer.receive(headerLine: line, at: .now)
                 let handle = EasyHandle.of(context)
                 if transfer.hasWatchedFraming { handle.watchFraming() }
                 if handle.sharedDescriptor >= 0 { handle.multi.poll.allow(line.count, on: handle.sharedDescriptor) }
@@ -198,7 +200,7 @@ final class EasyHandle {
                 let handle = EasyHandle.of(context)
                 guard let transfer = handle.transfer else { return 0 }
                 let chunk = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                switch transfer.receive(body: chunk, mayDecode: handle.spend) {
+                switch transfer.receive(body: chunk, at: .now, mayDecode: handle.spend) {
                 case .proceed:
                     let shared = handle.sharedDescriptor
                     if shared >= 0 { handle.multi.poll.allow(chunk.count, on: shared) }
