@@ -99,6 +99,7 @@ public actor DownloadActor {
     ) async throws -> DownloadResponse {
         let address = try ResourceAddress(request.url.absoluteString)
         try self.configuration.networkPolicy.check(address)
+        guard !self.loop.engine.isClosed else { throw DownloadError.shutDown(at: address) }
         switch address.scheme {
         case .http, .https:
             try self.checkSendable(request)
@@ -133,6 +134,30 @@ public actor DownloadActor {
     public func cancelAll() {
         self.fileFlights.cancelAll()
         self.loop.engine.cancelAll()
+    }
+
+    /// Ends every download, and gives back threads, connections and descriptors before it returns.
+    ///
+    /// Each caller gets a `CancellationError`. The first bytes of bodies that broke off are on disk then. Whatever is
+    /// asked for later fails with ``DownloadError/Code/shutDown``; a second call changes nothing. A name that is looked
+    /// up holds its thread until the system's resolver gives it up.
+    public nonisolated func shutdown() async {
+        self.loop.engine.refuse()
+        self.fileFlights.cancelAll()
+        // Without a thread there are no transfers, and none must be started for this.
+        if self.loop.queue.hasThread { await self.endTransfers() }
+        await self.files.retire()
+        await self.loop.engine.partials?.retire()
+        if self.loop.queue.hasThread { await self.retireLoop() } else { self.loop.retire() }
+        self.loop.join()
+    }
+
+    private func endTransfers() {
+        self.loop.engine.cancelAll()
+    }
+
+    private func retireLoop() {
+        self.loop.retire()
     }
 
     /// What has been done so far, `file:` and `data:` URLs not counted.

@@ -43,8 +43,10 @@ final class TransferEngine: @unchecked Sendable {
     let environment: EngineEnvironment
     /// Opened before the first transfer.
     private(set) var multi: CurlMulti?
-    /// Whether ``multi`` is there for good, so that any thread may look at it.
-    private let isOpen = Atomic<Bool>(false)
+    /// What ends the wait of ``multi``, for any thread.
+    private let wakeup = Locked<SocketPoll.Wakeup?>(nil)
+    /// Whether there will be no transfer any more.
+    private let hasClosed = Atomic<Bool>(false)
     var queue: TransferQueue
     /// Those that wait, those that run, and those that a hook works on.
     private(set) var transfers: [UInt64: Transfer] = [:]
@@ -60,7 +62,12 @@ final class TransferEngine: @unchecked Sendable {
 
     // Those that run; see the extension that starts them.
     var active: [UInt64: ActiveTransfer] = [:]
-    var idleHandles: [EasyHandle] = []
+    private var idleHandles: [EasyHandle] = []
+    /// What libcurl still has of transfers that are over, by its handle: each waits for the address of a name.
+    ///
+    /// The look-up has a thread and descriptors, and can't be ended. It keeps the transfer's place, so that there are
+    /// no more of them than places, however many transfers are cancelled; its connect limit ends it, too.
+    private var lookUps: [UnsafeMutableRawPointer: (active: ActiveTransfer, origin: String)] = [:]
     let defaultHeaders: HeaderFields
     /// `nil` where they can't be sent, which every request is then told.
     let defaultHeaderList: HeaderList?
@@ -120,14 +127,41 @@ final class TransferEngine: @unchecked Sendable {
             maximumConnections: self.configuration.maximumTransfers * 3
         )
         self.multi?.onFlood = { [unowned self] in self.endFlooded($0) }
-        self.isOpen.store(true, ordering: .releasing)
+        let wakeup = self.multi?.poll.wakeup
+        self.wakeup.withLock { $0 = wakeup }
+    }
+
+    /// Whether ``refuse()`` was called.
+    var isClosed: Bool { self.hasClosed.load(ordering: .relaxed) }
+
+    /// Lets no transfer begin from now on; safe from any thread.
+    func refuse() {
+        self.hasClosed.store(true, ordering: .relaxed)
+    }
+
+    /// Gives back what libcurl and the system gave, up to what ends a wait; there are no transfers then.
+    func close() {
+        self.events.finish()
+        self.releaseHandles()
+        self.multi = nil
+    }
+
+    /// Gives back what ends a wait, when no thread waits any more.
+    func closeWakeup() {
+        self.wakeup.withLock { $0 = nil }
     }
 
     deinit {
         self.events.finish()
+        self.releaseHandles()
+    }
+
+    private func releaseHandles() {
         for active in self.active.values { self.multi?.remove(active.handle.easy) }
+        for easy in self.lookUps.keys { self.multi?.remove(easy) }
         // Easy handles must be gone before their multi handle.
         self.active = [:]
+        self.lookUps = [:]
         self.idleHandles = []
         self.multi?.dropResting()
     }
@@ -148,6 +182,10 @@ final class TransferEngine: @unchecked Sendable {
         waiter: TransferWaiter,
         owner: DownloadActor
     ) {
+        guard !self.isClosed else {
+            waiter.continuation.resume(throwing: DownloadError.shutDown(at: address))
+            return
+        }
         if let transfer = self.transfersByIdentity[request] {
             self.counters.shared += 1
             transfer.join(id, waiter)
@@ -176,6 +214,10 @@ final class TransferEngine: @unchecked Sendable {
         priority: DownloadPriority,
         owner: DownloadActor
     ) {
+        guard !self.isClosed else {
+            channel.finish(.failure(DownloadError.shutDown(at: address)))
+            return
+        }
         let transfer = Transfer(
             id: id,
             request: request,
@@ -262,7 +304,7 @@ final class TransferEngine: @unchecked Sendable {
 
     /// Waits for ``wake()`` alone, and touches nothing else.
     func park() {
-        self.multi?.park()
+        self.wakeup.withLock { $0 }?.wait()
     }
 
     /// Lets sockets have a turn, without a wait.
@@ -272,8 +314,8 @@ final class TransferEngine: @unchecked Sendable {
 
     /// Ends the wait that goes on, or the next one; safe from any thread.
     func wake() {
-        // Before that nothing waits.
-        if self.isOpen.load(ordering: .acquiring) { self.multi?.wake() }
+        // Before it is opened nothing waits.
+        self.wakeup.withLock { $0 }?.wake()
     }
 
     // MARK: The way of a transfer
@@ -464,9 +506,12 @@ final class TransferEngine: @unchecked Sendable {
     private func completeFinished() -> Bool {
         var hasFinished = false
         while let (easy, code) = self.multi?.nextFinished() {
-            guard let handle = EasyHandle.of(easy: easy), let transfer = handle.transfer else { continue }
-            self.complete(transfer, code: code, handle: handle)
             hasFinished = true
+            if let look = self.lookUps.removeValue(forKey: easy) {
+                self.release(look.active, origin: look.origin)
+            } else if let handle = EasyHandle.of(easy: easy), let transfer = handle.transfer {
+                self.complete(transfer, code: code, handle: handle)
+            }
         }
         return hasFinished
     }
@@ -480,7 +525,7 @@ final class TransferEngine: @unchecked Sendable {
         if transfer.metrics.httpVersion == .http2 { self.queue.setMultiplexes(origin: transfer.address.origin) }
         let details = code == CURLE_OK ? "" : handle.errorDetails
         if code == CURLE_OK { handle.leaveConnection(isWhole: true) }
-        self.detach(transfer)
+        self.detach(transfer, isComplete: true)
         guard case .judging = transfer.machine.phase else { return }
         do throws(DownloadError) {
             if let target = try transfer.redirectTarget(limit: self.configuration.maximumRedirects) {
@@ -562,19 +607,29 @@ final class TransferEngine: @unchecked Sendable {
         }
     }
 
-    /// Takes a transfer away from libcurl, if it has it, and gives its place to the next.
-    private func detach(_ transfer: Transfer) {
+    /// Takes a transfer away from libcurl, if it has it, and gives its place to the next, unless a name is looked up.
+    private func detach(_ transfer: Transfer, isComplete: Bool = false) {
         guard let active = self.active.removeValue(forKey: transfer.id) else { return }
         let handle = active.handle
-        self.multi?.remove(handle.easy)
-        handle.releaseConnection()
-        handle.isResting = false
+        let origin = transfer.address.origin
+        if !isComplete, handle.isLookingUp {
+            // Without a transfer, no address is good enough to connect to: the look-up is the last that it does.
+            self.lookUps[handle.easy] = (active, origin)
+        } else {
+            self.release(active, origin: origin)
+        }
         handle.transfer = nil
         transfer.settleCookies()
-        if handle.isReusable { self.idleHandles.append(handle) }
-        self.queue.finish(origin: transfer.address.origin, isLagging: active.isLagging)
         if transfer.machine.isPaused { self.shortage.remove(transfer.id) }
         self.move(transfer, .finish)
+    }
+
+    private func release(_ active: ActiveTransfer, origin: String) {
+        self.multi?.remove(active.handle.easy)
+        active.handle.releaseConnection()
+        active.handle.isResting = false
+        if active.handle.isReusable { self.idleHandles.append(active.handle) }
+        self.queue.finish(origin: origin, isLagging: active.isLagging)
     }
 
     /// Lets a transfer go on that was paused, or was given up for want of memory.

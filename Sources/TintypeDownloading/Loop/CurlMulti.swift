@@ -9,7 +9,7 @@ import TintypeConcurrency
 /// Connections, DNS answers and the trusted certificates belong to the multi handle; TLS sessions belong to
 /// the share, since libcurl would keep them for each easy handle alone.
 ///
-/// Not sendable, except for ``wake()``: only the loop's thread touches it.
+/// Not sendable: only the loop's thread touches it.
 final class CurlMulti {
     /// How long sockets, or timers, have their way before the others and the jobs have theirs.
     ///
@@ -140,16 +140,6 @@ final class CurlMulti {
             self.poll.end(descriptor)
             self.onFlood?(descriptor)
         }
-    }
-
-    /// Waits for ``wake()`` alone, and touches nothing else.
-    func park() {
-        self.poll.park()
-    }
-
-    /// Ends the wait that goes on, or the next one; safe from any thread.
-    func wake() {
-        self.poll.wake()
     }
 
     /// A transfer that libcurl is done with.

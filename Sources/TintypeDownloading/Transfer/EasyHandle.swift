@@ -18,6 +18,8 @@ final class EasyHandle {
     var transfer: Transfer?
     /// The addresses that the policy was asked about for this request.
     var connections = ConnectionRecord()
+    /// Whether libcurl began to look a name up for this request.
+    private var hasStartedLookUp = false
     /// Whether it may serve another transfer: one with settings of its own may not, and none where libcurl would take
     /// a line of the next response for more of a field that is freed.
     let isReusable: Bool
@@ -91,6 +93,7 @@ final class EasyHandle {
     /// libcurl does not copy `headers`: they must live until the transfer is over.
     func prepare(for transfer: Transfer, headers: HeaderList, activeCount: Int) {
         self.transfer = transfer
+        self.hasStartedLookUp = false
         self.connections = ConnectionRecord(leadsToProxy: transfer.leadsToProxy)
         self.errorBuffer.pointee = 0
         ccurl_setopt_string(self.easy, CURLOPT_URL, transfer.address.text)
@@ -158,6 +161,9 @@ final class EasyHandle {
         .microseconds(ccurl_get_pretransfer_time(self.easy))
     }
 
+    /// Whether libcurl waits for the address of a name, in a thread that nothing ends before the system does.
+    var isLookingUp: Bool { self.hasStartedLookUp && ccurl_get_name_lookup_time(self.easy) == 0 }
+
     private func setFixedOptions() {
         ccurl_setopt_pointer(self.easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque())
         ccurl_setopt_pointer(self.easy, CURLOPT_ERRORBUFFER, self.errorBuffer)
@@ -174,8 +180,16 @@ final class EasyHandle {
         ccurl_setopt_string(self.easy, CURLOPT_ACCEPT_ENCODING, "identity")
         ccurl_setopt_long(self.easy, CURLOPT_HTTP_CONTENT_DECODING, 0)
         ccurl_setopt_long(self.easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        // A cancelled transfer must not wait for its name look-up: the loop would stand still.
+        // What ends in the middle of a look-up must not wait for it: the loop would stand still.
         ccurl_leave_look_ups(self.easy)
+        ccurl_set_resolver_callback(
+            self.easy,
+            { _, _, context in
+                if let context { EasyHandle.of(context).hasStartedLookUp = true }
+                return 0
+            },
+            Unmanaged.passUnretained(self).toOpaque()
+        )
     }
 
     private func setCallbacks() {
