@@ -51,7 +51,7 @@ final class TransferEngine: @unchecked Sendable {
     /// Those that wait, those that run, and those that a hook works on.
     private(set) var transfers: [UInt64: Transfer] = [:]
     /// The same ones, to find the one that a request can share; streams are not shared.
-    private var transfersByIdentity: [DownloadRequest: Transfer] = [:]
+    private var transfersByIdentity: [SharedRequest: Transfer] = [:]
     private var delayed = Heap<Appointment>()
     /// The ends of those that have one for all their tries, and of some that are over.
     private var totalDeadlines = Heap<Appointment>()
@@ -186,9 +186,10 @@ final class TransferEngine: @unchecked Sendable {
             waiter.continuation.resume(throwing: DownloadError.shutDown(at: address))
             return
         }
+        let request = SharedRequest(request)
         if let transfer = self.transfersByIdentity[request] {
             self.counters.shared += 1
-            transfer.join(id, waiter)
+            transfer.join(waiter)
             self.queue.setPriority(transfer.priority, of: transfer.id)
             return
         }
@@ -200,7 +201,7 @@ final class TransferEngine: @unchecked Sendable {
             bodyBudget: self.bodyBudget,
             report: self.report
         )
-        transfer.join(id, waiter)
+        transfer.join(waiter)
         self.transfersByIdentity[request] = transfer
         self.begin(transfer, owner: owner)
     }
@@ -220,7 +221,7 @@ final class TransferEngine: @unchecked Sendable {
         }
         let transfer = Transfer(
             id: id,
-            request: request,
+            request: SharedRequest(request),
             address: address,
             configuration: self.configuration,
             bodyBudget: self.bodyBudget,
@@ -235,7 +236,9 @@ final class TransferEngine: @unchecked Sendable {
     ///
     /// libcurl closes the transfer's connection, unless that carries others.
     func leave(_ request: DownloadRequest, id: UInt64) {
-        guard let transfer = self.transfersByIdentity[request], let waiter = transfer.leave(id) else { return }
+        guard let transfer = self.transfersByIdentity[SharedRequest(request)], let waiter = transfer.leave(id) else {
+            return
+        }
         if transfer.hasWaiters {
             self.queue.setPriority(transfer.priority, of: transfer.id)
         } else {
@@ -258,7 +261,7 @@ final class TransferEngine: @unchecked Sendable {
     }
 
     func setPriority(_ priority: DownloadPriority, of request: DownloadRequest) {
-        guard let transfer = self.transfersByIdentity[request] else { return }
+        guard let transfer = self.transfersByIdentity[SharedRequest(request)] else { return }
         let old = transfer.priority
         transfer.setPriority(priority)
         if transfer.priority != old { self.counters.reprioritized += 1 }
@@ -339,7 +342,7 @@ final class TransferEngine: @unchecked Sendable {
         guard let transfer = self.transfers[id] else { return }
         transfer.task = nil
         do throws(DownloadError) {
-            if request != transfer.identity {
+            if request != transfer.request {
                 try request.checkSendable()
                 let address = try ResourceAddress(request.url.absoluteString)
                 guard address.scheme == .http || address.scheme == .https else {
@@ -455,13 +458,14 @@ final class TransferEngine: @unchecked Sendable {
     // MARK: Starting
 
     private func startReady() {
-        while let id = self.queue.next(now: .now) {
-            if let transfer = self.transfers[id] { self.start(transfer) }
+        let now = ContinuousClock.now
+        while let id = self.queue.next(now: now) {
+            if let transfer = self.transfers[id] { self.start(transfer, at: now) }
         }
     }
 
     /// Hands a request to libcurl: the first, that of each redirect, and that of each try.
-    private func start(_ transfer: Transfer) {
+    private func start(_ transfer: Transfer, at now: ContinuousClock.Instant) {
         let idle = transfer.options == nil ? self.idleHandles.popLast() : nil
         guard let multi,
             let handle = idle
@@ -481,7 +485,6 @@ final class TransferEngine: @unchecked Sendable {
         }
         handle.prepare(for: transfer, headers: headers, activeCount: self.active.count)
         let isFirst = transfer.machine.firstStartTime == nil
-        let now = ContinuousClock.now
         self.active[transfer.id] = ActiveTransfer(handle: handle, headers: headers)
         guard multi.add(handle.easy) else {
             self.fail(transfer, DownloadError.outOfMemory(at: transfer.address))

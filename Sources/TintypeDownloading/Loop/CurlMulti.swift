@@ -27,6 +27,8 @@ final class CurlMulti {
     private var timer: ContinuousClock.Instant?
     /// Whether libcurl may have finished something since it was last asked.
     private var mayHaveFinished = false
+    /// The time when libcurl was last called: what it hands over arrives then.
+    private(set) var now = ContinuousClock.now
     /// Counts the turns of the loop.
     var turnNumber: UInt64 { self.turnCount.pointee }
     /// Where TLS connections look; lives until the last of them is closed.
@@ -80,9 +82,9 @@ final class CurlMulti {
     func runTimer() {
         var end: ContinuousClock.Instant?
         while let timer {
-            let now = ContinuousClock.now
-            guard timer <= now, end.map({ now < $0 }) ?? true else { return }
-            end = end ?? now + Self.turn
+            self.now = .now
+            guard timer <= self.now, end.map({ self.now < $0 }) ?? true else { return }
+            end = end ?? self.now + Self.turn
             self.timer = nil
             self.act(on: CURL_SOCKET_TIMEOUT, 0)
         }
@@ -131,6 +133,7 @@ final class CurlMulti {
         var limit = end.map { min(($0 - .now).wholeMilliseconds, Int(Int32.max)) } ?? -1
         if !self.resting.isEmpty { limit = 0 }
         self.poll.wait(milliseconds: limit, turn: Self.turn) { descriptor, events in
+            self.now = self.poll.now
             let mask =
                 (events & CInt(CSHIMS_READABLE) != 0 ? CURL_CSELECT_IN : 0)
                 | (events & CInt(CSHIMS_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0)
@@ -182,11 +185,23 @@ final class CurlMulti {
             self.multi,
             { _, milliseconds, context in
                 guard let context else { return 0 }
-                CurlMulti.of(context).timer = milliseconds < 0 ? nil : .now + .milliseconds(milliseconds)
+                let multi = CurlMulti.of(context)
+                switch milliseconds {
+                case ..<0: multi.timer = nil
+                // Mostly: it is due, whatever the time is.
+                case 0: multi.timer = multi.now
+                default: multi.timer = .now + .milliseconds(milliseconds)
+                }
                 return 0
             },
             context
         )
+    }
+
+    /// Lets a transfer go on that was paused; see ``EasyHandle/unpause()``.
+    func unpause(_ easy: UnsafeMutableRawPointer) -> CURLcode {
+        self.now = .now
+        return curl_easy_pause(easy, CURLPAUSE_CONT)
     }
 
     /// Lets the poll know which sockets of `easy` are connections, and when they close.

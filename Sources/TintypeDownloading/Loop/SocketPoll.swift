@@ -63,6 +63,8 @@ final class SocketPoll {
     private static let brokenAllowance = 32 << 20
 
     private let epoll: CInt
+    /// The time when the last of the sockets that are ready was handed over.
+    private(set) var now = ContinuousClock.now
     let wakeup: Wakeup
     /// By the number of the descriptor.
     private var sockets: [Socket] = []
@@ -216,19 +218,19 @@ final class SocketPoll {
         precondition(count >= 0, "the download loop can't wait: \(String(cString: strerror(errno)))")
         guard count > 0 else { return }
         if count > 1 { self.ready[..<count].sort { self.cost(of: $0) < self.cost(of: $1) } }
-        var now = ContinuousClock.now
-        let end = now + turn
+        self.now = .now
+        let end = self.now + turn
         for index in 0..<count {
             let event = self.ready[index]
-            guard index == 0 || now < end else {
+            guard index == 0 || self.now < end else {
                 if event.descriptor != self.wakeup.descriptor { self.sockets[Int(event.descriptor)].cost /= 2 }
                 continue
             }
             self.serve(event, body)
-            let start = now
-            now = .now
+            let start = self.now
+            self.now = .now
             guard event.descriptor != self.wakeup.descriptor else { continue }
-            let cost = Int((now - start).components.attoseconds / 1_000_000_000)
+            let cost = Int((self.now - start).components.attoseconds / 1_000_000_000)
             self.sockets[Int(event.descriptor)].cost = (self.sockets[Int(event.descriptor)].cost + cost) / 2
         }
     }

@@ -23,7 +23,8 @@ final class EasyHandle {
     /// Whether it may serve another transfer: one with settings of its own may not, and none where libcurl would take
     /// a line of the next response for more of a field that is freed.
     let isReusable: Bool
-    unowned let multi: CurlMulti
+    /// Sound: the engine lets its handles go before the multi handle, and each callback would count a reference else.
+    unowned(unsafe) let multi: CurlMulti
     private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var connectTimeout = Duration.zero
     private var verifiesCertificates = true
@@ -150,7 +151,7 @@ final class EasyHandle {
     /// libcurl hands over what it has kept before this returns; where that was refused it returns why, does nothing
     /// more with the transfer, and does not say that it is over.
     func unpause() -> CURLcode {
-        curl_easy_pause(self.easy, CURLPAUSE_CONT)
+        self.multi.unpause(self.easy)
     }
 
     /// What libcurl wrote about the last failure; empty where it wrote nothing.
@@ -197,10 +198,11 @@ final class EasyHandle {
         ccurl_set_header_callback(
             self.easy,
             { bytes, size, count, context in
-                guard let context, let transfer = EasyHandle.of(context).transfer else { return 0 }
-                let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                let verdict = transfer.receive(headerLine: line, at: .now)
+                guard let context else { return 0 }
                 let handle = EasyHandle.of(context)
+                guard let transfer = handle.transfer else { return 0 }
+                let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+                let verdict = transfer.receive(headerLine: line, at: handle.multi.now)
                 if transfer.hasWatchedFraming { handle.watchFraming() }
                 if handle.sharedDescriptor >= 0 { handle.multi.poll.allow(line.count, on: handle.sharedDescriptor) }
                 return verdict == .proceed ? line.count : 0
@@ -214,7 +216,7 @@ final class EasyHandle {
                 let handle = EasyHandle.of(context)
                 guard let transfer = handle.transfer else { return 0 }
                 let chunk = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                switch transfer.receive(body: chunk, at: .now, mayDecode: handle.spend) {
+                switch transfer.receive(body: chunk, at: handle.multi.now, mayDecode: handle.spend) {
                 case .proceed:
                     let shared = handle.sharedDescriptor
                     if shared >= 0 { handle.multi.poll.allow(chunk.count, on: shared) }
@@ -227,5 +229,15 @@ final class EasyHandle {
             },
             context
         )
+    }
+}
+
+extension Duration {
+    /// The duration in milliseconds, rounded up, within what a C `int` holds.
+    var wholeMilliseconds: Int {
+        let (seconds, attoseconds) = self.components
+        let limit = Int64(Int32.max)
+        guard seconds < limit / 1_000 else { return Int(limit) }
+        return Int(max(0, seconds * 1_000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000))
     }
 }

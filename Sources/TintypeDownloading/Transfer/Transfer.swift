@@ -3,8 +3,28 @@ import FoundationEssentials
 import TintypeConcurrency
 import TintypeHTTP
 
+/// A request whose hash is known, and whose copies cost a reference: it has a dozen parts that would each count one.
+final class SharedRequest: Hashable, Sendable {
+    let value: DownloadRequest
+    private let hash: Int
+
+    init(_ value: DownloadRequest) {
+        self.value = value
+        self.hash = value.hashValue
+    }
+
+    static func == (left: SharedRequest, right: SharedRequest) -> Bool {
+        left === right || left.hash == right.hash && left.value == right.value
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(self.hash)
+    }
+}
+
 /// A caller that waits for a transfer.
 struct TransferWaiter {
+    let id: UInt64
     let continuation: CheckedContinuation<DownloadResponse, any Error>
     var priority: DownloadPriority
     let observer: (@Sendable (TransferProgress) -> Void)?
@@ -36,7 +56,7 @@ final class Transfer {
 
     let id: UInt64
     /// What was asked for; equal requests join the transfer.
-    let identity: DownloadRequest
+    let identity: SharedRequest
     private let configuration: DownloadActor.Configuration
     private let report: (Transfer, News) -> Void
     private(set) var machine: TransferMachine
@@ -44,7 +64,8 @@ final class Transfer {
     // What is sent.
 
     /// The same as what was asked for, unless a hook changed it.
-    private(set) var request: DownloadRequest
+    private var sentRequest: SharedRequest
+    var request: DownloadRequest { self.sentRequest.value }
     /// How it differs from the ordinary, or `nil`.
     private(set) var options: TransportOptions?
     /// Where the first byte is asked for.
@@ -56,7 +77,8 @@ final class Transfer {
 
     // What waits: callers that share it, or the one reader of a stream.
 
-    private var waiters: [UInt64: TransferWaiter] = [:]
+    /// Mostly one.
+    private var waiters: [TransferWaiter] = []
     private let channel: BodyChannel?
     private var streamPriority: DownloadPriority
     /// A hook that runs, or a look for the first bytes of the body.
@@ -83,10 +105,10 @@ final class Transfer {
     /// Whether the first bytes came from the store, and must be forgotten there.
     var usedStoredPart = false
 
-    /// Creates a transfer for callers that ``join(_:_:)`` it, or for the reader of `channel`.
+    /// Creates a transfer for callers that ``join(_:)`` it, or for the reader of `channel`.
     init(
         id: UInt64,
-        request: DownloadRequest,
+        request shared: SharedRequest,
         address: ResourceAddress,
         configuration: DownloadActor.Configuration,
         bodyBudget: ByteBudget,
@@ -95,8 +117,9 @@ final class Transfer {
         report: @escaping (Transfer, News) -> Void
     ) {
         self.id = id
-        self.identity = request
-        self.request = request
+        let request = shared.value
+        self.identity = shared
+        self.sentRequest = shared
         self.configuration = configuration
         self.report = report
         self.address = address
@@ -113,7 +136,7 @@ final class Transfer {
 
     /// Sends `request`, which a hook has made of the one that was asked for.
     func replace(_ request: DownloadRequest, address: ResourceAddress) {
-        self.request = request
+        self.sentRequest = SharedRequest(request)
         self.address = address
         self.initialAddress = address
         self.requestHeaders = request.headers
@@ -227,32 +250,32 @@ final class Transfer {
 
     /// As urgent as the most urgent of those that wait.
     var priority: DownloadPriority {
-        self.waiters.values.lazy.map(\.priority).max() ?? self.streamPriority
+        self.waiters.lazy.map(\.priority).max() ?? self.streamPriority
     }
 
-    func join(_ id: UInt64, _ waiter: TransferWaiter) {
+    func join(_ waiter: TransferWaiter) {
         // The others would be shown again what it is shown now. What an earlier try left is not sure to belong here.
         if self.hasNews { self.announce() }
-        self.waiters[id] = waiter
+        self.waiters.append(waiter)
         if let latestProgress { waiter.observer?(latestProgress) }
         if let show = waiter.bytesObserver, self.hasShownBytes { show(self.body.copy()) }
     }
 
     /// Takes a waiter out, which the caller must then resume.
     func leave(_ id: UInt64) -> TransferWaiter? {
-        self.waiters.removeValue(forKey: id)
+        self.waiters.firstIndex { $0.id == id }.map { self.waiters.remove(at: $0) }
     }
 
     func setPriority(_ priority: DownloadPriority) {
         self.streamPriority = priority
-        for id in self.waiters.keys { self.waiters[id]?.priority = priority }
+        for index in self.waiters.indices { self.waiters[index].priority = priority }
     }
 
     /// Resumes all that wait; there are none afterwards.
     func finish(_ result: Result<DownloadResponse, any Error>) {
         let waiters = self.waiters
-        self.waiters = [:]
-        for waiter in waiters.values { waiter.continuation.resume(with: result) }
+        self.waiters = []
+        for waiter in waiters { waiter.continuation.resume(with: result) }
         self.channel?.finish(result.map { _ in })
     }
 
@@ -272,19 +295,19 @@ final class Transfer {
         guard self.body.count > knownCount else { return }
         let progress = TransferProgress(receivedBytes: Int64(self.body.count), expectedBytes: self.expectedBytes)
         self.latestProgress = progress
-        for waiter in self.waiters.values { waiter.observer?(progress) }
+        for waiter in self.waiters { waiter.observer?(progress) }
         self.body.withBytes { self.show(UnsafeRawBufferPointer(rebasing: $0[knownCount...])) }
     }
 
     /// Whether the body is decoded while it comes.
-    private var isShown: Bool { self.waiters.values.contains { $0.bytesObserver != nil } }
+    private var isShown: Bool { self.waiters.contains { $0.bytesObserver != nil } }
 
     /// Whether observers have seen bytes of the body.
     private var hasShownBytes: Bool { self.latestProgress.map { $0.receivedBytes > 0 } ?? false }
 
     /// Copies what arrived, once, for those that decode while it comes.
     private func show(_ bytes: UnsafeRawBufferPointer) {
-        let observers = self.waiters.values.compactMap(\.bytesObserver)
+        let observers = self.waiters.compactMap(\.bytesObserver)
         guard !observers.isEmpty else { return }
         let copy = Data(bytes)
         for show in observers { show(copy) }
@@ -572,7 +595,7 @@ final class Transfer {
     /// Drops what is here; what observers saw of it was of another response.
     func dropBody() {
         // They must see no more: the two do not fit together.
-        if self.hasShownBytes { for id in self.waiters.keys { self.waiters[id]?.bytesObserver = nil } }
+        if self.hasShownBytes { for index in self.waiters.indices { self.waiters[index].bytesObserver = nil } }
         self.resumption = nil
         self.metrics.resumedBytes = 0
         self.body.removeAll()

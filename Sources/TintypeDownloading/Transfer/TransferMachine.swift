@@ -221,6 +221,9 @@ struct TransferMachine {
     /// What a line counts for beside its bytes (RFC 9113, 6.5.2): many short ones cost more than a few long ones.
     private static let lineOverhead = 32
 
+    /// The fields that most responses have no more of.
+    private static let usualFieldCount = 12
+
     var limits: TransferLimits
     private(set) var phase = Phase.preparing
     /// The tries so far.
@@ -339,6 +342,7 @@ struct TransferMachine {
         case .status(let status):
             exchange.status = status
             exchange.fields.removeAll(keepingCapacity: true)
+            exchange.fields.reserveCapacity(Self.usualFieldCount)
             exchange.isMultiplexed = isMultiplexed
         case .field(let name, let value): exchange.fields.append(value, for: name)
         case .continuation(let value): exchange.fields.fold(value)
