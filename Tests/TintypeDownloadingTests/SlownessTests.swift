@@ -11,10 +11,10 @@ struct SlownessTests {
     // MARK: The defaults, by the clock of the test
 
     /// A transfer with the default limits, and what its request began with.
-    private static func transfer(_ lines: [String]) throws -> (TransferMachine, ContinuousClock.Instant) {
+    private static func transfer(_ lines: [String]) throws -> (TransferMachine, LoopInstant) {
         let request = DownloadRequest(url: try url("http://a.example/b"))
         var machine = TransferMachine(limits: TransferLimits(request, .init()))
-        let start = ContinuousClock.now
+        let start = LoopInstant.now
         _ = machine.transition(.submit, at: start)
         _ = machine.transition(.send(asksForRest: false, date: Date()), at: start)
         for line in lines {
@@ -29,7 +29,7 @@ struct SlownessTests {
     /// Lets something come that counts for nothing, and looks at the transfer then.
     private static func look(
         at machine: inout TransferMachine,
-        _ now: ContinuousClock.Instant,
+        _ now: LoopInstant,
         bodyBytes: Int64
     ) -> TransferMachine.Action {
         let hasHead = machine.exchange?.body != nil
@@ -40,7 +40,7 @@ struct SlownessTests {
     /// Looks at the transfer every half second; returns the limit that it passes, and after how many seconds.
     private static func end(
         of machine: inout TransferMachine,
-        from start: ContinuousClock.Instant,
+        from start: LoopInstant,
         seconds: Int = 3_600,
         receivedBytes: (Double) -> Int64
     ) -> (limit: TransferMachine.TimeLimit, seconds: Double)? {

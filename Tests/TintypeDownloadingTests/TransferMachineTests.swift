@@ -7,7 +7,7 @@ import TintypeHTTP
 
 @Suite struct TransferMachineTests {
     typealias Machine = TransferMachine
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = LoopInstant
 
     /// Small enough that random sequences reach them.
     private static let limits: TransferLimits = {

@@ -30,7 +30,7 @@ struct ActiveTransfer {
 final class TransferEngine: @unchecked Sendable {
     /// When a transfer is tried again, or ends wherever it is.
     private struct Appointment: Comparable {
-        let time: ContinuousClock.Instant
+        let time: LoopInstant
         let id: UInt64
 
         static func < (left: Appointment, right: Appointment) -> Bool { left.time < right.time }
@@ -86,10 +86,10 @@ final class TransferEngine: @unchecked Sendable {
     /// Those that have bytes which their observers do not know of.
     private var news: [Transfer] = []
     /// No transfer can be overdue before this.
-    var nextDeadline: ContinuousClock.Instant?
+    var nextDeadline: LoopInstant?
     /// Speeds are looked at in steps from here on.
-    let speedCheckOrigin = ContinuousClock.now
-    var nextSpeedCheck = ContinuousClock.now
+    let speedCheckOrigin = LoopInstant.now
+    var nextSpeedCheck = LoopInstant.now
     let speedCheckInterval: Duration
 
     init(
@@ -297,12 +297,9 @@ final class TransferEngine: @unchecked Sendable {
 
     /// Waits for a socket, a time limit or ``wake()``.
     func wait() {
-        let deadlines = [
-            self.nextDeadline, self.delayed.first?.time, self.queue.nextTokenTime, self.totalDeadlines.first?.time,
-            self.shortage.nextReview,
-        ]
-        let deadline = deadlines.compactMap(\.self).min()
-        self.multi?.wait(until: deadline)
+        var deadline = LoopInstant.earlier(self.nextDeadline, self.delayed.first?.time)
+        deadline = .earlier(deadline, .earlier(self.queue.nextTokenTime, self.totalDeadlines.first?.time))
+        self.multi?.wait(until: .earlier(deadline, self.shortage.nextReview))
     }
 
     /// Waits for ``wake()`` alone, and touches nothing else.
@@ -360,7 +357,7 @@ final class TransferEngine: @unchecked Sendable {
     }
 
     /// Tells a transfer what happened, and does what follows.
-    func move(_ transfer: Transfer, _ event: TransferMachine.Event, at now: ContinuousClock.Instant = .now) {
+    func move(_ transfer: Transfer, _ event: TransferMachine.Event, at now: LoopInstant = .now) {
         switch transfer.transition(event, at: now) {
         case .enqueue:
             self.queue.submit(transfer.id, origin: transfer.address.origin, priority: transfer.priority)
@@ -380,7 +377,7 @@ final class TransferEngine: @unchecked Sendable {
 
     private func submitDelayed() {
         guard let first = self.delayed.first else { return }
-        let now = ContinuousClock.now
+        let now = LoopInstant.now
         var next: Appointment? = first
         while let due = next, due.time <= now {
             self.delayed.popFirst()
@@ -390,7 +387,7 @@ final class TransferEngine: @unchecked Sendable {
     }
 
     /// Remembers when a transfer that starts for the first time must be over.
-    private func appoint(totalDeadline time: ContinuousClock.Instant, of transfer: Transfer) {
+    private func appoint(totalDeadline time: LoopInstant, of transfer: Transfer) {
         if self.totalDeadlines.count > self.transfers.count * 2 + 1_024 {
             let transfers = self.transfers
             self.totalDeadlines.filter { transfers[$0.id] != nil }
@@ -399,7 +396,7 @@ final class TransferEngine: @unchecked Sendable {
     }
 
     /// Ends those whose time is over while they wait for a turn, for another try or for a hook.
-    private func endWaiting(_ now: ContinuousClock.Instant) -> Bool {
+    private func endWaiting(_ now: LoopInstant) -> Bool {
         var hasEnded = false
         while let first = self.totalDeadlines.first, first.time <= now {
             self.totalDeadlines.popFirst()
@@ -458,14 +455,14 @@ final class TransferEngine: @unchecked Sendable {
     // MARK: Starting
 
     private func startReady() {
-        let now = ContinuousClock.now
+        let now = LoopInstant.now
         while let id = self.queue.next(now: now) {
             if let transfer = self.transfers[id] { self.start(transfer, at: now) }
         }
     }
 
     /// Hands a request to libcurl: the first, that of each redirect, and that of each try.
-    private func start(_ transfer: Transfer, at now: ContinuousClock.Instant) {
+    private func start(_ transfer: Transfer, at now: LoopInstant) {
         let idle = transfer.options == nil ? self.idleHandles.popLast() : nil
         guard let multi,
             let handle = idle
@@ -563,7 +560,7 @@ final class TransferEngine: @unchecked Sendable {
         _ = self.completeFinished()
         var count = self.multi?.beginTurn() ?? 0
         guard count > 0 else { return }
-        let end = ContinuousClock.now + CurlMulti.turn
+        let end = LoopInstant.now + CurlMulti.turn
         repeat {
             count -= 1
             guard let handle = self.multi?.popResting(), handle.isResting else { continue }
@@ -650,12 +647,12 @@ final class TransferEngine: @unchecked Sendable {
 
     // MARK: Time
 
-    private func expect(deadline: ContinuousClock.Instant) {
-        self.nextDeadline = self.nextDeadline.map { min($0, deadline) } ?? deadline
+    private func expect(deadline: LoopInstant) {
+        self.nextDeadline = .earlier(self.nextDeadline, deadline)
     }
 
     /// When speeds are looked at next: at the same times for all, so that thousands cost one look.
-    private func expectSpeedCheck(after time: ContinuousClock.Instant) {
+    private func expectSpeedCheck(after time: LoopInstant) {
         let interval = self.speedCheckInterval
         // Mostly one is expected already.
         if let nextDeadline, nextDeadline <= self.nextSpeedCheck, time < self.nextSpeedCheck { return }
@@ -672,7 +669,7 @@ final class TransferEngine: @unchecked Sendable {
     ///
     /// A byte that arrives only moves a deadline away, so that all of them are looked at seldom.
     private func endOverdue() -> Bool {
-        let now = ContinuousClock.now
+        let now = LoopInstant.now
         var hasEnded = self.endWaiting(now)
         guard let deadline = self.nextDeadline, now >= deadline else { return hasEnded }
         self.nextDeadline = nil
@@ -742,7 +739,7 @@ final class TransferEngine: @unchecked Sendable {
                 random: self.environment.random()
             )
         else { return nil }
-        let now = ContinuousClock.now
+        let now = LoopInstant.now
         if let deadline = transfer.machine.totalDeadline, now + delay >= deadline { return nil }
         return self.budget.takeTry(now: now) ? delay : nil
     }

@@ -24,11 +24,11 @@ final class CurlMulti {
     let poll: SocketPoll
     private let multi: UnsafeMutableRawPointer
     /// When libcurl wants to be called without an event.
-    private var timer: ContinuousClock.Instant?
+    private var timer: LoopInstant?
     /// Whether libcurl may have finished something since it was last asked.
     private var mayHaveFinished = false
     /// The time when libcurl was last called: what it hands over arrives then.
-    private(set) var now = ContinuousClock.now
+    private(set) var now = LoopInstant.now
     /// Counts the turns of the loop.
     var turnNumber: UInt64 { self.turnCount.pointee }
     /// Where TLS connections look; lives until the last of them is closed.
@@ -80,7 +80,7 @@ final class CurlMulti {
     /// libcurl leaves a transfer whose server sends faster than it is read after some megabytes, and sets the timer
     /// to now: without an end here, the others would wait for that server.
     func runTimer() {
-        var end: ContinuousClock.Instant?
+        var end: LoopInstant?
         while let timer {
             self.now = .now
             guard timer <= self.now, end.map({ self.now < $0 }) ?? true else { return }
@@ -128,8 +128,8 @@ final class CurlMulti {
     }
 
     /// Waits until libcurl has something to do, at most until `deadline`, and lets it.
-    func wait(until deadline: ContinuousClock.Instant?) {
-        let end = [self.timer, deadline].compactMap(\.self).min()
+    func wait(until deadline: LoopInstant?) {
+        let end = LoopInstant.earlier(self.timer, deadline)
         var limit = end.map { min(($0 - .now).wholeMilliseconds, Int(Int32.max)) } ?? -1
         if !self.resting.isEmpty { limit = 0 }
         self.poll.wait(milliseconds: limit, turn: Self.turn) { descriptor, events in

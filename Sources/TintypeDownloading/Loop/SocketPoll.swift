@@ -64,7 +64,7 @@ final class SocketPoll {
 
     private let epoll: CInt
     /// The time when the last of the sockets that are ready was handed over.
-    private(set) var now = ContinuousClock.now
+    private(set) var now = LoopInstant.now
     let wakeup: Wakeup
     /// By the number of the descriptor.
     private var sockets: [Socket] = []
@@ -217,7 +217,12 @@ final class SocketPoll {
         let count = Int(cshims_epoll_wait(self.epoll, &self.ready, CInt(self.ready.count), CInt(milliseconds)))
         precondition(count >= 0, "the download loop can't wait: \(String(cString: strerror(errno)))")
         guard count > 0 else { return }
-        if count > 1 { self.ready[..<count].sort { self.cost(of: $0) < self.cost(of: $1) } }
+        if count > 1 {
+            // A slice of the array would be a copy.
+            self.ready.withUnsafeMutableBufferPointer { ready in
+                ready[..<count].sort { self.cost(of: $0) < self.cost(of: $1) }
+            }
+        }
         self.now = .now
         let end = self.now + turn
         for index in 0..<count {

@@ -92,9 +92,9 @@ struct RetryBudget {
     private let limits: RetryPolicy.Budget
     private var saved = 0.0
     private var minimum: Double
-    private var lastRefill: ContinuousClock.Instant
+    private var lastRefill: LoopInstant
 
-    init(_ limits: RetryPolicy.Budget, now: ContinuousClock.Instant) {
+    init(_ limits: RetryPolicy.Budget, now: LoopInstant) {
         self.limits = limits
         self.minimum = max(0, limits.minimumPerSecond) * Self.savedSeconds
         self.lastRefill = now
@@ -106,7 +106,7 @@ struct RetryBudget {
     }
 
     /// Takes a try; returns whether there was one.
-    mutating func takeTry(now: ContinuousClock.Instant) -> Bool {
+    mutating func takeTry(now: LoopInstant) -> Bool {
         let perSecond = max(0, self.limits.minimumPerSecond)
         let elapsed = max(0, (now - self.lastRefill) / .seconds(1))
         self.minimum = min(self.minimum + elapsed * perSecond, perSecond * Self.savedSeconds)

@@ -35,7 +35,7 @@ struct TransferQueue {
         var tickets = Heap<TransferTicket>()
         var bucket: TokenBucket?
         /// No token before then.
-        var throttledUntil: ContinuousClock.Instant?
+        var throttledUntil: LoopInstant?
         var waitingCount = 0
 
         var hasRoom: Bool { self.active < self.limit && self.throttledUntil == nil }
@@ -69,7 +69,7 @@ struct TransferQueue {
     }
 
     private struct Throttled: Comparable {
-        let end: ContinuousClock.Instant
+        let end: LoopInstant
         let origin: Origin
 
         static func == (left: Throttled, right: Throttled) -> Bool { left.end == right.end }
@@ -121,7 +121,7 @@ struct TransferQueue {
     }
 
     /// Before this, no origin that ran out of tokens has one.
-    var nextTokenTime: ContinuousClock.Instant? { self.isSuspended ? nil : self.throttled.first?.end }
+    var nextTokenTime: LoopInstant? { self.isSuspended ? nil : self.throttled.first?.end }
 
     // MARK: Those that wait
 
@@ -170,7 +170,7 @@ struct TransferQueue {
     // MARK: Those that run
 
     /// The transfer to start now, or `nil`.
-    mutating func next(now: ContinuousClock.Instant) -> UInt64? {
+    mutating func next(now: LoopInstant) -> UInt64? {
         guard !self.isSuspended else { return nil }
         self.endThrottling(now)
         while self.freePlaces > 0, let candidate = self.popCandidate() {
@@ -313,14 +313,14 @@ struct TransferQueue {
         return current == ticket && place === origin
     }
 
-    private func takeToken(_ origin: Origin, _ now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    private func takeToken(_ origin: Origin, _ now: LoopInstant) -> LoopInstant? {
         guard let rateLimit else { return nil }
         var bucket = origin.bucket.take() ?? TokenBucket(rateLimit, now: now)
         defer { origin.bucket = bucket }
         return bucket.take(now: now)
     }
 
-    private mutating func endThrottling(_ now: ContinuousClock.Instant) {
+    private mutating func endThrottling(_ now: LoopInstant) {
         while let first = self.throttled.first, first.end <= now {
             self.throttled.popFirst()
             first.origin.throttledUntil = nil
@@ -352,7 +352,7 @@ struct TransferQueue {
     }
 
     /// A crawler sees many hosts: only what can't be known anew is kept of an idle one.
-    private mutating func forgetIfIdle(_ origin: Origin, now: ContinuousClock.Instant?) {
+    private mutating func forgetIfIdle(_ origin: Origin, now: LoopInstant?) {
         guard origin.active == 0, origin.waitingCount == 0, origin.throttledUntil == nil else { return }
         let isForgettable = origin.limit == self.maximumPerOrigin || self.origins.count > 1_024
         // Its tokens must be waited for, or leaving and coming back would fill the bucket.

@@ -37,7 +37,7 @@ struct TransferWaiter {
 ///
 /// Not sendable: only the loop's thread touches it.
 final class Transfer {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = LoopInstant
 
     /// What libcurl should do after it handed something over.
     enum Verdict {

@@ -15,7 +15,7 @@ import TintypeHTTP
 ///
 /// From each of them a transfer may end, and does so once.
 struct TransferMachine {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = LoopInstant
 
     enum Phase {
         /// A hook changes the request, or the first bytes of the body are looked for.
@@ -313,8 +313,8 @@ struct TransferMachine {
                 progressWindow: Window(start: now, bytes: 0)
             )
         )
-        let firstByte = self.limits.firstByteTimeout.map { now + $0 }
-        return .look(at: [firstByte, self.totalDeadline].compactMap(\.self).reduce(now + self.limits.timeout, min))
+        let head = now + min(self.limits.timeout, self.limits.firstByteTimeout ?? self.limits.timeout)
+        return .look(at: self.totalDeadline.map { min($0, head) } ?? head)
     }
 
     private mutating func receive(
@@ -497,13 +497,13 @@ struct TransferMachine {
 
 extension TransferMachine.Exchange {
     /// Forgets the time that has passed: it was not the server's.
-    fileprivate mutating func forgetTime(until now: ContinuousClock.Instant, bodyBytes: Int64) {
+    fileprivate mutating func forgetTime(until now: LoopInstant, bodyBytes: Int64) {
         self.lastProgress = now
         self.setSpeedWindow(TransferMachine.Window(start: now, bytes: bodyBytes))
         self.progressWindow = TransferMachine.Window(start: now, bytes: bodyBytes + Int64(self.headerBytes))
     }
 
-    fileprivate mutating func noteProgress(_ bodyBytes: Int64, _ now: ContinuousClock.Instant) {
+    fileprivate mutating func noteProgress(_ bodyBytes: Int64, _ now: LoopInstant) {
         guard now - self.progressWindow.start >= TransferMachine.laggingPeriod else { return }
         let received = bodyBytes + Int64(self.headerBytes)
         self.isLagging = received - self.progressWindow.bytes < TransferMachine.laggingBytes
@@ -514,7 +514,7 @@ extension TransferMachine.Exchange {
     fileprivate mutating func isFastEnough(
         _ speed: MinimumSpeed,
         _ bodyBytes: Int64,
-        _ now: ContinuousClock.Instant
+        _ now: LoopInstant
     ) -> Bool {
         guard let window = self.body?.speedWindow, now >= window.start + speed.period else { return true }
         let needed = Double(speed.bytesPerSecond) * ((now - window.start) / .seconds(1))
