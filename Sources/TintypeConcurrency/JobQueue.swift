@@ -39,6 +39,8 @@ package final class JobQueue: Sendable {
         /// Whether a task runs jobs, for want of a thread; a thread that was started meanwhile waits for its end.
         var isLent = false
         var isStopping = false
+        /// Whether there is no thread any more, or soon, and jobs run on the cooperative pool.
+        var isRetired = false
         var hasEnded = false
     }
 
@@ -79,7 +81,7 @@ package final class JobQueue: Sendable {
     package func start<Owner: JobThread>(_ owner: Owner) throws(Owner.StartError) {
         guard !self.hasThread else { return }
         try self.state.withLock { state throws(Owner.StartError) in
-            guard !state.isStopping else { return }
+            guard !state.isStopping, !state.isRetired else { return }
             try self.ensureThread(&state, owner)
         }
     }
@@ -103,6 +105,10 @@ package final class JobQueue: Sendable {
             guard !state.hasEnded else { return .trap }
             state.jobs.append(job)
             guard !state.isLent else { return .none }
+            guard state.hasThread || !state.isRetired else {
+                state.isLent = true
+                return .lend
+            }
             do throws(Owner.StartError) {
                 try self.ensureThread(&state, owner)
             } catch {
@@ -136,6 +142,21 @@ package final class JobQueue: Sendable {
         return isFirst
     }
 
+    /// Lets the thread of `owner` run what is queued and then end; jobs that come later run on the cooperative pool.
+    ///
+    /// Unlike after ``stop(_:)``, the executor is still of use. Returns false, and does nothing, where that was done
+    /// before.
+    package func retire(_ owner: some JobThread) -> Bool {
+        let (isFirst, mustWake) = self.state.withLock { state -> (Bool, Bool) in
+            guard !state.isStopping, !state.isRetired else { return (false, false) }
+            state.isRetired = true
+            defer { state.isSleeping = false }
+            return (true, state.isSleeping)
+        }
+        if mustWake { owner.wakeThread() }
+        return isFirst
+    }
+
     /// What the thread is to do next; jobs to run are put into `batch`, which is empty.
     package func next(_ batch: inout [UnownedJob]) -> Step {
         let step = self.state.withLock { state -> Step in
@@ -148,8 +169,9 @@ package final class JobQueue: Sendable {
                 swap(&batch, &state.jobs)
                 return .run
             }
-            guard !state.isStopping else {
-                state.hasEnded = true
+            guard !state.isStopping, !state.isRetired else {
+                state.hasEnded = state.isStopping
+                state.hasThread = false
                 return .end
             }
             state.isSleeping = true
@@ -173,7 +195,7 @@ package final class JobQueue: Sendable {
         while true {
             let (isOver, mustWake) = self.state.withLock { state -> (Bool, Bool) in
                 // Each batch might be the last for which there is no thread.
-                if !state.jobs.isEmpty, !state.isStopping { try? self.ensureThread(&state, owner) }
+                if !state.jobs.isEmpty, !state.isStopping, !state.isRetired { try? self.ensureThread(&state, owner) }
                 guard state.hasThread || state.jobs.isEmpty else {
                     swap(&batch, &state.jobs)
                     return (false, false)

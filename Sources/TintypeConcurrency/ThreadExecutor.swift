@@ -82,7 +82,16 @@ public final class ThreadExecutor: SerialExecutor {
     /// jobs) it returns at once, and the thread ends by itself. A second call does nothing.
     public func shutdown() {
         // No thread starts after that.
-        guard self.queue.stop(self), let thread = self.thread.withLock({ $0 }) else { return }
+        if self.queue.stop(self) { self.leaveThread() }
+    }
+
+    /// The same, but jobs that come later run on the cooperative pool.
+    package func retire() {
+        if self.queue.retire(self) { self.leaveThread() }
+    }
+
+    private func leaveThread() {
+        guard let thread = self.thread.withLock({ $0.take() }) else { return }
         if self.queue.isCurrent {
             thread.detach()
         } else {

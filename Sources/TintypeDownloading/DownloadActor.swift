@@ -100,6 +100,7 @@ public actor DownloadActor {
     ) async throws -> DownloadResponse {
         let address = try ResourceAddress(request.url.absoluteString)
         try self.configuration.networkPolicy.check(address)
+        guard !self.loop.engine.isClosed else { throw DownloadError.shutDown(at: address) }
         switch address.scheme {
         case .http, .https:
             try self.checkSendable(request)
@@ -141,6 +142,30 @@ public actor DownloadActor {
     public func cancelAll() {
         self.fileFlights.cancelAll()
         self.loop.engine.cancelAll()
+    }
+
+    /// Ends every download, and gives back threads, connections and descriptors before it returns.
+    ///
+    /// Each caller gets a `CancellationError`. The first bytes of bodies that broke off are on disk then. Whatever is
+    /// asked for later fails with ``DownloadError/Code/shutDown``; a second call changes nothing. A name that is looked
+    /// up holds its thread until the system's resolver gives it up.
+    public nonisolated func shutdown() async {
+        self.loop.engine.refuse()
+        self.fileFlights.cancelAll()
+        // Without a thread there are no transfers, and none must be started for this.
+        if self.loop.queue.hasThread { await self.endTransfers() }
+        await self.files.retire()
+        await self.loop.engine.partials?.retire()
+        if self.loop.queue.hasThread { await self.retireLoop() } else { self.loop.retire() }
+        self.loop.join()
+    }
+
+    private func endTransfers() {
+        self.loop.engine.cancelAll()
+    }
+
+    private func retireLoop() {
+        self.loop.retire()
     }
 
     /// What has been done so far, `file:` and `data:` URLs not counted.
@@ -196,6 +221,7 @@ public actor DownloadActor {
                     return
                 }
                 let waiter = TransferWaiter(
+                    id: id,
                     continuation: continuation,
                     priority: currentPriority(),
                     observer: observer,
@@ -212,5 +238,146 @@ public actor DownloadActor {
 
     private func leave(_ request: DownloadRequest, id: UInt64) {
         self.loop.engine.leave(request, id: id)
+    }
+}
+
+extension DownloadActor {
+    /// Downloads a body chunk by chunk, to be taken while it arrives.
+    ///
+    /// Nobody shares the transfer, nothing of it is resumed, and hooks for responses do not see it: a request
+    /// hook does. `file:` and `data:` URLs are not streamed.
+    ///
+    /// - Parameters:
+    ///   - request: What to download. What it leaves out is as the configuration says.
+    ///   - priority: How urgent it is.
+    ///   - bufferSize: The bytes that are held for a reader that lags; up to one chunk more may be.
+    /// - Returns: The stream, once the head of the response is here.
+    /// - Throws: ``DownloadError`` when the request fails or its status is not accepted, and
+    ///   `CancellationError` when the caller's task is cancelled.
+    public nonisolated func stream(
+        for request: DownloadRequest,
+        priority: DownloadPriority = .normal,
+        bufferSize: Int = 256 << 10
+    ) async throws -> DownloadStream {
+        let address = try ResourceAddress(request.url.absoluteString)
+        try self.configuration.networkPolicy.check(address)
+        guard address.scheme == .http || address.scheme == .https else {
+            throw DownloadError.notStreamed(at: address)
+        }
+        try self.checkSendable(request)
+        try self.startLoop(for: address)
+        let channel = BodyChannel(limit: bufferSize)
+        let source = await self.startStream(request, address, channel, priority)
+        return DownloadStream(head: try await source.head(), source: source)
+    }
+
+    private func startStream(
+        _ request: DownloadRequest,
+        _ address: ResourceAddress,
+        _ channel: BodyChannel,
+        _ priority: DownloadPriority
+    ) -> StreamSource {
+        let id = self.makeID()
+        self.loop.engine.stream(request, from: address, id: id, into: channel, priority: priority, owner: self)
+        return StreamSource(channel: channel, downloader: self, id: id)
+    }
+
+    func leaveStream(_ id: UInt64) {
+        self.loop.engine.leaveStream(id)
+    }
+
+    func resumeStream(_ id: UInt64) {
+        self.loop.engine.resumeStream(id)
+    }
+}
+
+extension DownloadActor {
+    /// Makes a download more or less urgent for all who wait for it.
+    ///
+    /// It matters while the transfer waits for its turn; one that runs goes on as it is. Does nothing where no
+    /// equal request is in flight.
+    public func setPriority(_ priority: DownloadPriority, for request: DownloadRequest) {
+        self.loop.engine.setPriority(priority, of: request)
+    }
+
+    /// The same with a priority that is asked for on the loop, so that the newest one counts.
+    package func updatePriority(of request: DownloadRequest, _ priority: @Sendable () -> DownloadPriority) {
+        self.loop.engine.setPriority(priority(), of: request)
+    }
+
+    /// Lets no transfer start until ``resume()``; those that run go on.
+    ///
+    /// `file:` and `data:` URLs, which need no network, are read all the same.
+    public func suspend() {
+        self.loop.engine.queue.isSuspended = true
+    }
+
+    /// Lets transfers start again.
+    public func resume() {
+        self.loop.engine.queue.isSuspended = false
+    }
+}
+
+// What a transfer does away from the loop. The transfer owns the task that calls these, and cancels it.
+
+extension DownloadActor {
+    /// Lets the hook change a request and looks for the first bytes of its body, then lets the transfer go on.
+    nonisolated func prepare(_ request: DownloadRequest, id: UInt64) async {
+        do {
+            let prepared = try await self.loop.engine.hooks.prepare(request)
+            var partial: PartialBody?
+            if let key = PartialBodyKey(prepared, self.configuration) {
+                partial = await self.loop.engine.partials?.body(for: key)
+            }
+            await self.submit(prepared, id: id, partial: partial)
+        } catch {
+            await self.end(id, .failure(error))
+        }
+    }
+
+    /// Lets the hooks have a response, then ends the transfer with what they make of it.
+    nonisolated func process(_ response: DownloadResponse, id: UInt64) async {
+        do {
+            // What a hook holds is its own, and must not keep transfers from going on that it may be waiting for.
+            var response = response
+            let claim = response.claim.take()
+            claim?.giveBack()
+            response = try await self.loop.engine.hooks.process(response)
+            claim?.set(response.body.count)
+            claim?.hold()
+            response.claim = claim
+            await self.end(id, .success(response))
+        } catch {
+            await self.end(id, .failure(error))
+        }
+    }
+
+    /// Returns once the first bytes of all bodies that broke off are on disk.
+    ///
+    /// Call it before the process ends, after the last download.
+    public nonisolated func flushPartialBodies() async {
+        await self.loop.engine.partials?.flush()
+    }
+
+    /// What happens to all transfers from now on.
+    ///
+    /// - Parameter bufferSize: The events that are kept for an observer that does not keep up; it then
+    ///   loses the oldest.
+    /// - Returns: A stream of its own, which ends with the downloader.
+    public nonisolated func events(bufferSize: Int = 256) -> AsyncStream<DownloadEvent> {
+        self.loop.engine.events.makeStream(limit: bufferSize)
+    }
+
+    private func submit(_ request: DownloadRequest, id: UInt64, partial: PartialBody?) {
+        self.loop.engine.submit(id, request, partial: partial)
+    }
+
+    private func end(_ id: UInt64, _ result: Result<DownloadResponse, any Error>) {
+        let engine = self.loop.engine
+        guard let transfer = engine.transfers[id] else { return }
+        switch result {
+        case .success(let response): engine.finish(transfer, response)
+        case .failure(let error): engine.fail(transfer, error)
+        }
     }
 }

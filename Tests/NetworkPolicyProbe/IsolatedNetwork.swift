@@ -15,7 +15,7 @@ struct IsolatedNetwork {
     init() throws {
         try Self.leaveNamespaces()
         self.folder = try TemporaryDirectory(prefix: "tintype-probe")
-        try self.replace("/etc/resolv.conf", by: "nameserver \(Self.nameServerAddress)\noptions timeout:1 attempts:1\n")
+        try self.replace("/etc/resolv.conf", by: "nameserver \(Self.nameServerAddress)\noptions timeout:5 attempts:1\n")
         try self.replace("/etc/nsswitch.conf", by: "hosts: files dns\n")
         try self.replace("/etc/hosts", by: "")
         let socket = try RouteSocket()

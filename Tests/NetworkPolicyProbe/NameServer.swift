@@ -9,15 +9,22 @@ final class NameServer: Sendable {
     private struct State {
         var answers: [String: [[String]]] = [:]
         var names: [String] = []
+        var isSilent = true
+        /// The look-ups of the silent domain, and where their answers go.
+        var held: [(query: [UInt8], client: sockaddr_in)] = []
     }
 
     /// The address of every name that has no answer of its own.
     static let publicAddress = "93.184.216.34"
+    /// The top-level domain whose names are not answered for before ``answerSilent()``.
+    static let silentDomain = "silent"
 
     private let state = Locked(State())
+    private let descriptor: CInt
 
     init(address: String) throws {
         let descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        self.descriptor = descriptor
         var local = sockaddr_in()
         local.sin_family = sa_family_t(AF_INET)
         local.sin_port = UInt16(53).bigEndian
@@ -44,23 +51,57 @@ final class NameServer: Sendable {
         }
     }
 
+    /// The names of the silent domain that were asked for.
+    var silentCount: Int {
+        self.state.withLock { state in Set(state.held.map { Self.name(in: $0.query).name }).count }
+    }
+
+    /// Answers for the silent domain from now on.
+    func answerSilent() {
+        let held = self.state.withLock { state in
+            state.isSilent = false
+            defer { state.held = [] }
+            return state.held
+        }
+        for (query, client) in held { self.send(self.answer(to: query), to: client) }
+    }
+
     private func serve(_ descriptor: CInt) {
         var query = [UInt8](repeating: 0, count: 1500)
         while true {
             var client = sockaddr_in()
+            var received: [UInt8] = []
             var length = socklen_t(MemoryLayout<sockaddr_in>.size)
             withUnsafeMutablePointer(to: &client) { pointer in
                 pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
                     let count = recvfrom(descriptor, &query, query.count, 0, address, &length)
                     guard count > 12 else { return }
-                    let answer = self.answer(to: Array(query[..<count]))
-                    _ = sendto(descriptor, answer, answer.count, 0, address, length)
+                    received = Array(query[..<count])
                 }
+            }
+            guard !received.isEmpty, !self.holds(received, from: client) else { continue }
+            self.send(self.answer(to: received), to: client)
+        }
+    }
+
+    private func holds(_ query: [UInt8], from client: sockaddr_in) -> Bool {
+        guard Self.name(in: query).name.hasSuffix(Self.silentDomain) else { return false }
+        return self.state.withLock { state in
+            if state.isSilent { state.held.append((query, client)) }
+            return state.isSilent
+        }
+    }
+
+    private func send(_ answer: [UInt8], to client: sockaddr_in) {
+        _ = withUnsafePointer(to: client) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                sendto(self.descriptor, answer, answer.count, 0, address, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
     }
 
-    private func answer(to query: [UInt8]) -> [UInt8] {
+    /// The name that a query asks for, and where it ends.
+    private static func name(in query: [UInt8]) -> (name: String, end: Int) {
         var labels: [String] = []
         var index = 12
         while index < query.count, query[index] != 0, index + 1 + Int(query[index]) < query.count {
@@ -68,10 +109,15 @@ final class NameServer: Sendable {
             labels.append(String(decoding: label, as: UTF8.self))
             index += 1 + Int(query[index])
         }
+        return (labels.joined(separator: ".").lowercased(), index)
+    }
+
+    private func answer(to query: [UInt8]) -> [UInt8] {
+        let (name, index) = Self.name(in: query)
         let end = index + 5
         guard end <= query.count else { return query }
         let family = query[index + 2] == 28 ? AF_INET6 : AF_INET
-        let records = self.addresses(of: labels.joined(separator: ".").lowercased(), isLast: family == AF_INET)
+        let records = self.addresses(of: name, isLast: family == AF_INET)
             .compactMap { Self.record(of: $0, family: family) }
         let counts: [UInt8] = [0, 1, 0, UInt8(records.count), 0, 0, 0, 0]
         return Array(query[..<2]) + [0x81, 0x80] + counts + Array(query[12..<end]) + records.flatMap(\.self)

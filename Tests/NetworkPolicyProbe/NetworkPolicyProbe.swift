@@ -29,6 +29,7 @@ struct NetworkPolicyProbe {
             try await CorpusAttacks(attacks: attacks, folder: corpus).run()
         } else {
             await attacks.run()
+            await LookUps(origin: origin, nameServer: nameServer).run()
         }
         print("end\tprobe\tcomplete\tcomplete")
     }

@@ -560,7 +560,7 @@ struct ResumptionTests {
 
 extension FaultyResponse {
     /// Answers with `part` where a part is asked for, and with `whole` else.
-    fileprivate static func either(part: FaultyResponse, whole: FaultyResponse) -> FaultyResponse {
+    static func either(part: FaultyResponse, whole: FaultyResponse) -> FaultyResponse {
         FaultyResponse([.answer { String(decoding: $0, as: UTF8.self).contains("Range:") ? part : whole }])
     }
 }

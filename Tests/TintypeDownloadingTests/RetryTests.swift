@@ -119,12 +119,12 @@ struct RetryTests {
     }
 
     /// As many tries as there are, at most 20.
-    private func tries(_ budget: inout RetryBudget, now: ContinuousClock.Instant) -> Int {
+    private func tries(_ budget: inout RetryBudget, now: LoopInstant) -> Int {
         (0..<20).count { _ in budget.takeTry(now: now) }
     }
 
     @Test func `the budget is a share of the requests and some each second`() {
-        let start = ContinuousClock.now
+        let start = LoopInstant.now
         var budget = RetryBudget(RetryPolicy.Budget(ratio: 0.1, minimumPerSecond: 0), now: start)
         #expect(self.tries(&budget, now: start) == 0)
         for _ in 0..<20 { budget.didStartRequest() }

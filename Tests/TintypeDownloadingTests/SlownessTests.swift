@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TestSupport
 import Testing
-import TintypeConcurrency
+import TintypeHTTP
 
 @testable import TintypeDownloading
 
@@ -11,43 +11,43 @@ struct SlownessTests {
     // MARK: The defaults, by the clock of the test
 
     /// A transfer with the default limits, and what its request began with.
-    private static func transfer(_ lines: [String]) throws -> (Transfer, ContinuousClock.Instant) {
+    private static func transfer(_ lines: [String]) throws -> (TransferMachine, LoopInstant) {
         let request = DownloadRequest(url: try url("http://a.example/b"))
-        let address = try ResourceAddress(request.url.absoluteString)
-        let transfer = Transfer(
-            id: 1,
-            request: request,
-            address: address,
-            configuration: .init(),
-            bodyBudget: ByteBudget(limit: 1 << 20)
-        )
-        transfer.willStart()
-        for line in lines { self.receive(line, transfer) }
-        return (transfer, transfer.startTime)
+        var machine = TransferMachine(limits: TransferLimits(request, .init()))
+        let start = LoopInstant.now
+        _ = machine.transition(.submit, at: start)
+        _ = machine.transition(.send(asksForRest: false, date: Date()), at: start)
+        for line in lines {
+            let bytes = Array("\(line)\r\n".utf8)
+            let content = bytes.withUnsafeBytes { HeaderLine($0) }
+            _ = machine.transition(.line(content, byteCount: bytes.count, isMultiplexed: false), at: start)
+        }
+        _ = machine.transition(.expect(.init(isWanted: machine.exchange?.status == 200)), at: start)
+        return (machine, start)
     }
 
-    private static func receive(_ line: String, _ transfer: Transfer) {
-        Array("\(line)\r\n".utf8).withUnsafeBytes { _ = transfer.receive(headerLine: $0) }
+    /// Lets something come that counts for nothing, and looks at the transfer then.
+    private static func look(
+        at machine: inout TransferMachine,
+        _ now: LoopInstant,
+        bodyBytes: Int64
+    ) -> TransferMachine.Action {
+        let hasHead = machine.exchange?.body != nil
+        _ = machine.transition(hasHead ? .bytes(0) : .line(.malformed, byteCount: 0, isMultiplexed: false), at: now)
+        return machine.transition(.look(connectTime: .milliseconds(1), bodyBytes: bodyBytes), at: now)
     }
 
-    /// Looks at the transfer every half second; returns the error that it ends with, and after how many seconds.
+    /// Looks at the transfer every half second; returns the limit that it passes, and after how many seconds.
     private static func end(
-        of transfer: Transfer,
-        from start: ContinuousClock.Instant,
+        of machine: inout TransferMachine,
+        from start: LoopInstant,
         seconds: Int = 3_600,
         receivedBytes: (Double) -> Int64
-    ) -> (code: DownloadError.Code, seconds: Double)? {
+    ) -> (limit: TransferMachine.TimeLimit, seconds: Double)? {
         for step in 1...(seconds * 2) {
-            let now = start + .milliseconds(500 * step)
-            transfer.lastProgress = now
-            let bytes = receivedBytes(Double(step) / 2)
-            if case .failure(let error) = transfer.check(
-                connectedAfter: .milliseconds(1),
-                bodyBytes: bytes,
-                now: now
-            ) {
-                return (error.code, Double(step) / 2)
-            }
+            let time = Double(step) / 2
+            let action = self.look(at: &machine, start + .milliseconds(500 * step), bodyBytes: receivedBytes(time))
+            if case .expire(let limit) = action { return (limit, time) }
         }
         return nil
     }
@@ -55,31 +55,31 @@ struct SlownessTests {
     private static let head = ["HTTP/1.1 200 OK", "Content-Length: 10000000", ""]
 
     @Test func `a head that drips ends`() throws {
-        let (transfer, start) = try Self.transfer(["HTTP/1.1 200 OK"])
-        let end = try #require(Self.end(of: transfer, from: start) { _ in 0 })
-        #expect(end.code == .timedOut)
+        var (transfer, start) = try Self.transfer(["HTTP/1.1 200 OK"])
+        let end = try #require(Self.end(of: &transfer, from: start) { _ in 0 })
+        #expect(end.limit == .firstByte)
         #expect(end.seconds == 30)
     }
 
     @Test func `informational responses put the end of the head off no further`() throws {
-        let (transfer, start) = try Self.transfer(["HTTP/1.1 102 Processing", "", "HTTP/1.1 102 Processing", ""])
-        #expect(try #require(Self.end(of: transfer, from: start) { _ in 0 }).seconds == 30)
+        var (transfer, start) = try Self.transfer(["HTTP/1.1 102 Processing", "", "HTTP/1.1 102 Processing", ""])
+        #expect(try #require(Self.end(of: &transfer, from: start) { _ in 0 }).seconds == 30)
     }
 
     @Test(arguments: [
         head, ["HTTP/1.1 500 No", "Content-Length: 10000", ""], ["HTTP/1.1 200 OK", "Transfer-Encoding: chunked", ""],
     ])
     func `a body that drips ends, wanted or not`(head: [String]) throws {
-        let (transfer, start) = try Self.transfer(head)
-        let end = try #require(Self.end(of: transfer, from: start) { Int64($0 * 100) })
-        #expect(end.code == .tooSlow)
+        var (transfer, start) = try Self.transfer(head)
+        let end = try #require(Self.end(of: &transfer, from: start) { Int64($0 * 100) })
+        #expect(end.limit == .speed)
         #expect(20...21 ~= end.seconds)
     }
 
     @Test func `a body that falls back to a drip ends`() throws {
-        let (transfer, start) = try Self.transfer(Self.head)
-        let end = try #require(Self.end(of: transfer, from: start) { Int64(min($0, 100) * 5_000 + $0) })
-        #expect(end.code == .tooSlow)
+        var (transfer, start) = try Self.transfer(Self.head)
+        let end = try #require(Self.end(of: &transfer, from: start) { Int64(min($0, 100) * 5_000 + $0) })
+        #expect(end.limit == .speed)
         #expect(100...141 ~= end.seconds)
     }
 
@@ -98,28 +98,27 @@ struct SlownessTests {
         Way(testDescription: "a shaped line of 1 kB/s") { Int64($0) * 1_000 },
     ])
     func `a slow way is way enough`(way: Way) throws {
-        let (transfer, start) = try Self.transfer(Self.head)
-        #expect(Self.end(of: transfer, from: start, receivedBytes: way.bytes) == nil)
+        var (transfer, start) = try Self.transfer(Self.head)
+        #expect(Self.end(of: &transfer, from: start, receivedBytes: way.bytes) == nil)
     }
 
     @Test func `a reader that lags is not slowness of the server`() throws {
-        let (transfer, start) = try Self.transfer(Self.head)
-        transfer.isPaused = true
-        #expect(Self.end(of: transfer, from: start) { _ in 0 } == nil)
-        #expect(!transfer.isLagging)
+        var (transfer, start) = try Self.transfer(Self.head)
+        _ = transfer.transition(.pause(.reader), at: start)
+        #expect(Self.end(of: &transfer, from: start) { _ in 0 } == nil)
+        #expect(transfer.exchange?.isLagging == false)
         // From when it goes on, it has a whole window again.
-        transfer.isPaused = false
-        let end = try #require(Self.end(of: transfer, from: start + .seconds(3_600)) { _ in 0 })
-        #expect(end.code == .tooSlow)
+        _ = transfer.transition(.resume(bodyBytes: 0), at: start + .seconds(3_600))
+        let end = try #require(Self.end(of: &transfer, from: start + .seconds(3_600)) { _ in 0 })
+        #expect(end.limit == .speed)
         #expect(20...21 ~= end.seconds)
     }
 
     @Test func `a transfer that brings next to nothing lags until it brings more`() throws {
-        let (transfer, start) = try Self.transfer([])
+        var (transfer, start) = try Self.transfer([])
         func look(_ seconds: Double, _ bytes: Int64) -> Bool {
-            transfer.lastProgress = start + .seconds(seconds)
-            _ = transfer.check(connectedAfter: .milliseconds(1), bodyBytes: bytes, now: start + .seconds(seconds))
-            return transfer.isLagging
+            _ = Self.look(at: &transfer, start + .seconds(seconds), bodyBytes: bytes)
+            return transfer.exchange?.isLagging ?? false
         }
         #expect(!look(1.9, 0))
         #expect(look(2.0, 0))

@@ -17,7 +17,7 @@ import Testing
     }
 
     /// The one that starts at `now`, if any.
-    private static func next(_ queue: inout TransferQueue, _ now: ContinuousClock.Instant = .now) -> UInt64? {
+    private static func next(_ queue: inout TransferQueue, _ now: LoopInstant = .now) -> UInt64? {
         queue.next(now: now)
     }
 
@@ -58,7 +58,7 @@ import Testing
     @Test func `cancelled ones take no token`() {
         let limit = RateLimit(requestsPerSecond: 1, burst: 1)
         var queue = TransferQueue(maximumActive: 8, maximumPerOrigin: 8, rateLimit: limit)
-        let start = ContinuousClock.now
+        let start = LoopInstant.now
         for id in 1...4 { queue.submit(UInt64(id), origin: "a") }
         #expect(Self.next(&queue, start) == 1)
         #expect(Self.next(&queue, start) == nil)
@@ -73,7 +73,7 @@ import Testing
     @Test func `one origin without tokens holds up no other`() {
         let limit = RateLimit(requestsPerSecond: 1, burst: 1)
         var queue = TransferQueue(maximumActive: 8, maximumPerOrigin: 8, rateLimit: limit)
-        let start = ContinuousClock.now
+        let start = LoopInstant.now
         for (id, origin) in [(1, "a"), (2, "a"), (3, "b"), (4, "a"), (5, "b")] {
             queue.submit(UInt64(id), origin: origin)
         }

@@ -9,12 +9,12 @@ struct MemoryShortage {
     private(set) var borrower: UInt64?
     /// What the borrower had received when it was last looked at, and when that was.
     private var borrowerBytes = 0
-    private var borrowerLook = ContinuousClock.now
+    private var borrowerLook = LoopInstant.now
     /// When it must be looked again without any bytes coming back.
-    var nextReview: ContinuousClock.Instant?
+    var nextReview: LoopInstant?
     /// How often bytes had come back when it was last looked, and when that was first seen.
     var returnCount: UInt64 = 0
-    var lastReturn = ContinuousClock.now
+    var lastReturn = LoopInstant.now
 
     mutating func insert(_ id: UInt64) {
         if self.ids.isEmpty { self.lastReturn = .now }
@@ -25,7 +25,7 @@ struct MemoryShortage {
     /// The bytes that a borrower must receive between two looks: one that drips would hold up all others.
     private static let leastProgress = 64 << 10
 
-    mutating func lend(to transfer: Transfer, now: ContinuousClock.Instant) {
+    mutating func lend(to transfer: Transfer, now: LoopInstant) {
         self.borrower = transfer.id
         self.borrowerBytes = transfer.receivedBytes
         self.borrowerLook = now
@@ -34,7 +34,7 @@ struct MemoryShortage {
     }
 
     /// Whether the borrower makes such progress that the others are better off waiting for it.
-    mutating func isWorthIt(_ borrower: Transfer, now: ContinuousClock.Instant, patience: Duration) -> Bool {
+    mutating func isWorthIt(_ borrower: Transfer, now: LoopInstant, patience: Duration) -> Bool {
         guard now >= self.borrowerLook + patience else { return true }
         let progress = borrower.receivedBytes - self.borrowerBytes
         self.borrowerBytes = borrower.receivedBytes
@@ -70,7 +70,7 @@ extension TransferEngine {
         }
         // First, so that no bytes come back unseen between the look and the sleep.
         self.bodyBudget.watch()
-        let now = ContinuousClock.now
+        let now = LoopInstant.now
         let status = self.bodyBudget.status
         let hasReturned = status.returnCount != self.shortage.returnCount
         guard hasReturned || self.shortage.nextReview.map({ now >= $0 }) ?? true else { return }
@@ -87,23 +87,25 @@ extension TransferEngine {
     }
 
     private func canGoOn(_ transfer: Transfer) -> Bool {
-        switch transfer.memoryWait {
-        case .paused: true
-        case .yielded: self.active[transfer.id] == nil
-        case nil: false
+        switch transfer.machine.phase {
+        case .waiting(.memory): true
+        case .exchanging(let exchange): if case .memory? = exchange.pause { true } else { false }
+        default: false
         }
     }
 
     /// Lets a transfer go on whose bytes fit; returns false where they do not.
     private func continueWithinBudget(_ transfer: Transfer) -> Bool {
-        guard let wait = transfer.memoryWait, transfer.claim.grow(to: wait.wantedByteCount) else { return false }
+        guard let wait = transfer.machine.memoryWait, transfer.claim.grow(to: wait.wantedByteCount) else {
+            return false
+        }
         self.proceed(transfer)
         return !self.shortage.ids.contains(transfer.id)
     }
 
     /// Lets a transfer exceed the budget, if no other one does, none goes on within it, and nothing is about to come
     /// back; and in any case if nothing has come back for long.
-    private func lend(to transfer: Transfer, now: ContinuousClock.Instant) {
+    private func lend(to transfer: Transfer, now: LoopInstant) {
         let patience = self.environment.memoryPatience
         self.shortage.nextReview = now + patience
         if let borrower = self.shortage.borrower.flatMap({ self.transfers[$0] }) {
@@ -121,32 +123,15 @@ extension TransferEngine {
     }
 
     /// Whether a transfer that has some of its body, and need not wait, has received something of late.
-    private func hasBodyUnderWay(since time: ContinuousClock.Instant) -> Bool {
+    private func hasBodyUnderWay(since time: LoopInstant) -> Bool {
         self.active.keys.contains { id in
-            guard let transfer = self.transfers[id], transfer.memoryWait == nil else { return false }
-            return transfer.claim.byteCount > 0 && transfer.lastProgress > time
+            guard let transfer = self.transfers[id], transfer.machine.memoryWait == nil else { return false }
+            return transfer.claim.byteCount > 0 && transfer.machine.exchange.map { $0.lastProgress > time } ?? false
         }
     }
 
     private func proceed(_ transfer: Transfer) {
-        let id = transfer.id
-        let active = self.active[id]
-        let isPaused: Bool
-        switch transfer.memoryWait {
-        case nil: return
-        case .paused: isPaused = true
-        case .yielded: isPaused = false
-        }
-        self.shortage.remove(id)
-        transfer.endMemoryWait(bodyBytes: active.map { Int64(ccurl_get_body_bytes($0.handle.easy)) } ?? 0)
-        guard isPaused else {
-            self.submit(transfer)
-            return
-        }
-        guard let active else { return }
-        // What libcurl has kept comes before this returns.
-        if !active.handle.unpause() {
-            self.fail(transfer, transfer.failure ?? DownloadError.outOfMemory(at: transfer.address))
-        }
+        self.shortage.remove(transfer.id)
+        self.resume(transfer)
     }
 }

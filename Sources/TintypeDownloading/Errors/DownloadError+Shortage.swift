@@ -19,6 +19,14 @@ extension DownloadError {
         }
     }
 
+    static func shutDown(at address: ResourceAddress) -> DownloadError {
+        DownloadError(
+            code: .shutDown,
+            message: "The downloader was shut down before it was asked for \(shown(address)); use another one.",
+            url: url(address)
+        )
+    }
+
     static func tooManyOpenFiles(at address: ResourceAddress, underlyingError: (any Error)? = nil) -> DownloadError {
         DownloadError(
             code: .tooManyOpenFiles,

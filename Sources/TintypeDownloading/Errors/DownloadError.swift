@@ -17,6 +17,7 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
             case schemeNotAllowed, userInformationInURL, malformedHost, portNotAllowed, hostNotAllowed,
                 addressNotAllowed
             case tooManyOpenFiles, tooManyThreads, outOfMemory
+            case shutDown
             case unexpected
         }
 
@@ -85,6 +86,8 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
         public static let tooManyThreads = Code(value: .tooManyThreads)
         /// The system refused memory.
         public static let outOfMemory = Code(value: .outOfMemory)
+        /// The downloader was shut down before.
+        public static let shutDown = Code(value: .shutDown)
         /// Something that should not happen; the underlying error says more.
         public static let unexpected = Code(value: .unexpected)
     }

@@ -14,6 +14,14 @@ actor FileReader {
         self.executor.shutdown()
     }
 
+    /// Ends the thread, once it has read what it was asked for.
+    nonisolated func retire() async {
+        if self.executor.isStarted { await self.finishReading() }
+        self.executor.retire()
+    }
+
+    private func finishReading() {}
+
     /// Makes sure that there is a thread to read on.
     nonisolated func start(for address: ResourceAddress) throws(DownloadError) {
         do throws(ThreadError) {

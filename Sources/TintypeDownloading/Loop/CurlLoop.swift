@@ -17,6 +17,7 @@ final class CurlLoop: SerialExecutor {
     let engine: TransferEngine
     let queue = JobQueue(name: CurlLoop.threadName)
     private let starter: POSIXThread.Starter
+    private let thread = Locked<POSIXThread?>(nil)
     private let didEnd: (@Sendable () -> Void)?
 
     init(
@@ -65,6 +66,22 @@ final class CurlLoop: SerialExecutor {
     /// cooperative pool, which must not wait, or in one of the loop's own jobs.
     func stop() {
         _ = self.queue.stop(self)
+        self.thread.withLock { $0.take() }?.detach()
+    }
+
+    /// Closes the engine and lets the thread end; jobs that come later run on the cooperative pool.
+    ///
+    /// Called in a job of the loop, or where it has no thread.
+    func retire() {
+        self.engine.close()
+        _ = self.queue.retire(self)
+    }
+
+    /// Waits for the end of the thread, if it is retired.
+    func join() {
+        guard let thread = self.thread.withLock({ $0.take() }) else { return }
+        thread.join()
+        self.engine.closeWakeup()
     }
 
     private func run() {
@@ -98,7 +115,8 @@ extension CurlLoop: JobThread {
     func startThread() throws(LoopStartError) {
         if self.engine.multi == nil { try self.engine.open() }
         do throws(ThreadError) {
-            try self.starter(Self.threadName) { self.run() }.detach()
+            let thread = try self.starter(Self.threadName) { self.run() }
+            self.thread.withLock { $0 = thread }
         } catch {
             throw .thread(error)
         }

@@ -9,7 +9,7 @@ import TintypeConcurrency
 /// Connections, DNS answers and the trusted certificates belong to the multi handle; TLS sessions belong to
 /// the share, since libcurl would keep them for each easy handle alone.
 ///
-/// Not sendable, except for ``wake()``: only the loop's thread touches it.
+/// Not sendable: only the loop's thread touches it.
 final class CurlMulti {
     /// How long sockets, or timers, have their way before the others and the jobs have theirs.
     ///
@@ -24,9 +24,11 @@ final class CurlMulti {
     let poll: SocketPoll
     private let multi: UnsafeMutableRawPointer
     /// When libcurl wants to be called without an event.
-    private var timer: ContinuousClock.Instant?
+    private var timer: LoopInstant?
     /// Whether libcurl may have finished something since it was last asked.
     private var mayHaveFinished = false
+    /// The time when libcurl was last called: what it hands over arrives then.
+    private(set) var now = LoopInstant.now
     /// Counts the turns of the loop.
     var turnNumber: UInt64 { self.turnCount.pointee }
     /// Where TLS connections look; lives until the last of them is closed.
@@ -78,11 +80,11 @@ final class CurlMulti {
     /// libcurl leaves a transfer whose server sends faster than it is read after some megabytes, and sets the timer
     /// to now: without an end here, the others would wait for that server.
     func runTimer() {
-        var end: ContinuousClock.Instant?
+        var end: LoopInstant?
         while let timer {
-            let now = ContinuousClock.now
-            guard timer <= now, end.map({ now < $0 }) ?? true else { return }
-            end = end ?? now + Self.turn
+            self.now = .now
+            guard timer <= self.now, end.map({ self.now < $0 }) ?? true else { return }
+            end = end ?? self.now + Self.turn
             self.timer = nil
             self.act(on: CURL_SOCKET_TIMEOUT, 0)
         }
@@ -126,11 +128,12 @@ final class CurlMulti {
     }
 
     /// Waits until libcurl has something to do, at most until `deadline`, and lets it.
-    func wait(until deadline: ContinuousClock.Instant?) {
-        let end = [self.timer, deadline].compactMap(\.self).min()
+    func wait(until deadline: LoopInstant?) {
+        let end = LoopInstant.earlier(self.timer, deadline)
         var limit = end.map { min(($0 - .now).wholeMilliseconds, Int(Int32.max)) } ?? -1
         if !self.resting.isEmpty { limit = 0 }
         self.poll.wait(milliseconds: limit, turn: Self.turn) { descriptor, events in
+            self.now = self.poll.now
             let mask =
                 (events & CInt(CSHIMS_READABLE) != 0 ? CURL_CSELECT_IN : 0)
                 | (events & CInt(CSHIMS_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0)
@@ -140,16 +143,6 @@ final class CurlMulti {
             self.poll.end(descriptor)
             self.onFlood?(descriptor)
         }
-    }
-
-    /// Waits for ``wake()`` alone, and touches nothing else.
-    func park() {
-        self.poll.park()
-    }
-
-    /// Ends the wait that goes on, or the next one; safe from any thread.
-    func wake() {
-        self.poll.wake()
     }
 
     /// A transfer that libcurl is done with.
@@ -192,11 +185,23 @@ final class CurlMulti {
             self.multi,
             { _, milliseconds, context in
                 guard let context else { return 0 }
-                CurlMulti.of(context).timer = milliseconds < 0 ? nil : .now + .milliseconds(milliseconds)
+                let multi = CurlMulti.of(context)
+                switch milliseconds {
+                case ..<0: multi.timer = nil
+                // Mostly: it is due, whatever the time is.
+                case 0: multi.timer = multi.now
+                default: multi.timer = .now + .milliseconds(milliseconds)
+                }
                 return 0
             },
             context
         )
+    }
+
+    /// Lets a transfer go on that was paused; see ``EasyHandle/unpause()``.
+    func unpause(_ easy: UnsafeMutableRawPointer) -> CURLcode {
+        self.now = .now
+        return curl_easy_pause(easy, CURLPAUSE_CONT)
     }
 
     /// Lets the poll know which sockets of `easy` are connections, and when they close.

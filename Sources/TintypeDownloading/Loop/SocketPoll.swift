@@ -7,8 +7,35 @@ import Glibc
 /// with what the kernel knows only before a wait: on a connection that is used again and again the two are
 /// mostly the same, and the kernel need not be told anything.
 ///
-/// Not sendable, except for ``wake()``: only the loop's thread touches it.
+/// Not sendable, except for ``wakeup``: only the loop's thread touches it.
 final class SocketPoll {
+    /// What ends a wait; safe from any thread, and for longer than the wait may go on.
+    final class Wakeup: Sendable {
+        let descriptor: CInt
+
+        /// - Throws: ``LoopStartError`` where the system refuses a descriptor.
+        init() throws(LoopStartError) {
+            self.descriptor = cshims_eventfd()
+            if self.descriptor < 0 { throw LoopStartError(refused: errno) }
+        }
+
+        deinit {
+            if self.descriptor >= 0 { close(self.descriptor) }
+        }
+
+        /// Ends the wait that goes on, or the next one.
+        func wake() {
+            var one: UInt64 = 1
+            _ = write(self.descriptor, &one, 8)
+        }
+
+        /// Waits for ``wake()`` alone.
+        func wait() {
+            var value: UInt64 = 0
+            while read(self.descriptor, &value, 8) < 0, errno == EINTR {}
+        }
+    }
+
     private struct Socket {
         /// What libcurl wants, and what the kernel knows.
         var wanted: CInt = 0
@@ -36,7 +63,9 @@ final class SocketPoll {
     private static let brokenAllowance = 32 << 20
 
     private let epoll: CInt
-    private let wakeup: CInt
+    /// The time when the last of the sockets that are ready was handed over.
+    private(set) var now = LoopInstant.now
+    let wakeup: Wakeup
     /// By the number of the descriptor.
     private var sockets: [Socket] = []
     private var changed: [CInt] = []
@@ -47,20 +76,15 @@ final class SocketPoll {
 
     /// - Throws: ``LoopStartError`` where the system refuses a descriptor.
     init() throws(LoopStartError) {
+        self.wakeup = try Wakeup()
         self.epoll = cshims_epoll_create()
-        let code = errno
-        self.wakeup = self.epoll >= 0 ? cshims_eventfd() : -1
-        guard self.wakeup >= 0 else {
-            throw LoopStartError(refused: self.epoll >= 0 ? errno : code)
-        }
-        guard cshims_epoll_set(self.epoll, self.wakeup, CInt(CSHIMS_READABLE)) == 0 else {
+        guard self.epoll >= 0, cshims_epoll_set(self.epoll, self.wakeup.descriptor, CInt(CSHIMS_READABLE)) == 0 else {
             throw LoopStartError(refused: errno)
         }
     }
 
     deinit {
         if self.epoll >= 0 { close(self.epoll) }
-        if self.wakeup >= 0 { close(self.wakeup) }
     }
 
     // MARK: What libcurl says
@@ -193,34 +217,35 @@ final class SocketPoll {
         let count = Int(cshims_epoll_wait(self.epoll, &self.ready, CInt(self.ready.count), CInt(milliseconds)))
         precondition(count >= 0, "the download loop can't wait: \(String(cString: strerror(errno)))")
         guard count > 0 else { return }
-        if count > 1 { self.ready[..<count].sort { self.cost(of: $0) < self.cost(of: $1) } }
-        var now = ContinuousClock.now
-        let end = now + turn
+        if count > 1 {
+            // A slice of the array would be a copy.
+            self.ready.withUnsafeMutableBufferPointer { ready in
+                ready[..<count].sort { self.cost(of: $0) < self.cost(of: $1) }
+            }
+        }
+        self.now = .now
+        let end = self.now + turn
         for index in 0..<count {
             let event = self.ready[index]
-            guard index == 0 || now < end else {
-                if event.descriptor != self.wakeup { self.sockets[Int(event.descriptor)].cost /= 2 }
+            guard index == 0 || self.now < end else {
+                if event.descriptor != self.wakeup.descriptor { self.sockets[Int(event.descriptor)].cost /= 2 }
                 continue
             }
             self.serve(event, body)
-            let start = now
-            now = .now
-            guard event.descriptor != self.wakeup else { continue }
-            let cost = Int((now - start).components.attoseconds / 1_000_000_000)
+            let start = self.now
+            self.now = .now
+            guard event.descriptor != self.wakeup.descriptor else { continue }
+            let cost = Int((self.now - start).components.attoseconds / 1_000_000_000)
             self.sockets[Int(event.descriptor)].cost = (self.sockets[Int(event.descriptor)].cost + cost) / 2
         }
     }
 
     private func cost(of event: cshims_event) -> Int {
-        event.descriptor == self.wakeup ? 0 : self.sockets[Int(event.descriptor)].cost
+        event.descriptor == self.wakeup.descriptor ? 0 : self.sockets[Int(event.descriptor)].cost
     }
 
     private func serve(_ event: cshims_event, _ body: (_ descriptor: CInt, _ events: CInt) -> Void) {
-        guard event.descriptor != self.wakeup else {
-            var value: UInt64 = 0
-            _ = read(self.wakeup, &value, 8)
-            return
-        }
+        guard event.descriptor != self.wakeup.descriptor else { return self.wakeup.wait() }
         let socket = self.sockets[Int(event.descriptor)]
         guard socket.wanted == 0 else {
             body(event.descriptor, event.events)
@@ -229,18 +254,6 @@ final class SocketPoll {
         // An idle connection that its server closed, or that brings what was not asked for.
         if socket.isConnection, socket.mustStaySilent, socket.user == 0 { self.retire(event.descriptor) }
         self.apply(Int(event.descriptor))
-    }
-
-    /// Waits for ``wake()`` alone, and touches nothing else.
-    func park() {
-        var value: UInt64 = 0
-        while read(self.wakeup, &value, 8) < 0, errno == EINTR {}
-    }
-
-    /// Ends the wait that goes on, or the next one; safe from any thread.
-    func wake() {
-        var one: UInt64 = 1
-        _ = write(self.wakeup, &one, 8)
     }
 
     private func applyChanges() {

@@ -81,6 +81,15 @@ actor PartialBodyStore {
         }
     }
 
+    /// Ends the thread, once everything is written.
+    nonisolated func retire() async {
+        await self.flush()
+        if self.executor.isStarted { await self.finishWork() }
+        self.executor.retire()
+    }
+
+    private func finishWork() {}
+
     private func writePending() {
         self.readNames()
         while let (key, body) = self.nextPending() {

@@ -1,3 +1,15 @@
+/// A transfer's place among those that wait: the least starts first.
+struct TransferTicket: Comparable {
+    let priority: DownloadPriority
+    /// Smaller starts earlier among the equally urgent.
+    let order: Int64
+    let id: UInt64
+
+    static func < (left: TransferTicket, right: TransferTicket) -> Bool {
+        left.priority != right.priority ? left.priority > right.priority : left.order < right.order
+    }
+}
+
 /// Who may start next.
 ///
 /// The most urgent starts first, and of equally urgent ones the first or the last that came, as long as fewer
@@ -10,40 +22,57 @@
 /// libcurl can count connections per host itself, but keeps all that wait in one list, where one host that
 /// hangs holds up the others (seen in 7.88), and a transfer that waits there is hard to tell from one that
 /// stalls.
+///
+/// Origins and sites are objects: as values in a dictionary they would be copied out and in, heaps included, with
+/// each step of a transfer. A copy of the queue would share them.
 struct TransferQueue {
-    private struct Origin {
+    private final class Origin {
+        let name: String
+        let site: SiteState
         var limit: Int
         var active = 0
         /// Those that wait, and tickets that are no longer valid.
         var tickets = Heap<TransferTicket>()
         var bucket: TokenBucket?
         /// No token before then.
-        var throttledUntil: ContinuousClock.Instant?
+        var throttledUntil: LoopInstant?
         var waitingCount = 0
-        let site: String
 
         var hasRoom: Bool { self.active < self.limit && self.throttledUntil == nil }
+
+        init(name: String, site: SiteState, limit: Int) {
+            self.name = name
+            self.site = site
+            self.limit = limit
+        }
+    }
+
+    private final class SiteState {
+        let name: String
+        var originCount = 0
+        var active = 0
+        /// The origins of the site that wait aside.
+        var aside: Set<String> = []
+
+        init(name: String) {
+            self.name = name
+        }
     }
 
     /// The best ticket that an origin with room had when it was put here.
     private struct Candidate: Comparable {
         let ticket: TransferTicket
-        let origin: String
+        let origin: Origin
 
         static func < (left: Candidate, right: Candidate) -> Bool { left.ticket < right.ticket }
         static func == (left: Candidate, right: Candidate) -> Bool { left.ticket == right.ticket }
     }
 
-    private struct SiteState {
-        var active = 0
-        /// The origins of the site that wait aside.
-        var aside: Set<String> = []
-    }
-
     private struct Throttled: Comparable {
-        let end: ContinuousClock.Instant
-        let origin: String
+        let end: LoopInstant
+        let origin: Origin
 
+        static func == (left: Throttled, right: Throttled) -> Bool { left.end == right.end }
         static func < (left: Throttled, right: Throttled) -> Bool { left.end < right.end }
     }
 
@@ -59,7 +88,7 @@ struct TransferQueue {
     private var asideWithoutPlace = Heap<Candidate>()
     private var asideWithPlace = Heap<Candidate>()
     private var origins: [String: Origin] = [:]
-    private var waiting: [UInt64: (ticket: TransferTicket, origin: String)] = [:]
+    private var waiting: [UInt64: (ticket: TransferTicket, origin: Origin)] = [:]
     private var candidates = Heap<Candidate>()
     private var throttled = Heap<Throttled>()
     private var sweepThreshold = 1_024
@@ -92,7 +121,7 @@ struct TransferQueue {
     }
 
     /// Before this, no origin that ran out of tokens has one.
-    var nextTokenTime: ContinuousClock.Instant? { self.isSuspended ? nil : self.throttled.first?.end }
+    var nextTokenTime: LoopInstant? { self.isSuspended ? nil : self.throttled.first?.end }
 
     // MARK: Those that wait
 
@@ -105,65 +134,69 @@ struct TransferQueue {
             id: id
         )
         self.sweepOrigins()
-        self.waiting[id] = (ticket, name)
-        if self.origins[name] == nil {
-            self.origins[name] = Origin(limit: self.maximumPerOrigin, site: self.site(ofOrigin: name))
-        }
-        self.origins[name]?.waitingCount += 1
-        self.insert(ticket, name)
+        let origin = self.origins[name] ?? self.makeOrigin(name)
+        self.waiting[id] = (ticket, origin)
+        origin.waitingCount += 1
+        self.insert(ticket, origin)
     }
 
-    /// Takes out one that nobody wants any more; does nothing for one that runs.
+    private mutating func makeOrigin(_ name: String) -> Origin {
+        let siteName = self.site(ofOrigin: name)
+        let site = self.sites[siteName] ?? SiteState(name: siteName)
+        self.sites[siteName] = site
+        site.originCount += 1
+        let origin = Origin(name: name, site: site, limit: self.maximumPerOrigin)
+        self.origins[name] = origin
+        return origin
+    }
+
+    /// Takes out one that is not wanted any more; does nothing for one that runs.
     mutating func remove(_ id: UInt64) {
-        guard let (_, name) = self.waiting.removeValue(forKey: id) else { return }
-        self.origins[name]?.waitingCount -= 1
-        self.compact(name)
-        self.forgetIfIdle(name, now: nil)
+        guard let (_, origin) = self.waiting.removeValue(forKey: id) else { return }
+        origin.waitingCount -= 1
+        self.compact(origin)
+        self.forgetIfIdle(origin, now: nil)
     }
 
     /// Makes one that waits more or less urgent; does nothing for one that runs.
     mutating func setPriority(_ priority: DownloadPriority, of id: UInt64) {
-        guard let (old, name) = self.waiting[id], old.priority != priority else { return }
+        guard let (old, origin) = self.waiting[id], old.priority != priority else { return }
         let ticket = TransferTicket(priority: priority, order: old.order, id: id)
-        self.waiting[id] = (ticket, name)
-        self.insert(ticket, name)
-        self.compact(name)
+        self.waiting[id] = (ticket, origin)
+        self.insert(ticket, origin)
+        self.compact(origin)
     }
 
     // MARK: Those that run
 
     /// The transfer to start now, or `nil`.
-    mutating func next(now: ContinuousClock.Instant) -> UInt64? {
+    mutating func next(now: LoopInstant) -> UInt64? {
         guard !self.isSuspended else { return nil }
         self.endThrottling(now)
         while self.freePlaces > 0, let candidate = self.popCandidate() {
-            let name = candidate.origin
-            guard var origin = self.origins[name], origin.hasRoom else { continue }
-            guard candidate.ticket == self.best(of: &origin) else {
-                self.origins[name] = origin
-                self.offer(name)
+            let origin = candidate.origin
+            guard origin.hasRoom else { continue }
+            guard candidate.ticket == self.best(of: origin) else {
+                self.offer(origin)
                 continue
             }
             guard self.mayHavePlace(origin) else {
-                self.origins[name] = origin
-                self.putAside(candidate, origin)
+                self.putAside(candidate)
                 continue
             }
-            if let end = self.takeToken(&origin, now) {
+            if let end = self.takeToken(origin, now) {
                 origin.throttledUntil = end
-                self.origins[name] = origin
-                self.throttled.insert(Throttled(end: end, origin: name))
+                self.throttled.insert(Throttled(end: end, origin: origin))
                 continue
             }
             origin.tickets.popFirst()
             origin.active += 1
             origin.waitingCount -= 1
-            self.origins[name] = origin
             self.activeCount += 1
-            self.sites[origin.site, default: SiteState()].active += 1
-            self.sites[origin.site]?.aside.remove(name)
+            origin.site.active += 1
+            if !origin.site.aside.isEmpty { origin.site.aside.remove(origin.name) }
             self.waiting[candidate.ticket.id] = nil
-            self.offer(name)
+            self.offer(origin)
             return candidate.ticket.id
         }
         return nil
@@ -173,11 +206,12 @@ struct TransferQueue {
     mutating func finish(origin name: String, isLagging: Bool = false) {
         self.activeCount -= 1
         if isLagging { self.laggingCount -= 1 }
-        self.origins[name]?.active -= 1
-        if let site = self.origins[name]?.site { self.leave(site) }
-        self.offer(name)
-        self.compact(name)
-        self.forgetIfIdle(name, now: nil)
+        guard let origin = self.origins[name] else { return }
+        origin.active -= 1
+        self.leave(origin.site)
+        self.offer(origin)
+        self.compact(origin)
+        self.forgetIfIdle(origin, now: nil)
     }
 
     /// Lets one that runs go on beside the places, or take a place again.
@@ -212,7 +246,7 @@ struct TransferQueue {
     private func mayHavePlace(_ origin: Origin) -> Bool {
         let free = self.freePlaces
         if free > self.keptPlaces { return true }
-        if self.sites[origin.site]?.active ?? 0 == 0 { return true }
+        if origin.site.active == 0 { return true }
         return free > self.keptPlaces / 2 && origin.active == 0
     }
 
@@ -227,65 +261,69 @@ struct TransferQueue {
         return best == withPlace ? self.asideWithPlace.popFirst() : self.candidates.popFirst()
     }
 
-    private mutating func putAside(_ candidate: Candidate, _ origin: Origin) {
-        if origin.active == 0 {
+    private mutating func putAside(_ candidate: Candidate) {
+        if candidate.origin.active == 0 {
             self.asideWithoutPlace.insert(candidate)
         } else {
             self.asideWithPlace.insert(candidate)
         }
-        self.sites[origin.site]?.aside.insert(candidate.origin)
+        candidate.origin.site.aside.insert(candidate.origin.name)
     }
 
     /// Lets the origins of a site that has no place any more take part again: they may have what is kept.
-    private mutating func leave(_ site: String) {
-        guard var state = self.sites[site] else { return }
-        state.active -= 1
-        self.sites[site] = state.active == 0 ? nil : state
-        guard state.active == 0 else { return }
-        for name in state.aside { self.offer(name) }
+    private mutating func leave(_ site: SiteState) {
+        site.active -= 1
+        guard site.active == 0, !site.aside.isEmpty else { return }
+        let aside = site.aside
+        site.aside = []
+        for name in aside { if let origin = self.origins[name] { self.offer(origin) } }
     }
 
     /// Remembers that connections to an origin carry many transfers at once.
     mutating func setMultiplexes(origin name: String) {
-        guard let limit = self.origins[name]?.limit, limit < self.maximumActive else { return }
-        self.origins[name]?.limit = self.maximumActive
-        self.offer(name)
+        guard let origin = self.origins[name], origin.limit < self.maximumActive else { return }
+        origin.limit = self.maximumActive
+        self.offer(origin)
     }
 
     // MARK: Origins
 
-    private mutating func insert(_ ticket: TransferTicket, _ name: String) {
-        self.origins[name]?.tickets.insert(ticket)
-        if self.origins[name]?.tickets.first == ticket { self.offer(name) }
+    private mutating func insert(_ ticket: TransferTicket, _ origin: Origin) {
+        origin.tickets.insert(ticket)
+        if origin.tickets.first == ticket { self.offer(origin) }
     }
 
     /// Lets the best of an origin take part, if the origin has room.
-    private mutating func offer(_ name: String) {
-        guard var origin = self.origins[name], origin.hasRoom else { return }
-        let best = self.best(of: &origin)
-        self.origins[name] = origin
-        if let best { self.candidates.insert(Candidate(ticket: best, origin: name)) }
+    private mutating func offer(_ origin: Origin) {
+        guard origin.hasRoom, let best = self.best(of: origin) else { return }
+        self.candidates.insert(Candidate(ticket: best, origin: origin))
     }
 
-    private func best(of origin: inout Origin) -> TransferTicket? {
+    private func best(of origin: Origin) -> TransferTicket? {
         while let ticket = origin.tickets.first {
-            if self.waiting[ticket.id]?.ticket == ticket { return ticket }
+            if self.isWaiting(ticket, for: origin) { return ticket }
             origin.tickets.popFirst()
         }
         return nil
     }
 
-    private func takeToken(_ origin: inout Origin, _ now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    /// Whether a ticket is valid: not that of one that has left, is more urgent by now, or went to another origin.
+    private func isWaiting(_ ticket: TransferTicket, for origin: Origin) -> Bool {
+        guard let (current, place) = self.waiting[ticket.id] else { return false }
+        return current == ticket && place === origin
+    }
+
+    private func takeToken(_ origin: Origin, _ now: LoopInstant) -> LoopInstant? {
         guard let rateLimit else { return nil }
         var bucket = origin.bucket.take() ?? TokenBucket(rateLimit, now: now)
         defer { origin.bucket = bucket }
         return bucket.take(now: now)
     }
 
-    private mutating func endThrottling(_ now: ContinuousClock.Instant) {
+    private mutating func endThrottling(_ now: LoopInstant) {
         while let first = self.throttled.first, first.end <= now {
             self.throttled.popFirst()
-            self.origins[first.origin]?.throttledUntil = nil
+            first.origin.throttledUntil = nil
             self.offer(first.origin)
             self.forgetIfIdle(first.origin, now: now)
         }
@@ -293,44 +331,35 @@ struct TransferQueue {
 
     /// Tickets of those that left would otherwise pile up behind an origin that hangs, and candidates of those that
     /// wait aside each time when their site has no place any more.
-    private mutating func compact(_ name: String) {
-        if let origin = self.origins[name], origin.tickets.count > origin.waitingCount * 2 + 64 {
-            let waiting = self.waiting
-            self.origins[name]?.tickets.filter { waiting[$0.id]?.ticket == $0 }
+    private mutating func compact(_ origin: Origin) {
+        if origin.tickets.count > origin.waitingCount * 2 + 64 {
+            origin.tickets.filter { self.isWaiting($0, for: origin) }
         }
         if self.candidateCount > self.origins.count * 2 + 1_024 {
             // One for each origin is enough: most of the others were the best of theirs once, and still wait.
             self.candidates = Heap()
             self.asideWithoutPlace = Heap()
             self.asideWithPlace = Heap()
-            for name in Array(self.origins.keys) { self.offer(name) }
+            for origin in self.origins.values { self.offer(origin) }
         }
     }
 
     /// Forgets the idle ones whose tokens have come back meanwhile.
     private mutating func sweepOrigins() {
         guard self.origins.count >= self.sweepThreshold else { return }
-        for name in Array(self.origins.keys) { self.forgetIfIdle(name, now: nil) }
+        for origin in Array(self.origins.values) { self.forgetIfIdle(origin, now: nil) }
         self.sweepThreshold = max(1_024, self.origins.count * 2)
     }
 
     /// A crawler sees many hosts: only what can't be known anew is kept of an idle one.
-    private mutating func forgetIfIdle(_ name: String, now: ContinuousClock.Instant?) {
-        guard var origin = self.origins[name], origin.active == 0, origin.waitingCount == 0,
-            origin.throttledUntil == nil
-        else { return }
+    private mutating func forgetIfIdle(_ origin: Origin, now: LoopInstant?) {
+        guard origin.active == 0, origin.waitingCount == 0, origin.throttledUntil == nil else { return }
         let isForgettable = origin.limit == self.maximumPerOrigin || self.origins.count > 1_024
-        guard var bucket = origin.bucket.take() else {
-            if isForgettable { self.origins[name] = nil }
-            return
-        }
         // Its tokens must be waited for, or leaving and coming back would fill the bucket.
-        let now = now ?? .now
-        if bucket.isFull(now: now) {
-            if isForgettable { self.origins[name] = nil }
-        } else {
-            origin.bucket = bucket
-            self.origins[name] = origin
-        }
+        let hasAllTokens = origin.bucket?.isFull(now: now ?? .now) ?? true
+        guard isForgettable, hasAllTokens, self.origins[origin.name] === origin else { return }
+        self.origins[origin.name] = nil
+        origin.site.originCount -= 1
+        if origin.site.originCount == 0 { self.sites[origin.site.name] = nil }
     }
 }

@@ -112,9 +112,8 @@ extension EasyHandle {
         guard let transfer else { return }
         let body = Int(ccurl_get_body_bytes(self.easy))
         if self.framedBytes - body > transfer.limits.framingLimit(bodyBytes: body) {
-            transfer.failure =
-                transfer.failure
-                ?? .invalidResponse("its chunks have more framing than content", at: transfer.address)
+            let reason = "its chunks have more framing than content"
+            transfer.stop(.invalidResponse(reason, at: transfer.address), at: .now)
             self.rest()
         }
         self.framedBytes += count

@@ -16,10 +16,15 @@ final class EasyHandle {
     let easy: UnsafeMutableRawPointer
     /// The transfer that the callbacks report to.
     var transfer: Transfer?
+    /// The addresses that the policy was asked about for this request.
+    var connections = ConnectionRecord()
+    /// Whether libcurl began to look a name up for this request.
+    private var hasStartedLookUp = false
     /// Whether it may serve another transfer: one with settings of its own may not, and none where libcurl would take
     /// a line of the next response for more of a field that is freed.
     let isReusable: Bool
-    unowned let multi: CurlMulti
+    /// Sound: the engine lets its handles go before the multi handle, and each callback would count a reference else.
+    unowned(unsafe) let multi: CurlMulti
     private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var connectTimeout = Duration.zero
     private var verifiesCertificates = true
@@ -89,7 +94,8 @@ final class EasyHandle {
     /// libcurl does not copy `headers`: they must live until the transfer is over.
     func prepare(for transfer: Transfer, headers: HeaderList, activeCount: Int) {
         self.transfer = transfer
-        transfer.connections = ConnectionRecord(leadsToProxy: transfer.leadsToProxy)
+        self.hasStartedLookUp = false
+        self.connections = ConnectionRecord(leadsToProxy: transfer.leadsToProxy)
         self.errorBuffer.pointee = 0
         ccurl_setopt_string(self.easy, CURLOPT_URL, transfer.address.text)
         ccurl_setopt_pointer(self.easy, CURLOPT_HTTPHEADER, headers.list)
@@ -142,10 +148,10 @@ final class EasyHandle {
 
     /// Lets a transfer go on that was paused.
     ///
-    /// libcurl hands over what it has kept before this returns; where that was refused it returns false and
-    /// does nothing more with the transfer.
-    func unpause() -> Bool {
-        curl_easy_pause(self.easy, CURLPAUSE_CONT) == CURLE_OK
+    /// libcurl hands over what it has kept before this returns; where that was refused it returns why, does nothing
+    /// more with the transfer, and does not say that it is over.
+    func unpause() -> CURLcode {
+        self.multi.unpause(self.easy)
     }
 
     /// What libcurl wrote about the last failure; empty where it wrote nothing.
@@ -155,6 +161,9 @@ final class EasyHandle {
     var connectTime: Duration {
         .microseconds(ccurl_get_pretransfer_time(self.easy))
     }
+
+    /// Whether libcurl waits for the address of a name, in a thread that nothing ends before the system does.
+    var isLookingUp: Bool { self.hasStartedLookUp && ccurl_get_name_lookup_time(self.easy) == 0 }
 
     private func setFixedOptions() {
         ccurl_setopt_pointer(self.easy, CURLOPT_PRIVATE, Unmanaged.passUnretained(self).toOpaque())
@@ -172,8 +181,16 @@ final class EasyHandle {
         ccurl_setopt_string(self.easy, CURLOPT_ACCEPT_ENCODING, "identity")
         ccurl_setopt_long(self.easy, CURLOPT_HTTP_CONTENT_DECODING, 0)
         ccurl_setopt_long(self.easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        // A cancelled transfer must not wait for its name look-up: the loop would stand still.
+        // What ends in the middle of a look-up must not wait for it: the loop would stand still.
         ccurl_leave_look_ups(self.easy)
+        ccurl_set_resolver_callback(
+            self.easy,
+            { _, _, context in
+                if let context { EasyHandle.of(context).hasStartedLookUp = true }
+                return 0
+            },
+            Unmanaged.passUnretained(self).toOpaque()
+        )
     }
 
     private func setCallbacks() {
@@ -181,10 +198,11 @@ final class EasyHandle {
         ccurl_set_header_callback(
             self.easy,
             { bytes, size, count, context in
-                guard let context, let transfer = EasyHandle.of(context).transfer else { return 0 }
-                let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                let verdict = transfer.receive(headerLine: line)
+                guard let context else { return 0 }
                 let handle = EasyHandle.of(context)
+                guard let transfer = handle.transfer else { return 0 }
+                let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+                let verdict = transfer.receive(headerLine: line, at: handle.multi.now)
                 if transfer.hasWatchedFraming { handle.watchFraming() }
                 if handle.sharedDescriptor >= 0 { handle.multi.poll.allow(line.count, on: handle.sharedDescriptor) }
                 return verdict == .proceed ? line.count : 0
@@ -198,7 +216,7 @@ final class EasyHandle {
                 let handle = EasyHandle.of(context)
                 guard let transfer = handle.transfer else { return 0 }
                 let chunk = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                switch transfer.receive(body: chunk, mayDecode: handle.spend) {
+                switch transfer.receive(body: chunk, at: handle.multi.now, mayDecode: handle.spend) {
                 case .proceed:
                     let shared = handle.sharedDescriptor
                     if shared >= 0 { handle.multi.poll.allow(chunk.count, on: shared) }

@@ -16,9 +16,11 @@ struct TransportOptions: Equatable {
         self.unixSocketPath = request.unixSocketPath
     }
 
-    /// Whether any handle will do.
-    var isOrdinary: Bool {
-        self.method == .get && self.tls == nil && self.proxy == nil && self.credentials == nil && self.cookieJar == nil
-            && self.unixSocketPath == nil
+    /// The same, or `nil` where any handle will do.
+    var unlessOrdinary: TransportOptions? {
+        let isOrdinary =
+            self.method == .get && self.tls == nil && self.proxy == nil && self.credentials == nil
+            && self.cookieJar == nil && self.unixSocketPath == nil
+        return isOrdinary ? nil : self
     }
 }

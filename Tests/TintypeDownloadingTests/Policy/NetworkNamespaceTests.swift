@@ -35,6 +35,7 @@ struct NetworkNamespaceTests {
         #expect(counts["rebinding", default: 0] + counts["rebinding by redirect", default: 0] >= 12)
         #expect(counts["several addresses", default: 0] >= 6)
         #expect(counts["denied host", default: 0] >= 150)
+        #expect(counts["look-ups"] == 5)
         #expect(counts["reached"] == 1)
     }
 

@@ -1,0 +1,537 @@
+import FoundationEssentials
+import TintypeHTTP
+
+/// The way of one transfer: what it may do in which phase, and for how long.
+///
+/// A value without I/O and without a clock. Whatever happens is an event: libcurl hands something over, a reader has
+/// made room, time has passed. What follows is the action that ``transition(_:at:)`` returns; `Transfer` and
+/// `TransferEngine` perform it.
+///
+///     preparing ──▶ waiting ──▶ exchanging ──▶ judging ──▶ processing
+///                      ▲      (sending, receiving a      │          │
+///                      │       head or a body, paused,   │          │
+///                      │       stopping)                 │          │
+///                      └── redirect, retry, restart ─────┴──────────┘
+///
+/// From each of them a transfer may end, and does so once.
+struct TransferMachine {
+    typealias Instant = LoopInstant
+
+    enum Phase {
+        /// A hook changes the request, or the first bytes of the body are looked for.
+        case preparing
+        case waiting(Wait)
+        /// libcurl has the request.
+        case exchanging(Exchange)
+        /// libcurl is done with the request, or has lost it; what came is yet to be judged.
+        case judging(Exchange)
+        /// Hooks have the response.
+        case processing(Exchange)
+        case ended
+    }
+
+    enum Wait {
+        /// For a place among those that run.
+        case turn
+        /// For the time of another try.
+        case retry(at: Instant)
+        /// For memory, to be sent again then.
+        case memory(MemoryWait)
+    }
+
+    struct MemoryWait: Equatable {
+        /// The bytes that are wanted in all.
+        let wantedByteCount: Int
+        let start: Instant
+    }
+
+    /// One request that libcurl has, and what has come of its answer.
+    struct Exchange {
+        let startTime: Instant
+        /// When the request was sent, in the time that people use.
+        let requestTime: Date
+        /// Whether it asked for the rest of a body, of which some is here.
+        let asksForRest: Bool
+        /// When something last arrived.
+        fileprivate(set) var lastProgress: Instant
+        fileprivate(set) var stage = Stage.sending
+        /// The bytes of all heads and trailers, and what their lines cost besides.
+        fileprivate(set) var headerBytes = 0
+        fileprivate(set) var status: Int?
+        fileprivate(set) var fields = HeaderFields()
+        /// Whether the connection carries others as well.
+        fileprivate(set) var isMultiplexed = false
+        /// Whether the last period brought next to nothing.
+        fileprivate(set) var isLagging = false
+        fileprivate var progressWindow: Window
+
+        /// What is known of the body, from the end of the head on.
+        var body: Body? {
+            switch self.stage {
+            case .sending, .receivingHead: nil
+            case .receivingBody(let body), .paused(let body, _): body
+            case .stopping(let body, _): body
+            }
+        }
+
+        var stopReason: StopReason? {
+            if case .stopping(_, let reason) = self.stage { reason } else { nil }
+        }
+
+        var pause: Pause? {
+            if case .paused(_, let pause) = self.stage { pause } else { nil }
+        }
+    }
+
+    enum Stage {
+        /// Nothing has come yet.
+        case sending
+        case receivingHead
+        case receivingBody(Body)
+        case paused(Body, Pause)
+        /// The rest is refused, which libcurl will confirm.
+        case stopping(Body?, StopReason)
+    }
+
+    enum Pause {
+        /// A reader has more than it takes.
+        case reader
+        case memory(MemoryWait)
+    }
+
+    /// Why the rest of an answer is refused.
+    enum StopReason {
+        case failure(DownloadError)
+        /// Everything must be asked for again: what came does not continue what is here.
+        case restart
+        /// The request is to be sent again when there is memory.
+        case memory(MemoryWait)
+        /// It is the body of a status that was not asked for, and longer than is worth reading.
+        case unwanted
+    }
+
+    /// A body on its way.
+    struct Body {
+        fileprivate(set) var plan: BodyPlan
+        /// From when on its bytes are counted for the minimum speed, and those that were here then.
+        fileprivate var speedWindow: Window
+        /// The bytes that were read and thrown away.
+        fileprivate(set) var discardedBytes = 0
+    }
+
+    /// What the head says of the body.
+    struct BodyPlan {
+        /// Whether it is what was asked for, and not the explanation of a failure.
+        var isWanted = false
+        /// Whether bytes may come that are neither head nor body.
+        var hasWatchedFraming = false
+        var codings = ContentCodings.identity
+        /// What undoes them.
+        var decoder: ContentDecoder?
+        var expectedBytes: Int64?
+        /// When the head was complete, in the time that people use.
+        var responseTime = Date.distantPast
+    }
+
+    struct Window {
+        let start: Instant
+        let bytes: Int64
+    }
+
+    enum Event {
+        /// It may be sent: it is prepared, or the time of the next try has come.
+        case submit
+        /// libcurl gets the request.
+        case send(asksForRest: Bool, date: Date)
+        /// A line of a head has come, or of what follows a body.
+        case line(HeaderLine, byteCount: Int, isMultiplexed: Bool)
+        /// libcurl has answered a challenge, and the head of the real response begins.
+        case answerChallenge
+        /// These are the fields of the whole, of which only the rest has come.
+        case complete(HeaderFields)
+        /// The head has been read, and says so of the body.
+        case expect(BodyPlan)
+        /// Bytes of the body have come, as they are on the network.
+        case bytes(Int)
+        /// They can't be taken now.
+        case pause(Pause)
+        /// A reader has room again, or there is memory; so many bytes of the body have come on the network.
+        case resume(bodyBytes: Int64)
+        case stop(StopReason)
+        /// It took so long until the request could be sent, zero before that, and so many bytes of the body have come.
+        case look(connectTime: Duration, bodyBytes: Int64)
+        /// libcurl has the request no more.
+        case finish
+        /// The request goes to another address, or asks for everything instead of the rest.
+        case sendAgain
+        /// It failed, and is tried once more.
+        case retry(after: Duration)
+        /// Hooks get the response.
+        case process
+        case end
+    }
+
+    enum Action: Equatable {
+        case none
+        /// Let it wait for a place.
+        case enqueue
+        /// Submit it at that time.
+        case submit(at: Instant)
+        /// Look at its limits at that time.
+        case look(at: Instant)
+        /// A limit has passed: libcurl must lose the request.
+        case expire(TimeLimit)
+        /// Go on.
+        case proceed
+        /// Read the head, which is complete.
+        case readHead
+        /// The head is too long.
+        case refuseHead
+        /// Take the bytes.
+        case take
+        /// Throw the bytes away.
+        case discard
+        /// Let libcurl keep the bytes.
+        case hold
+        /// Let libcurl give the request up.
+        case abort
+        /// Let libcurl go on.
+        case unpause
+        /// Find out what the answer means.
+        case judge
+        /// Leave behind what takes memory.
+        case yield
+        /// Tell those who wait.
+        case finish
+    }
+
+    enum TimeLimit {
+        case total
+        case silence
+        case firstByte
+        case speed
+    }
+
+    /// How long a transfer may bring next to nothing before it gives its place to others, and goes on beside them.
+    static let laggingPeriod = Duration.seconds(2)
+    /// Next to nothing, in one such period.
+    private static let laggingBytes: Int64 = 16 << 10
+    /// The bytes that are read and thrown away of a body that is not wanted, so that the connection can be used again.
+    static let discardLimit = 32 << 10
+    /// What a line counts for beside its bytes (RFC 9113, 6.5.2): many short ones cost more than a few long ones.
+    private static let lineOverhead = 32
+
+    /// The fields that most responses have no more of.
+    private static let usualFieldCount = 12
+
+    var limits: TransferLimits
+    private(set) var phase = Phase.preparing
+    /// The tries so far.
+    private(set) var attempts = 1
+    /// When libcurl first got the request, moved by the time that went by waiting for memory.
+    private(set) var firstStartTime: Instant?
+
+    init(limits: TransferLimits) {
+        self.limits = limits
+    }
+
+    // MARK: What is known
+
+    /// The request that libcurl has, or had last, as long as its answer counts.
+    var exchange: Exchange? {
+        switch self.phase {
+        case .exchanging(let exchange), .judging(let exchange), .processing(let exchange): exchange
+        case .preparing, .waiting, .ended: nil
+        }
+    }
+
+    var isPaused: Bool {
+        if case .exchanging(let exchange) = self.phase, exchange.pause != nil { true } else { false }
+    }
+
+    /// What it waits for, if memory is short.
+    var memoryWait: MemoryWait? {
+        switch self.phase {
+        case .waiting(.memory(let wait)): return wait
+        case .exchanging(let exchange):
+            switch exchange.stage {
+            case .paused(_, .memory(let wait)), .stopping(_, .memory(let wait)): return wait
+            default: return nil
+            }
+        default: return nil
+        }
+    }
+
+    /// The end of all tries, if there is one and it is known.
+    var totalDeadline: Instant? {
+        // That there is no memory is not the server's fault, and the time is added when it is over.
+        guard let limit = self.limits.totalTimeout, let firstStartTime, self.memoryWait == nil else { return nil }
+        return firstStartTime + limit
+    }
+
+    // MARK: Events
+
+    /// Moves on, and says what is to be done.
+    ///
+    /// An event that has no meaning in the present phase changes nothing: its action is ``Action/none``, or
+    /// ``Action/abort`` where libcurl waits for an answer.
+    mutating func transition(_ event: Event, at now: Instant) -> Action {
+        switch event {
+        case .submit: self.submit()
+        case .send(let asksForRest, let date): self.send(asksForRest, date, now)
+        case .line(let line, let byteCount, let isMultiplexed): self.receive(line, byteCount, isMultiplexed, now)
+        case .bytes(let count): self.receive(count, now)
+        case .answerChallenge, .complete, .expect, .pause, .stop: self.direct(event, now)
+        case .resume(let bodyBytes): self.resume(bodyBytes, now)
+        case .look(let connectTime, let bodyBytes): self.look(connectTime, bodyBytes, now)
+        case .finish: self.finish()
+        case .sendAgain: self.sendAgain(.turn, .enqueue)
+        case .retry(let delay): self.retry(now + delay)
+        case .process: self.process()
+        case .end: self.end()
+        }
+    }
+
+    private mutating func submit() -> Action {
+        switch self.phase {
+        case .preparing, .waiting(.retry): break
+        default: return .none
+        }
+        self.phase = .waiting(.turn)
+        return .enqueue
+    }
+
+    private mutating func send(_ asksForRest: Bool, _ date: Date, _ now: Instant) -> Action {
+        guard case .waiting(.turn) = self.phase else { return .none }
+        self.firstStartTime = self.firstStartTime ?? now
+        self.phase = .exchanging(
+            Exchange(
+                startTime: now,
+                requestTime: date,
+                asksForRest: asksForRest,
+                lastProgress: now,
+                progressWindow: Window(start: now, bytes: 0)
+            )
+        )
+        let head = now + min(self.limits.timeout, self.limits.firstByteTimeout ?? self.limits.timeout)
+        return .look(at: self.totalDeadline.map { min($0, head) } ?? head)
+    }
+
+    private mutating func receive(
+        _ line: HeaderLine,
+        _ byteCount: Int,
+        _ isMultiplexed: Bool,
+        _ now: Instant
+    ) -> Action {
+        guard case .exchanging(var exchange) = self.phase else { return .abort }
+        // The fields would be copied if they were still here as well.
+        self.phase = .ended
+        defer { self.phase = .exchanging(exchange) }
+        exchange.lastProgress = now
+        // Informational responses and trailers count in: there is no end to them otherwise.
+        exchange.headerBytes += byteCount + Self.lineOverhead
+        guard exchange.headerBytes <= self.limits.maximumHeaderSize else { return .refuseHead }
+        switch exchange.stage {
+        case .sending: exchange.stage = .receivingHead
+        case .receivingHead: break
+        // Trailers, which were not asked for.
+        case .receivingBody, .paused: return .proceed
+        case .stopping: return .abort
+        }
+        switch line {
+        case .status(let status):
+            exchange.status = status
+            exchange.fields.removeAll(keepingCapacity: true)
+            exchange.fields.reserveCapacity(Self.usualFieldCount)
+            exchange.isMultiplexed = isMultiplexed
+        case .field(let name, let value): exchange.fields.append(value, for: name)
+        case .continuation(let value): exchange.fields.fold(value)
+        case .end:
+            guard let status = exchange.status, status >= 200 else { return .proceed }
+            exchange.stage = .receivingBody(Body(plan: BodyPlan(), speedWindow: Window(start: now, bytes: 0)))
+            return .readHead
+        case .malformed: break
+        }
+        return .proceed
+    }
+
+    private mutating func receive(_ count: Int, _ now: Instant) -> Action {
+        guard case .exchanging(var exchange) = self.phase else { return .abort }
+        switch exchange.stage {
+        case .receivingBody(var body):
+            exchange.lastProgress = now
+            defer { self.phase = .exchanging(exchange) }
+            guard !body.plan.isWanted else { return .take }
+            body.discardedBytes += count
+            exchange.stage =
+                body.discardedBytes > Self.discardLimit ? .stopping(body, .unwanted) : .receivingBody(body)
+            return body.discardedBytes > Self.discardLimit ? .abort : .discard
+        case .paused: return .hold
+        case .sending, .receivingHead, .stopping: return .abort
+        }
+    }
+
+    /// Does what a reader of the answer has decided.
+    private mutating func direct(_ event: Event, _ now: Instant) -> Action {
+        guard case .exchanging(var exchange) = self.phase else { return .none }
+        self.phase = .ended
+        defer { self.phase = .exchanging(exchange) }
+        switch (event, exchange.stage) {
+        case (_, .stopping): return .none
+        case (.answerChallenge, .receivingBody):
+            exchange.stage = .receivingHead
+            exchange.status = nil
+            exchange.fields.removeAll(keepingCapacity: true)
+            return .proceed
+        case (.complete(let fields), .receivingBody):
+            exchange.fields = fields
+            return .proceed
+        case (.expect(let plan), .receivingBody(var body)):
+            body.plan = plan
+            exchange.stage = .receivingBody(body)
+            return .proceed
+        case (.pause(let pause), .receivingBody(let body)):
+            exchange.stage = .paused(body, pause)
+            return .hold
+        case (.stop(let reason), _):
+            exchange.stage = .stopping(exchange.body, reason)
+            return .abort
+        default: return .none
+        }
+    }
+
+    private mutating func resume(_ bodyBytes: Int64, _ now: Instant) -> Action {
+        switch self.phase {
+        case .waiting(.memory(let wait)):
+            self.addTime(since: wait, now)
+            self.phase = .waiting(.turn)
+            return .enqueue
+        case .exchanging(var exchange):
+            guard case .paused(let body, let pause) = exchange.stage else { return .none }
+            if case .memory(let wait) = pause { self.addTime(since: wait, now) }
+            exchange.stage = .receivingBody(body)
+            exchange.forgetTime(until: now, bodyBytes: bodyBytes)
+            self.phase = .exchanging(exchange)
+            return .unpause
+        default: return .none
+        }
+    }
+
+    /// The wait was not the server's: the limit of all tries goes on where it stood.
+    private mutating func addTime(since wait: MemoryWait, _ now: Instant) {
+        self.firstStartTime? += now - wait.start
+    }
+
+    private mutating func finish() -> Action {
+        guard case .exchanging(let exchange) = self.phase else { return .none }
+        guard case .memory(let wait)? = exchange.stopReason else {
+            self.phase = .judging(exchange)
+            return .judge
+        }
+        self.phase = .waiting(.memory(wait))
+        return .yield
+    }
+
+    private mutating func sendAgain(_ wait: Wait, _ action: Action) -> Action {
+        switch self.phase {
+        case .judging, .processing: break
+        default: return .none
+        }
+        self.phase = .waiting(wait)
+        return action
+    }
+
+    private mutating func retry(_ time: Instant) -> Action {
+        let action = self.sendAgain(.retry(at: time), .submit(at: time))
+        if action != .none { self.attempts += 1 }
+        return action
+    }
+
+    private mutating func process() -> Action {
+        guard case .judging(var exchange) = self.phase else { return .none }
+        if case .receivingBody(var body) = exchange.stage {
+            // It takes memory, and has done its work.
+            body.plan.decoder = nil
+            exchange.stage = .receivingBody(body)
+        }
+        self.phase = .processing(exchange)
+        return .none
+    }
+
+    private mutating func end() -> Action {
+        if case .ended = self.phase { return .none }
+        self.phase = .ended
+        return .finish
+    }
+
+    // MARK: Time
+
+    /// Whether the transfer takes too long.
+    ///
+    /// libcurl's own limits on time and speed are means over seconds and so not exact, and know nothing of readers
+    /// that lag. Speed and progress are looked at besides, in every ``TransferLimits/speedCheckInterval(_:)``.
+    private mutating func look(_ connectTime: Duration, _ bodyBytes: Int64, _ now: Instant) -> Action {
+        guard case .exchanging(var exchange) = self.phase else { return .none }
+        let total = self.totalDeadline
+        if let total, now >= total { return .expire(.total) }
+        if exchange.pause != nil { exchange.forgetTime(until: now, bodyBytes: bodyBytes) }
+        exchange.noteProgress(bodyBytes, now)
+        defer { self.phase = .exchanging(exchange) }
+        // Connecting has a limit of its own, so the time in which it went on does not count. Looked at again in one
+        // timeout, a connection made in between is not overdue yet.
+        let lastProgress =
+            connectTime > .zero ? max(exchange.lastProgress, exchange.startTime + connectTime) : now
+        var next = lastProgress + self.limits.timeout
+        guard now < next else { return .expire(.silence) }
+        if let total { next = min(next, total) }
+        if let limit = self.limits.firstByteTimeout, exchange.body == nil {
+            guard now < exchange.startTime + limit else { return .expire(.firstByte) }
+            next = min(next, exchange.startTime + limit)
+        }
+        if let speed = self.limits.minimumSpeed, !exchange.isFastEnough(speed, bodyBytes, now) {
+            return .expire(.speed)
+        }
+        return .look(at: next)
+    }
+}
+
+extension TransferMachine.Exchange {
+    /// Forgets the time that has passed: it was not the server's.
+    fileprivate mutating func forgetTime(until now: LoopInstant, bodyBytes: Int64) {
+        self.lastProgress = now
+        self.setSpeedWindow(TransferMachine.Window(start: now, bytes: bodyBytes))
+        self.progressWindow = TransferMachine.Window(start: now, bytes: bodyBytes + Int64(self.headerBytes))
+    }
+
+    fileprivate mutating func noteProgress(_ bodyBytes: Int64, _ now: LoopInstant) {
+        guard now - self.progressWindow.start >= TransferMachine.laggingPeriod else { return }
+        let received = bodyBytes + Int64(self.headerBytes)
+        self.isLagging = received - self.progressWindow.bytes < TransferMachine.laggingBytes
+        self.progressWindow = TransferMachine.Window(start: now, bytes: received)
+    }
+
+    /// Whether the body came fast enough; begins a new window if one was.
+    fileprivate mutating func isFastEnough(
+        _ speed: MinimumSpeed,
+        _ bodyBytes: Int64,
+        _ now: LoopInstant
+    ) -> Bool {
+        guard let window = self.body?.speedWindow, now >= window.start + speed.period else { return true }
+        let needed = Double(speed.bytesPerSecond) * ((now - window.start) / .seconds(1))
+        guard Double(bodyBytes - window.bytes) >= needed else { return false }
+        self.setSpeedWindow(TransferMachine.Window(start: now, bytes: bodyBytes))
+        return true
+    }
+
+    private mutating func setSpeedWindow(_ window: TransferMachine.Window) {
+        switch self.stage {
+        case .receivingBody(var body):
+            body.speedWindow = window
+            self.stage = .receivingBody(body)
+        case .paused(var body, let pause):
+            body.speedWindow = window
+            self.stage = .paused(body, pause)
+        case .sending, .receivingHead, .stopping: break
+        }
+    }
+}

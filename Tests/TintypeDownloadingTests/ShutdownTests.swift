@@ -1,0 +1,126 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+import TintypeConcurrency
+
+@testable import TintypeDownloading
+
+@Suite(.timeLimit(.minutes(1)))
+struct ShutdownTests {
+    @Test func `threads and descriptors are given back before it returns`() async throws {
+        let origin = try NginxOrigin(files: ["a": Data([1, 2, 3])])
+        let address = origin.url("/a").absoluteString
+        // A process of its own, since those of other tests would count.
+        await #expect(processExitsWith: .success) { [address = address as String] in
+            let folder = try TemporaryDirectory()
+            // What the system opens once, it keeps.
+            try await ShutdownTests.use(address, folder)
+            let before = ThisProcess.descriptorCount
+            for _ in 0..<20 { try await ShutdownTests.use(address, folder) }
+            try #require(!ThisProcess.threadNames.contains { $0.hasPrefix("tintype-") })
+            try #require(ThisProcess.descriptorCount == before)
+        }
+    }
+
+    /// Lets a downloader take all that it may take, and shuts it down.
+    private static func use(_ address: String, _ folder: TemporaryDirectory) async throws {
+        var configuration = DownloadActor.Configuration()
+        configuration.partialBodies = .init(directory: folder.path(of: "parts"))
+        let downloader = DownloadActor(configuration: configuration)
+        let file = try folder.write([1], to: "file")
+        _ = try await downloader.body(at: URL(filePath: file))
+        try await withThrowingTaskGroup(of: Data.self) { group in
+            for number in 0..<12 {
+                let url = try url("\(address)?\(number)")
+                group.addTask { try await downloader.body(at: url) }
+            }
+            for try await body in group { #expect(body == Data([1, 2, 3])) }
+        }
+        try #require(ThisProcess.threadNames.contains("tintype-curl"))
+        await downloader.shutdown()
+        try #require(!ThisProcess.threadNames.contains("tintype-curl"))
+        // The actor is still of use to those that have it.
+        try #require(await downloader.counters.active == 0)
+    }
+
+    @Test func `downloads end, and what is asked for later fails`() async throws {
+        let origin = try FaultyOrigin(["/a": .silence, "/b": .body([1])])
+        let downloader = DownloadActor()
+        let events = downloader.events()
+        let waiting = Task { try await downloader.body(at: origin.url("/a")) }
+        await origin.waitForRequests(for: "/a")
+        await downloader.shutdown()
+        #expect(await waiting.result.isCancellation)
+        await origin.waitForDisconnect(from: "/a")
+        var kinds = 0
+        for await _ in events { kinds += 1 }
+        #expect(kinds > 0)
+        await downloader.shutdown()
+        for address in [origin.url("/b"), URL(filePath: "/etc/hostname"), try url("data:,a")] {
+            #expect(try await downloader.error(at: address).code == .shutDown)
+        }
+        let error = await #expect(throws: DownloadError.self) {
+            try await downloader.stream(for: DownloadRequest(url: origin.url("/b")))
+        }
+        #expect(error?.code == .shutDown)
+        #expect(origin.requestCount(for: "/b") == 0)
+    }
+
+    @Test func `a downloader that was never used starts no thread for it`() async {
+        let starts = Recorder<String>()
+        let downloader = DownloadActor(
+            configuration: .init(),
+            startThread: { (name, main) throws(ThreadError) in
+                starts.record(name)
+                return try POSIXThread.start(name: name, main)
+            },
+            loopDidEnd: nil
+        )
+        await downloader.shutdown()
+        await downloader.shutdown()
+        #expect(await downloader.counters.started == 0)
+        #expect(starts.elements.isEmpty)
+    }
+
+    @Test func `the first bytes of what it breaks off are on disk when it returns`() async throws {
+        let content = Array(pattern(20_000))
+        let fields = [("ETag", "\"v1\""), ("Accept-Ranges", "bytes"), ("Content-Length", "\(content.count)")]
+        let door = Latch()
+        let first = FaultyResponse([FaultyResponse.head(200, fields), .send(Array(content[..<9_000])), .wait(door)])
+        let rest = FaultyResponse.body(
+            Array(content[9_000...]),
+            status: 206,
+            headers: [("ETag", "\"v1\""), ("Content-Range", "bytes 9000-19999/20000")]
+        )
+        let origin = try FaultyOrigin(["/a": .either(part: rest, whole: first)])
+        let folder = try TemporaryDirectory()
+        var configuration = DownloadActor.Configuration()
+        configuration.partialBodies = .init(directory: folder.path(of: "parts"))
+        let shown = Recorder<TransferProgress>()
+        let broken = DownloadActor(configuration: configuration)
+        let request = DownloadRequest(url: origin.url("/a"))
+        let task = Task { try await broken.response(for: request, observer: { shown.record($0) }) }
+        await until { shown.elements.last?.receivedBytes == 9_000 }
+        await broken.shutdown()
+        #expect(await task.result.isCancellation)
+        door.open()
+        let next = DownloadActor(configuration: configuration)
+        #expect(try await next.response(for: request).metrics.resumedBytes == 9_000)
+        await next.shutdown()
+    }
+
+    @Test func `calls at once, from many tasks, all return`() async throws {
+        let origin = try NginxOrigin(files: ["a": Data([1])])
+        for _ in 0..<20 {
+            let downloader = DownloadActor()
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<8 {
+                    group.addTask {
+                        if number.isMultiple(of: 2) { return await downloader.shutdown() }
+                        _ = try? await downloader.body(at: origin.url("/a?\(number)"))
+                    }
+                }
+            }
+        }
+    }
+}
