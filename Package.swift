@@ -203,6 +203,8 @@ let package = Package(
             path: "Tests/TestSupport",
             exclude: ["Fixtures"]
         ),
+        // Apart from TestSupport, which programs without Swift Testing use as well.
+        .target(name: "TestTraits", dependencies: ["TestSupport", "TintypeConcurrency"], path: "Tests/TestTraits"),
         .target(
             name: "Conformance",
             dependencies: ["TintypeCoding", "TintypeImage", "TestSupport", "CCrypto"],
@@ -265,6 +267,10 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+for target in package.targets where target.type == .test {
+    target.dependencies.append("TestTraits")
+}
 
 // One policy for every Swift target, written once.
 let cTargets = [

@@ -16,10 +16,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(condition) do { if (!(condition)) { fprintf(stderr, "line %d failed\n", __LINE__); exit(1); } } while (0)
+#define CHECK(condition)                                   \
+    do {                                                   \
+        if (!(condition)) {                                \
+            fprintf(stderr, "line %d failed\n", __LINE__); \
+            exit(1);                                       \
+        }                                                  \
+    } while (0)
 
-struct key { uint64_t high; uint32_t low; };
-struct record { uint64_t size, used; };
+struct key {
+    uint64_t high;
+    uint32_t low;
+};
+struct record {
+    uint64_t size, used;
+};
 
 static uint64_t mix(uint64_t x) {
     x += 0x9E3779B97F4A7C15u;
@@ -27,7 +38,9 @@ static uint64_t mix(uint64_t x) {
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
     return x ^ (x >> 31);
 }
-static struct key key_of(uint64_t n) { return (struct key){mix(n) | 1, (uint32_t)mix(~n)}; }
+static struct key key_of(uint64_t n) {
+    return (struct key){mix(n) | 1, (uint32_t)mix(~n)};
+}
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -52,7 +65,9 @@ static sqlite3 *db;
 static sqlite3_stmt *find_statement, *touch_statement, *store_statement, *oldest_statement, *delete_statement;
 static const char *synchronous = "NORMAL";
 
-static void run_sql(const char *text) { CHECK(sqlite3_exec(db, text, 0, 0, 0) == SQLITE_OK); }
+static void run_sql(const char *text) {
+    CHECK(sqlite3_exec(db, text, 0, 0, 0) == SQLITE_OK);
+}
 static void prepare(const char *text, sqlite3_stmt **statement) {
     CHECK(sqlite3_prepare_v2(db, text, -1, statement, 0) == SQLITE_OK);
 }
@@ -71,8 +86,12 @@ static void sqlite_open(const char *path) {
     prepare("SELECT key FROM entry ORDER BY used LIMIT 1", &oldest_statement);
     prepare("DELETE FROM entry WHERE key=?", &delete_statement);
 }
-static void sqlite_begin(void) { run_sql("BEGIN"); }
-static void sqlite_end(void) { run_sql("COMMIT"); }
+static void sqlite_begin(void) {
+    run_sql("BEGIN");
+}
+static void sqlite_end(void) {
+    run_sql("COMMIT");
+}
 static int sqlite_find(struct key key) {
     sqlite3_bind_blob(find_statement, 1, &key, 12, SQLITE_STATIC);
     int result = sqlite3_step(find_statement);
@@ -111,7 +130,10 @@ static void sqlite_close_all(void) {
 static MDB_env *environment;
 static MDB_dbi entries, uses;
 static MDB_txn *batch;
-struct use { uint64_t used; struct key key; };
+struct use {
+    uint64_t used;
+    struct key key;
+};
 
 static int compare_uses(const MDB_val *a, const MDB_val *b) {
     const struct use *left = a->mv_data, *right = b->mv_data;
@@ -134,9 +156,16 @@ static MDB_txn *lmdb_txn(int flags) {
     if (!txn) CHECK(mdb_txn_begin(environment, 0, flags, &txn) == 0);
     return txn;
 }
-static void lmdb_done(MDB_txn *txn) { if (txn != batch) CHECK(mdb_txn_commit(txn) == 0); }
-static void lmdb_begin(void) { batch = lmdb_txn(0); }
-static void lmdb_end(void) { CHECK(mdb_txn_commit(batch) == 0); batch = 0; }
+static void lmdb_done(MDB_txn *txn) {
+    if (txn != batch) CHECK(mdb_txn_commit(txn) == 0);
+}
+static void lmdb_begin(void) {
+    batch = lmdb_txn(0);
+}
+static void lmdb_end(void) {
+    CHECK(mdb_txn_commit(batch) == 0);
+    batch = 0;
+}
 static int lmdb_find(struct key key) {
     MDB_txn *txn = lmdb_txn(MDB_RDONLY);
     MDB_val k = {12, &key}, v;
@@ -174,17 +203,23 @@ static void lmdb_evict(void) {
     CHECK(mdb_del(txn, entries, &k, 0) == 0);
     lmdb_done(txn);
 }
-static void lmdb_close_all(void) { mdb_env_close(environment); }
+static void lmdb_close_all(void) {
+    mdb_env_close(environment);
+}
 
 // A mapped table with open addressing; its oldest are picked out in a pass over all, 1/64 at a time.
 
-struct slot { uint64_t high, low, size, used; };
+struct slot {
+    uint64_t high, low, size, used;
+};
 static struct slot *slots;
 static uint64_t slot_count, planned_count;
 static struct key *victims;
 static uint64_t victim_count, next_victim;
 
-static uint64_t home(struct key key) { return (uint64_t)(((unsigned __int128)key.high * slot_count) >> 64); }
+static uint64_t home(struct key key) {
+    return (uint64_t)(((unsigned __int128)key.high * slot_count) >> 64);
+}
 static void table_open(const char *path) {
     slot_count = planned_count + planned_count / 2;
     int file = open(path, O_RDWR | O_CREAT, 0600);
@@ -193,17 +228,22 @@ static void table_open(const char *path) {
     CHECK(slots != MAP_FAILED);
     close(file);
 }
-static void table_nothing(void) {}
+static void table_nothing(void) {
+}
 static struct slot *table_slot(struct key key) {
     uint64_t i = home(key);
     while (slots[i].high && (slots[i].high != key.high || slots[i].low != key.low)) i = i + 1 == slot_count ? 0 : i + 1;
     return &slots[i];
 }
-static int table_find(struct key key) { return table_slot(key)->high != 0; }
+static int table_find(struct key key) {
+    return table_slot(key)->high != 0;
+}
 static void table_store(struct key key, uint64_t used) {
     *table_slot(key) = (struct slot){key.high, key.low, 50000, used};
 }
-static void table_touch(struct key key, uint64_t used) { table_slot(key)->used = used; }
+static void table_touch(struct key key, uint64_t used) {
+    table_slot(key)->used = used;
+}
 static void table_remove(struct key key) {
     uint64_t gap = table_slot(key) - slots, i = gap;
     for (;;) {
@@ -224,7 +264,8 @@ static int compare_words(const void *a, const void *b) {
 static void pick_victims(void) {
     static uint64_t sample[8192];
     uint64_t sampled = 0, limit, room = slot_count / 8;
-    for (uint64_t i = 0; i < slot_count && sampled < 8192; i++) if (slots[i].high) sample[sampled++] = slots[i].used;
+    for (uint64_t i = 0; i < slot_count && sampled < 8192; i++)
+        if (slots[i].high) sample[sampled++] = slots[i].used;
     qsort(sample, sampled, 8, compare_words);
     limit = sample[sampled / 64];
     struct slot *found = malloc(room * sizeof *found);
@@ -240,12 +281,12 @@ static void table_evict(void) {
     table_remove(victims[next_victim++]);
 }
 
-static const struct index sqlite_index = {
-    sqlite_open, sqlite_begin, sqlite_end, sqlite_find, sqlite_touch, sqlite_store, sqlite_evict, sqlite_close_all};
-static const struct index lmdb_index = {
-    lmdb_open, lmdb_begin, lmdb_end, lmdb_find, lmdb_store, lmdb_store, lmdb_evict, lmdb_close_all};
-static const struct index table_index = {
-    table_open, table_nothing, table_nothing, table_find, table_touch, table_store, table_evict, table_nothing};
+static const struct index sqlite_index = {sqlite_open,  sqlite_begin, sqlite_end,   sqlite_find,
+                                          sqlite_touch, sqlite_store, sqlite_evict, sqlite_close_all};
+static const struct index lmdb_index = {lmdb_open,  lmdb_begin, lmdb_end,   lmdb_find,
+                                        lmdb_store, lmdb_store, lmdb_evict, lmdb_close_all};
+static const struct index table_index = {table_open,  table_nothing, table_nothing, table_find,
+                                         table_touch, table_store,   table_evict,   table_nothing};
 
 static double resident_mib(void) {
     long pages = 0, resident = 0;

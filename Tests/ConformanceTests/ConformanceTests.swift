@@ -1,10 +1,11 @@
 import Conformance
 import TestSupport
+import TestTraits
 import Testing
 import TintypeImage
 
 /// Decodes real files and compares with what reference decoders made of them.
-@Suite(.enabled(if: Corpus.isRead), .timeLimit(.minutes(10))) struct ConformanceTests {
+@Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(10))) struct ConformanceTests {
     private static let check = ConformanceCheck()
     private static let folders = Set(Corpus.pictures.map(\.folder)).sorted()
 
@@ -23,7 +24,7 @@ import TintypeImage
     }
 }
 
-@Suite struct PixelMeasureTests {
+@Suite(.computing) struct PixelMeasureTests {
     /// Every row counts, however tall the picture is.
     @Test(arguments: [16, 512, 2_048, 5_000], 0..<4)
     func everyRowCounts(height: Int, row: Int) throws {

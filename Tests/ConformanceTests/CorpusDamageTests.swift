@@ -1,12 +1,13 @@
 import Conformance
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
 /// Real files that are damaged, or made to do damage.
-@Suite(.enabled(if: Corpus.isRead), .timeLimit(.minutes(5))) struct CorpusDamageTests {
+@Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(10))) struct CorpusDamageTests {
     private let registry = CoderRegistry()
 
     @Test(

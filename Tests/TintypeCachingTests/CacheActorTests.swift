@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 import TintypeImage
 
 @testable import TintypeCaching
 
-@Suite(.timeLimit(.minutes(1))) struct CacheActorTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct CacheActorTests {
     private let folder: ScratchFolder
     private let cache: CacheActor
     private let key = CacheKey("a")

@@ -1,10 +1,11 @@
 import FoundationEssentials
+import TestTraits
 import Testing
 import TintypeImage
 
 @testable import TintypeCaching
 
-@Suite(.timeLimit(.minutes(1))) struct CacheGroupTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct CacheGroupTests {
     private let low = RecordingCache()
     private let middle = RecordingCache()
     private let high = RecordingCache()

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
 @testable import TintypeCaching
 
 /// Caches whose threads the system refuses.
-@Suite(.timeLimit(.minutes(1))) struct CacheShortageTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct CacheShortageTests {
     @Test func `a disk tier without threads fails with a typed error, and works once there are some`() async throws {
         let folder = try TemporaryDirectory(prefix: "tintype-cache")
         let refusals = ThreadRefusals(.max)

@@ -1,10 +1,11 @@
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
-@Suite struct CatalogueTests {
+@Suite(.computing) struct CatalogueTests {
     private func record(_ number: Int, byteCount: Int = 10, usedAt: Double = 1) -> CatalogueRecord {
         CatalogueRecord(
             name: EntryName(CacheKey("\(number)")),

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 import TintypeImage
 
 @testable import TintypeCaching
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct CgroupPressureTests {
     @Test(.enabled(if: LimitedCgroup.isAvailable, "this process may not make memory cgroups"))
     func aCgroupAtItsLimitMakesTheCacheGiveMemoryBack() async throws {

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Glibc
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
-@Suite(.timeLimit(.minutes(1))) struct DiskCacheTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskCacheTests {
     private let folder: ScratchFolder
     private let key = CacheKey("https://example.org/a.jpg")
 

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import Glibc
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
 /// A catalogue that is lost or wrong is never trusted over the files.
-@Suite(.timeLimit(.minutes(1))) struct DiskCatalogueDamageTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskCatalogueDamageTests {
     private let folder: ScratchFolder
     private let keys = (0..<120).map { CacheKey("\($0)") }
 

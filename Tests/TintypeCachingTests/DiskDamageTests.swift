@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Glibc
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
-@Suite(.timeLimit(.minutes(2))) struct DiskDamageTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskDamageTests {
     private let folder: ScratchFolder
     private let cache: DiskCache
     private let key = CacheKey("k")

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Glibc
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
-@Suite(.timeLimit(.minutes(1))) struct DiskFailureTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskFailureTests {
     private let key = CacheKey("a")
 
     private func storeError(_ cache: DiskCache, _ data: Data = makeData(10)) async -> CacheError? {

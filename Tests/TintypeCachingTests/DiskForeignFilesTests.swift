@@ -1,12 +1,13 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
 /// What others have in the folder of a cache stays there, whatever the cache is asked to do.
-@Suite(.timeLimit(.minutes(1))) struct DiskForeignFilesTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskForeignFilesTests {
     private let folder: ScratchFolder
     private let keys = (0..<60).map { CacheKey("\($0)") }
 

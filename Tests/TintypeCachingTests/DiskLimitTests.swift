@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Glibc
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
-@Suite(.timeLimit(.minutes(2))) struct DiskLimitTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskLimitTests {
     private let folder: ScratchFolder
     private let clock = TestClock()
 

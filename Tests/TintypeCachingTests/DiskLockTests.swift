@@ -2,13 +2,14 @@ import FoundationEssentials
 import Glibc
 import Synchronization
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
 @testable import TintypeCaching
 
 /// A process that keeps the folder's lock, and does not go on.
-@Suite(.timeLimit(.minutes(1))) struct DiskLockTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskLockTests {
     private let folder: ScratchFolder
     private let key = CacheKey("a")
     private let pauses = Pauses()

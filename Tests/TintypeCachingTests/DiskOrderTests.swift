@@ -1,11 +1,12 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
-@Suite(.timeLimit(.minutes(1))) struct DiskOrderTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskOrderTests {
     private let folder: ScratchFolder
     private let cache: DiskCache
 

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import Glibc
 import Synchronization
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
 /// Namespaces, folders that are only read, merging and clearing.
-@Suite(.timeLimit(.minutes(1))) struct DiskRoomsTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskRoomsTests {
     private let folder: ScratchFolder
     private let key = CacheKey("a")
 

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Glibc
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
-@Suite(.timeLimit(.minutes(1))) struct DiskSharingTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskSharingTests {
     private let folder: ScratchFolder
     private let key = CacheKey("a")
 

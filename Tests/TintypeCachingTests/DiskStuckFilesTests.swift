@@ -1,12 +1,13 @@
 import FoundationEssentials
 import Glibc
+import TestTraits
 import Testing
 import TintypeConcurrency
 
 @testable import TintypeCaching
 
 /// Files that are gone, and files that can't be deleted: all work on the folder ends, and says what it could not do.
-@Suite(.timeLimit(.minutes(1))) struct DiskStuckFilesTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskStuckFilesTests {
     private let folder: ScratchFolder
     private let limit = 100_000
 

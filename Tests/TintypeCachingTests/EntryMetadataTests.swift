@@ -1,10 +1,11 @@
 import FoundationEssentials
+import TestTraits
 import Testing
 import TintypeHTTP
 
 @testable import TintypeCaching
 
-@Suite struct EntryMetadataTests {
+@Suite(.computing) struct EntryMetadataTests {
     @Test(arguments: [
         EntryMetadata(),
         EntryMetadata.sample,

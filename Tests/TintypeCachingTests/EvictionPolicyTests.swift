@@ -1,8 +1,9 @@
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
-@Suite struct EvictionPolicyTests {
+@Suite(.computing) struct EvictionPolicyTests {
     @Test func beforeAnythingIsKnownItDropsTheLeastRecentlyUsed() {
         var cache = PolicyCache(capacity: 3)
         for key in [1, 2, 3, 1, 4] { cache.request(key) }

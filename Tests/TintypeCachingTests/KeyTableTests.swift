@@ -1,8 +1,9 @@
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
-@Suite struct KeyTableTests {
+@Suite(.computing) struct KeyTableTests {
     @Test func behavesLikeADictionaryThroughManyOperations() {
         let keys = (0..<300).map { CacheKey("\($0)") }
         var table = KeyTable()

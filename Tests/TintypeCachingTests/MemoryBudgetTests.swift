@@ -1,10 +1,11 @@
 import FoundationEssentials
+import TestTraits
 import Testing
 import TintypeConcurrency
 
 @testable import TintypeCaching
 
-@Suite struct MemoryBudgetTests {
+@Suite(.computing) struct MemoryBudgetTests {
     private let folder: ScratchFolder
 
     init() throws {

@@ -1,10 +1,11 @@
 import FoundationEssentials
+import TestTraits
 import Testing
 import TintypeImage
 
 @testable import TintypeCaching
 
-@Suite struct MemoryCacheTests {
+@Suite(.computing) struct MemoryCacheTests {
     private let keys = (0..<8).map { CacheKey("key \($0)") }
 
     @Test func storedPictureIsTheSameInstance() throws {

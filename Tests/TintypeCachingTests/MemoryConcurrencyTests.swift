@@ -1,15 +1,16 @@
 import FoundationEssentials
+import TestTraits
 import Testing
 import TintypeImage
 
 @testable import TintypeCaching
 
-@Suite struct MemoryConcurrencyTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct MemoryConcurrencyTests {
     /// 1,000,000 operations in all.
     private static let taskCount = 16
     private static let steps = 62_500
 
-    @Test(.timeLimit(.minutes(2)))
+    @Test
     func manyTasksLoseNoUpdateAndLeaveExactSums() async throws {
         let unit = try unitCost()
         let cache = MemoryCache(.init(costLimit: unit * 300, keepsWeakly: false))
@@ -76,7 +77,7 @@ import TintypeImage
         return lookUps
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test
     func picturesComeBackWhileManyTasksDropThem() async throws {
         let cache = MemoryCache(.init(countLimit: 8))
         let images = try (0..<64).map { _ in try makeImage() }
@@ -101,7 +102,7 @@ import TintypeImage
         #expect(statistics.weakCount == 56)
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test
     func limitsMayChangeWhileOthersStore() async throws {
         let unit = try unitCost()
         let cache = MemoryCache(.init(costLimit: unit * 100))

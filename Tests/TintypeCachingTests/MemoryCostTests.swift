@@ -1,11 +1,12 @@
 import FoundationEssentials
+import TestTraits
 import Testing
 import TintypeHTTP
 import TintypeImage
 
 @testable import TintypeCaching
 
-@Suite struct MemoryCostTests {
+@Suite(.computing) struct MemoryCostTests {
     @Test(
         arguments: [
             (PixelFormat.rgba8, 640, 480, 1_228_800),

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeImage
 
 @testable import TintypeCaching
 
-@Suite(.timeLimit(.minutes(1))) struct MemoryLifetimeTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct MemoryLifetimeTests {
     private let clock = TestClock()
     private let key = CacheKey("key")
 

@@ -2,13 +2,14 @@ import CShims
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 import TintypeImage
 
 @testable import TintypeCaching
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct MemoryPressureTests {
     /// Tells what a test gives it.
     private final class TestSensor: PressureSensor {

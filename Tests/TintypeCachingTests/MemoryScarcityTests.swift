@@ -1,9 +1,10 @@
 import FoundationEssentials
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
-@Suite struct MemoryScarcityTests {
+@Suite(.computing) struct MemoryScarcityTests {
     private struct Fixed: PressureSensor {
         let signal: PressureSignal? = nil
         func read() -> MemoryPressure? { .some }

@@ -1,10 +1,11 @@
 import FoundationEssentials
+import TestTraits
 import Testing
 import TintypeImage
 
 @testable import TintypeCaching
 
-@Suite struct MemoryWeakTests {
+@Suite(.computing) struct MemoryWeakTests {
     private let keys = (0..<200).map { CacheKey("key \($0)") }
 
     @Test func aPictureThatIsAliveIsFoundAfterEviction() throws {

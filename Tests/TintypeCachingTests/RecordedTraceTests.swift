@@ -1,12 +1,13 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
 /// Replays recorded requests, and compares with independent figures.
-@Suite(.enabled(if: RecordedTrace.folder != nil, "there is no corpus with traces"))
+@Suite(.computing, .enabled(if: RecordedTrace.folder != nil, "there is no corpus with traces"))
 struct RecordedTraceTests {
     /// The short ones, so that it takes a second.
     static let names = ["lirs_multi1", "lirs_cpp", "lirs_ps"]

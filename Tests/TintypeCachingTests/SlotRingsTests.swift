@@ -1,8 +1,9 @@
+import TestTraits
 import Testing
 
 @testable import TintypeCaching
 
-@Suite struct SlotRingsTests {
+@Suite(.computing) struct SlotRingsTests {
     @Test func emptyRingHasNoOldest() {
         let rings = SlotRings(count: 2)
         #expect(rings.oldest(of: 0) == nil)

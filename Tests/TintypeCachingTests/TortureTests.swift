@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TestTraits
 import Testing
 
 extension Tag {
@@ -7,7 +8,7 @@ extension Tag {
     @Tag static var slow: Self
 }
 
-@Suite(.tags(.slow), .timeLimit(.minutes(3))) struct TortureTests {
+@Suite(.computing, .tags(.slow), .timeLimit(.minutes(5))) struct TortureTests {
     /// A small part of what `make torture` does.
     @Test func killedProcessesFlippedBitsAndBadDisksNeverGiveAWrongEntry() throws {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")

@@ -1,7 +1,8 @@
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite(.enabled(if: AllocatedMemory.isMeasured)) struct AllocatedMemoryTests {
+@Suite(.computing, .enabled(if: AllocatedMemory.isMeasured)) struct AllocatedMemoryTests {
     @Test func `the peak is what was there at once`() {
         let (_, peak) = AllocatedMemory.peak {
             for _ in 0..<3 {

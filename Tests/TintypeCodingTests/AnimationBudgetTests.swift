@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 import TintypeImage
@@ -7,7 +8,7 @@ import TintypeImage
 @testable import TintypeCoding
 
 /// GIFs and WebPs that take much time out of few bytes.
-@Suite(.timeLimit(.minutes(5))) struct AnimationBudgetTests {
+@Suite(.computing, .timeLimit(.minutes(10))) struct AnimationBudgetTests {
     /// A file whose pixels take next to no bytes.
     struct FlatFile: Sendable, CustomTestStringConvertible {
         let testDescription: String

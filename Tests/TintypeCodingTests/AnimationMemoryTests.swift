@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeImage
 
 @testable import TintypeCoding
 
 /// What the memory gate is told is what GIFs and WebPs take.
-@Suite(.timeLimit(.minutes(5)), .enabled(if: AllocatedMemory.isMeasured)) struct AnimationMemoryTests {
+@Suite(.computing, .timeLimit(.minutes(10)), .enabled(if: AllocatedMemory.isMeasured)) struct AnimationMemoryTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
         let kind: DecodeKind

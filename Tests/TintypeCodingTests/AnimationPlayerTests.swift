@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 import TintypeImage
 
 @testable import TintypeCoding
 
-@Suite(.timeLimit(.minutes(1))) struct AnimationPlayerTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct AnimationPlayerTests {
     @Test(arguments: [
         (AnimationPlayer.Mode.normal, 1, [0, 1, 2]), (.normal, 2, [0, 1, 2, 0, 1, 2]),
         (.reverse, 2, [2, 1, 0, 2, 1, 0]), (.bounce, 1, [0, 1, 2]), (.bounce, 3, [0, 1, 2, 1, 0, 1, 2]),

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
-@Suite(.timeLimit(.minutes(5))) struct CancellationTests {
+@Suite(.waiting, .timeLimit(.minutes(10))) struct CancellationTests {
     /// The coder itself is asked, so that the check before it does not answer.
     @Test(arguments: [ImageFormat.png, .webp]) func aDecodeStopsInside(format: ImageFormat) async throws {
         let data = try SampleFiles.smooth(format)

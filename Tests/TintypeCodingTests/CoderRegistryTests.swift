@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeConcurrency
 import TintypeImage
 
-@Suite struct CoderRegistryTests {
+@Suite(.computing) struct CoderRegistryTests {
     private let gif = Data("GIF89a and so on".utf8)
 
     @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func hasTheCodersOfTheLibrary(format: ImageFormat) throws {

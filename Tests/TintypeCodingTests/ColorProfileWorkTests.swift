@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
 /// Profiles that would take long to build a transform from.
-@Suite(.timeLimit(.minutes(5))) struct ColorProfileWorkTests {
+@Suite(.computing, .timeLimit(.minutes(10))) struct ColorProfileWorkTests {
     /// The stages of a pipeline are named by where they lie, and all may be one: what takes minutes has some kilobytes.
     ///
     /// The picture looks as if it were not there.

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
 /// Bytes that are no picture, and pictures whose bytes were changed: errors at most, never a crash.
-@Suite(.timeLimit(.minutes(5))) struct DamageTests {
+@Suite(.computing, .timeLimit(.minutes(10))) struct DamageTests {
     private static let limits = DecodingLimits(maximumPixels: 10_000)
 
     @Test(arguments: [

@@ -1,9 +1,10 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(5))) struct DecodeLanesTests {
+@Suite(.waiting, .timeLimit(.minutes(10))) struct DecodeLanesTests {
     @Test(arguments: [1, 2, 4]) func workRunsOnLaneThreads(lanes: Int) async throws {
         let decodeLanes = DecodeLanes(count: lanes)
         let names = try await withThrowingTaskGroup(of: String.self) { group in

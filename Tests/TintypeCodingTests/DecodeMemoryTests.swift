@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeConcurrency
 import TintypeImage
 
 /// What the memory gate is told is what a decode takes, for each coder and each kind of decode.
-@Suite(.enabled(if: AllocatedMemory.isMeasured), .timeLimit(.minutes(5))) struct DecodeMemoryTests {
+@Suite(.computing, .enabled(if: AllocatedMemory.isMeasured), .timeLimit(.minutes(10))) struct DecodeMemoryTests {
     /// A picture, and the ways to decode it.
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeConcurrency
 import TintypeImage
 
 /// What a decode may do in all, and how often it looks whether it was cancelled.
-@Suite(.timeLimit(.minutes(5))) struct DecodeWorkTests {
+@Suite(.computing, .timeLimit(.minutes(10))) struct DecodeWorkTests {
     // MARK: The meter
 
     @Test func `work over the budget is refused by name`() throws {

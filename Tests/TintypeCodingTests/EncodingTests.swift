@@ -1,11 +1,12 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
-@Suite struct EncodingTests {
+@Suite(.computing) struct EncodingTests {
     @Test(
         arguments: [PixelFormat.gray8, .rgb8, .rgba8],
         [(1, 1), (1, 7), (7, 1), (64, 64), (65, 33), (300, 2)]

@@ -1,10 +1,11 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeImage
 
 @testable import TintypeCoding
 
-@Suite struct FrameCompositorTests {
+@Suite(.computing) struct FrameCompositorTests {
     private static let disposals: [AnimationFrame.Disposal] = [.keep, .background, .previous]
 
     /// A random animation; frames reach over the canvas now and then.

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
-@Suite struct FrameTests {
+@Suite(.computing) struct FrameTests {
     @Test(arguments: [ImageFormat.jpeg, .png, .webp], [-1, 1, 100, Int.max])
     func aStillHasOnlyFrameZero(format: ImageFormat, frame: Int) throws {
         let data = try SampleFiles.smooth(format)

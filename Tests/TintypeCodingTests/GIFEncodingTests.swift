@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
 /// GIFs that were written and are read again.
-@Suite(.timeLimit(.minutes(1))) struct GIFEncodingTests {
+@Suite(.computing, .timeLimit(.minutes(5))) struct GIFEncodingTests {
     private let coder = GIFCoder()
 
     @Test(arguments: [1, 2, 3, 4, 5, 16, 17, 128, 129, 255, 256])

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
 /// GIFs that arrive in pieces.
-@Suite(.timeLimit(.minutes(1))) struct GIFIncrementalTests {
+@Suite(.computing, .timeLimit(.minutes(5))) struct GIFIncrementalTests {
     private let coder = GIFCoder()
 
     @Test(.enabled(if: Fixtures.corpus != nil), arguments: GIFCorpus.files, [1, 7, 600, 100_000])

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
-@Suite struct HeaderTests {
+@Suite(.computing) struct HeaderTests {
     @Test(arguments: [
         ("flower.jpg", ImageFormat.jpeg, 2_268, 1_512), ("kodak-3.png", .png, 768, 512),
         ("flower.webp", .webp, 1_134, 756),

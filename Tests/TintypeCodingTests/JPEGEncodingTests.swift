@@ -1,12 +1,13 @@
 import Conformance
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
 /// JPEGs that are written here.
-@Suite struct JPEGEncodingTests {
+@Suite(.computing) struct JPEGEncodingTests {
     private let coder = JPEGCoder()
 
     /// A picture with slopes and edges in all channels.

@@ -1,12 +1,13 @@
 import Conformance
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
 /// JPEGs that arrive piece by piece.
-@Suite(.enabled(if: Corpus.isRead), .timeLimit(.minutes(2))) struct JPEGIncrementalTests {
+@Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(5))) struct JPEGIncrementalTests {
     private let coder = JPEGCoder()
 
     private static let pictures = Corpus.pictures(

@@ -1,11 +1,12 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
 @testable import TintypeCoding
 
 /// Lanes whose threads the system refuses.
-@Suite(.timeLimit(.minutes(1))) struct LaneShortageTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct LaneShortageTests {
     @Test(arguments: [(ThreadError.Code.tooManyThreads, "tooManyThreads"), (.outOfMemory, "outOfMemory")])
     func `work without any thread fails with a typed error, and later work tries again`(
         code: ThreadError.Code,

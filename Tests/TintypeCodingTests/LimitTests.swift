@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
-@Suite(.timeLimit(.minutes(5))) struct LimitTests {
+@Suite(.computing, .timeLimit(.minutes(10))) struct LimitTests {
     @Test(arguments: [ImageFormat.jpeg, .png, .webp]) func aLongSideIsRefused(format: ImageFormat) throws {
         let data = try SampleFiles.smooth(format, width: 60, height: 40)
         let error = Self.refusal(of: data, DecodingLimits(maximumSide: 59))

@@ -1,12 +1,13 @@
 import Conformance
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
 /// Every PNG of the corpus against what its manifest says.
-@Suite(.enabled(if: Corpus.isRead), .timeLimit(.minutes(2))) struct PNGConformanceTests {
+@Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(5))) struct PNGConformanceTests {
     @Test(
         arguments: [
             "pngsuite", "png", "png-corrupt", "png-orientation", "icc", "photos", "apng", "apng-corrupt", "bombs",

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
-@Suite(.timeLimit(.minutes(1))) struct PNGEncodingTests {
+@Suite(.computing, .timeLimit(.minutes(5))) struct PNGEncodingTests {
     private static func encode(_ pixels: PixelBuffer, _ options: EncodeOptions = EncodeOptions()) throws -> Data {
         try PNGCoder().encode(Image(pixels: pixels), as: .png, options: options)
     }

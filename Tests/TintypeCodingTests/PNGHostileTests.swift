@@ -1,12 +1,13 @@
 import Conformance
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
 /// Files that are made to cost much.
-@Suite(.timeLimit(.minutes(1))) struct PNGHostileTests {
+@Suite(.computing, .timeLimit(.minutes(5))) struct PNGHostileTests {
     /// Files that once broke a decoder; found by the fuzzer.
     static let crashes: [URL] = {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Crashes")
@@ -29,16 +30,15 @@ import TintypeImage
         }
     }
 
-    @Test func millionsOfChunksAreReadInLinearTime() throws {
+    /// Where each costs as much as all before it, the time limit comes first.
+    @Test func millionsOfChunksAreReadOnce() throws {
         let file = PNGFile(try SampleFiles.smooth(.png))
         var data = PNGFile(chunks: [file.chunks[0]]).data
         let empty = PNGFile(chunks: [.init(type: "teSt", body: [])]).data.dropFirst(8)
         let many = Data((0..<100_000).flatMap { _ in Array(empty) })
         for _ in 0..<20 { data.append(many) }
         data.append(PNGFile(chunks: Array(file.chunks.dropFirst())).data.dropFirst(8))
-        let started = ContinuousClock.now
         #expect(try PNGCoder().open(data).header.pixelWidth == 64)
-        #expect(ContinuousClock.now - started < .seconds(5))
         #expect(try SampleFiles.decode(data).width == 64)
     }
 
@@ -84,9 +84,10 @@ import TintypeImage
     @Test(.enabled(if: Corpus.isRead)) func bombsAreRefusedAtOnce() throws {
         for picture in PNGCorpus.pictures("bombs") where picture.expectation == "limit" {
             let data = try picture.data
-            let started = ContinuousClock.now
-            #expect(throws: CodingError.self) { try ImageDecoder(data, registry: SampleFiles.registry) }
-            #expect(ContinuousClock.now - started < .milliseconds(50))
+            let (_, peak) = AllocatedMemory.peak {
+                #expect(throws: CodingError.self) { try ImageDecoder(data, registry: SampleFiles.registry) }
+            }
+            #expect(peak < 1 << 20, "\(picture.path)")
         }
     }
 }

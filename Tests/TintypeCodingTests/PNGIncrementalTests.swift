@@ -1,11 +1,12 @@
 import Conformance
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
-@Suite(.timeLimit(.minutes(1))) struct PNGIncrementalTests {
+@Suite(.computing, .timeLimit(.minutes(5))) struct PNGIncrementalTests {
     private static func decoder(_ options: DecodeOptions = DecodeOptions()) throws -> any IncrementalDecoder {
         try #require(try PNGCoder().makeIncrementalDecoder(for: .png, options: options))
     }

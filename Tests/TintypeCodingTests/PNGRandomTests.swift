@@ -1,12 +1,13 @@
 import CSPNG
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
 /// Files that were made at random, all colour types, depths and filters, decoded by libspng and by us.
-@Suite(.timeLimit(.minutes(2))) struct PNGRandomTests {
+@Suite(.computing, .timeLimit(.minutes(5))) struct PNGRandomTests {
     struct Kind: Sendable, CustomTestStringConvertible {
         let color: UInt8
         let depth: UInt8

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeConcurrency
 import TintypeImage
 
 /// What previews may take while bytes arrive.
-@Suite(.timeLimit(.minutes(5))) struct PreviewDecoderTests {
+@Suite(.computing, .timeLimit(.minutes(10))) struct PreviewDecoderTests {
     private static func previewCount(
         of data: Data,
         gate: WeightedGate? = nil,

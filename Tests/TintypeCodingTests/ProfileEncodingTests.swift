@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
-@Suite struct ProfileEncodingTests {
+@Suite(.computing) struct ProfileEncodingTests {
     @Test(arguments: [
         (ImageFormat.jpeg, PixelFormat.rgb8), (.jpeg, .gray8), (.png, .rgb8), (.png, .rgba8), (.png, .gray8),
         (.webp, .rgb8),

@@ -1,11 +1,12 @@
 import Conformance
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
-@Suite(.timeLimit(.minutes(5))) struct ScaledDecodeTests {
+@Suite(.computing, .timeLimit(.minutes(10))) struct ScaledDecodeTests {
     @Test(arguments: [
         (2_268, 1_512, 1), (1_135, 757, 1), (1_134, 757, 1), (1_134, 756, 2), (568, 379, 2), (567, 378, 4),
         (567, 379, 2), (284, 190, 4), (283, 189, 8), (1, 1, 8), (10, 1_512, 1), (5_000, 10, 1), (0, 100, 1),

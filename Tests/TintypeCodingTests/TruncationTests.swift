@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeCoding
 import TintypeImage
 
-@Suite(.timeLimit(.minutes(5))) struct TruncationTests {
+@Suite(.computing, .timeLimit(.minutes(10))) struct TruncationTests {
     static let cases: [(ImageFormat, PixelFormat)] = [
         (.jpeg, .gray8), (.jpeg, .rgb8), (.png, .gray8), (.png, .rgb8), (.png, .rgba8), (.webp, .rgb8), (.webp, .rgba8),
     ]

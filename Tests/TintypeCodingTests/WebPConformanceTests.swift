@@ -1,13 +1,14 @@
 import Conformance
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeImage
 
 @testable import TintypeCoding
 
 /// Real WebP files, compared with what reference decoders made of them.
-@Suite(.enabled(if: Corpus.isRead), .timeLimit(.minutes(5))) struct WebPConformanceTests {
+@Suite(.computing, .enabled(if: Corpus.isRead), .timeLimit(.minutes(10))) struct WebPConformanceTests {
     /// A composited frame as the corpus has it.
     struct Frame: Sendable {
         let milliseconds: Int

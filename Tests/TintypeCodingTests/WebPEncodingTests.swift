@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeImage
 
 @testable import TintypeCoding
 
-@Suite(.timeLimit(.minutes(5))) struct WebPEncodingTests {
+@Suite(.computing, .timeLimit(.minutes(10))) struct WebPEncodingTests {
     private static func encode(_ pixels: PixelBuffer, _ options: EncodeOptions) throws -> Data {
         try WebPCoder().encode(Image(pixels: pixels), as: .webp, options: options)
     }

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeImage
 
 @testable import TintypeCoding
 
 /// Rows that are read one by one, and bytes that arrive piece by piece.
-@Suite(.timeLimit(.minutes(5))) struct WebPStreamingTests {
+@Suite(.computing, .timeLimit(.minutes(10))) struct WebPStreamingTests {
     static let kinds: [(EncodeOptions.Compression, PixelFormat)] = [
         (.lossy, .rgb8), (.lossy, .rgba8), (.lossless, .rgb8), (.lossless, .rgba8),
     ]

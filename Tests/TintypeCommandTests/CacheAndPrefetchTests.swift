@@ -1,13 +1,14 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
 @testable import TintypeCommand
 
 /// `tintype cache` and `tintype prefetch`.
-@Suite(.timeLimit(.minutes(1))) struct CacheAndPrefetchTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct CacheAndPrefetchTests {
     let fixture: CommandFixture
     let origin: FaultyOrigin
     let picture: Data

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 
 /// Where the command keeps its cache, and what it says when it can't.
-@Suite(.timeLimit(.minutes(1))) struct CacheFolderTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct CacheFolderTests {
     let fixture: CommandFixture
     let picture: Data
 

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeImage
 
 /// `tintype decode`.
-@Suite(.timeLimit(.minutes(1))) struct DecodeTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct DecodeTests {
     let fixture: CommandFixture
 
     init() throws {

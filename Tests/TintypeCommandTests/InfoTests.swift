@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeImage
 
 /// `tintype info`.
-@Suite(.timeLimit(.minutes(1))) struct InfoTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct InfoTests {
     let fixture: CommandFixture
 
     init() throws {

@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 /// `tintype load -o`: what is written, and where.
-@Suite(.timeLimit(.minutes(1))) struct LoadOutputTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct LoadOutputTests {
     let fixture: CommandFixture
     let picture: Data
 

@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 /// `tintype load`: where pictures come from and how they are reported.
-@Suite(.timeLimit(.minutes(1))) struct LoadTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct LoadTests {
     let fixture: CommandFixture
     let picture: Data
 

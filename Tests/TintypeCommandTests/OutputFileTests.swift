@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 
 /// The files that the command writes: what becomes of those that are there, and what they are called.
-@Suite(.timeLimit(.minutes(1))) struct OutputFileTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct OutputFileTests {
     let fixture: CommandFixture
     let picture: Data
 

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 
 /// The command in a process that may have too little of something.
 ///
 /// Whatever the limit, it ends by itself: with 0, or with 1 and one line that says why.
-@Suite(.timeLimit(.minutes(2))) struct ProcessLimitTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct ProcessLimitTests {
     let fixture: CommandFixture
     let picture: Data
 

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 
 /// What the command does with its output streams when nobody, or no terminal, is at their ends.
-@Suite(.timeLimit(.minutes(1))) struct StreamTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct StreamTests {
     let fixture: CommandFixture
 
     init() throws {

@@ -1,8 +1,9 @@
 import TestSupport
+import TestTraits
 import Testing
 
 /// What the command says when it is asked for help or called wrongly.
-@Suite(.timeLimit(.minutes(1))) struct UsageTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct UsageTests {
     let fixture: CommandFixture
 
     init() throws {

@@ -1,8 +1,9 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(1))) struct ByteBudgetTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct ByteBudgetTests {
     private let budget = ByteBudget(limit: 100)
 
     @Test func `claims count until they go away`() {

@@ -1,8 +1,9 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(5))) struct CoalescerCancellationTests {
+@Suite(.waiting, .timeLimit(.minutes(10))) struct CoalescerCancellationTests {
     let coalescer = Coalescer<String, Int, Int>()
 
     @Test(arguments: [0, 1, 2])

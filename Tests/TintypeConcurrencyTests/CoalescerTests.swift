@@ -1,8 +1,9 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(5))) struct CoalescerTests {
+@Suite(.waiting, .timeLimit(.minutes(10))) struct CoalescerTests {
     let coalescer = Coalescer<String, Int, Int>()
 
     @Test(arguments: [1, 2, 100, 1_000])

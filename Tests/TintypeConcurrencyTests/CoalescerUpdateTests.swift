@@ -1,8 +1,9 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(5))) struct CoalescerUpdateTests {
+@Suite(.waiting, .timeLimit(.minutes(10))) struct CoalescerUpdateTests {
     let coalescer = Coalescer<String, Int, Int>()
 
     @Test func everyObserverSeesTheUpdatesInOrder() async throws {

@@ -1,8 +1,9 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(5))) struct LockedTests {
+@Suite(.waiting, .timeLimit(.minutes(10))) struct LockedTests {
     @Test func excludesOtherThreads() async {
         let value = Locked(0)
         await withTaskGroup { group in

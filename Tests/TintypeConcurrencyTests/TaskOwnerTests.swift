@@ -1,8 +1,9 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(1))) struct TaskOwnerTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct TaskOwnerTests {
     @Test func tasksRunToTheirEndAndAreForgotten() async {
         let owner = TaskOwner()
         let sum = Locked(0)

@@ -1,7 +1,8 @@
+import TestTraits
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(5))) struct ThreadExecutorIsolationTests {
+@Suite(.waiting, .timeLimit(.minutes(10))) struct ThreadExecutorIsolationTests {
     @Test func isolationIsTrueInAJobAndFalseElsewhere() async {
         let recorder = Recorder()
         defer { recorder.executor.shutdown() }

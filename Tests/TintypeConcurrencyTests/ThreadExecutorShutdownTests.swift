@@ -1,9 +1,10 @@
 import Synchronization
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(5))) struct ThreadExecutorShutdownTests {
+@Suite(.waiting, .timeLimit(.minutes(10))) struct ThreadExecutorShutdownTests {
     @Test func waitsForTheJobsThatAreQueued() async {
         let recorder = Recorder()
         let ran = Tally()

@@ -1,8 +1,9 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(5))) struct ThreadExecutorTests {
+@Suite(.waiting, .timeLimit(.minutes(10))) struct ThreadExecutorTests {
     @Test(arguments: [1, 2, 100, 2_000])
     func runsEveryJobOnceAndInOrder(count: Int) async {
         let recorder = Recorder()

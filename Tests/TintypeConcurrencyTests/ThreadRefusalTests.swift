@@ -1,11 +1,12 @@
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import TintypeConcurrency
 
 /// An executor whose thread the system refuses.
-@Suite(.timeLimit(.minutes(1))) struct ThreadRefusalTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct ThreadRefusalTests {
     @Test func `jobs run in order, one at a time, while there is no thread`() async {
         let refusals = ThreadRefusals(.max)
         let recorder = Recorder(name: "refused", startThread: refusals.start)

@@ -1,8 +1,9 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(5))) struct WeightedGateCancellationTests {
+@Suite(.waiting, .timeLimit(.minutes(10))) struct WeightedGateCancellationTests {
     @Test func aCancelledWaiterLetsThoseBehindItIn() async throws {
         let gate = WeightedGate(capacity: 10)
         let inside = Holder(gate, weight: 5)

@@ -1,8 +1,9 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
-@Suite(.timeLimit(.minutes(5))) struct WeightedGateTests {
+@Suite(.waiting, .timeLimit(.minutes(10))) struct WeightedGateTests {
     @Test(arguments: [1, 7, 100])
     func neverLetsInMoreThanItsCapacity(capacity: Int) async throws {
         let gate = WeightedGate(capacity: capacity)

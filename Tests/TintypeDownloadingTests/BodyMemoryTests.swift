@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
 @testable import TintypeDownloading
 
 /// Bodies that keep to the memory that they may take together.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct BodyMemoryTests {
     private static let size = 1_500_000
 

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeDownloading
 
 /// What the long checks do with ten thousand and a hundred thousand transfers, with fewer.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.alone, .timeLimit(.minutes(5)))
 struct CrowdTests {
     @Test func `hundreds of transfers that drip all arrive`() async throws {
         let count = 400

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeHTTP
 
 @testable import TintypeDownloading
 
 /// What becomes a line of a request, or a part of one, and would end it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct InjectionTests {
     struct Attempt: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import TintypeDownloading
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct LifetimeTests {
     /// Makes a downloader whose loop opens `gate` when its thread ends.
     private func makeDownloader(opening gate: Gate) -> DownloadActor {

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 import TintypeDownloading
 import TintypeHTTP
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct LocalResourceTests {
     private let downloader = DownloadActor.patient()
     private let folder: TemporaryDirectory

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 import TintypeDownloading
 import TintypeHTTP
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct RequestTests {
     private let origin: FaultyOrigin
     private let downloader = DownloadActor.patient()

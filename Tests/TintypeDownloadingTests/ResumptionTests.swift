@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeHTTP
 
 @testable import TintypeDownloading
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct ResumptionTests {
     private static let content = Array(pattern(22_789))
     private static let cut = 11_397

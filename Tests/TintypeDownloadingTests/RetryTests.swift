@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeHTTP
 
 @testable import TintypeDownloading
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct RetryTests {
     private static let date = Date(timeIntervalSince1970: 784_111_777)
 

@@ -1,13 +1,14 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
 @testable import TintypeDownloading
 
 /// Downloads of a process that has too little of something.
-@Suite(.timeLimit(.minutes(1))) struct ShortageTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct ShortageTests {
     /// Nothing listens there.
     static let closedPort = "http://127.0.0.1:9/a.jpg"
 

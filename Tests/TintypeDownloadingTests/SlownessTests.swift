@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeHTTP
 
 @testable import TintypeDownloading
 
 /// Transfers that drip end, with the defaults too, and hold up no other meanwhile.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct SlownessTests {
     // MARK: The defaults, by the clock of the test
 

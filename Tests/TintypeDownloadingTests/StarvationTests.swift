@@ -2,12 +2,13 @@ import CShims
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import TintypeDownloading
 
 /// A peer that sends faster than it is read takes its turn and no more.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct StarvationTests {
     private static let content = Array(pattern(5_000))
     private static let chunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -1,13 +1,14 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 import TintypeHTTP
 
 @testable import TintypeDownloading
 
 /// What a server sends beside its answer never passes for the answer to another request.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct SurplusTests {
     struct Surplus: Sendable, CustomTestStringConvertible {
         let testDescription: String

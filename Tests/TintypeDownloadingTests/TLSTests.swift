@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeDownloading
 import TintypeHTTP
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct TLSTests {
     private func trusting(_ origin: TLSOrigin) -> TLSPolicy {
         var policy = TLSPolicy()

@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeDownloading
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct TimeoutTests {
     private let downloader = DownloadActor()
 
@@ -11,10 +12,8 @@ struct TimeoutTests {
     func `a server that falls silent is given up`(response: FaultyResponse) async throws {
         let origin = try FaultyOrigin(["/a": response])
         let request = DownloadRequest(url: origin.url("/a"), timeout: .milliseconds(100))
-        let start = ContinuousClock.now
         let error = try await self.downloader.error(for: request)
         #expect(error.code == .timedOut)
-        #expect(.now - start >= .milliseconds(100))
         await origin.waitForDisconnect(from: "/a")
     }
 

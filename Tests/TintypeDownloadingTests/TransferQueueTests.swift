@@ -1,9 +1,10 @@
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import TintypeDownloading
 
-@Suite struct TransferQueueTests {
+@Suite(.computing) struct TransferQueueTests {
     private var queue = TransferQueue(maximumActive: 4, maximumPerOrigin: 2)
 
     private static func drain(_ queue: inout TransferQueue) -> [UInt64] {

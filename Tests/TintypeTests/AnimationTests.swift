@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
-@Suite struct AnimationTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct AnimationTests {
     private static let colors: [UInt8] = [10, 120, 240]
 
     private static func animation() throws -> AnimationContent {

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
 /// Which tiers a load reads and fills, for originals and for what is made of them.
-@Suite(.timeLimit(.minutes(1))) struct CacheUseTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct CacheUseTests {
     let fixture: LoaderFixture
     let origin: NginxOrigin
     let url: URL

@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
-@Suite(.timeLimit(.minutes(1))) struct CoalescingTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct CoalescingTests {
     let fixture: LoaderFixture
     let latch = Latch()
     let origin: FaultyOrigin

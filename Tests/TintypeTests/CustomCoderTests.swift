@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
-@Suite struct CustomCoderTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct CustomCoderTests {
     @Test func aCoderGivenWithTheRequestBypassesTheRegistry() async throws {
         let fixture = try LoaderFixture()
         let loader = fixture.makeLoader()
@@ -44,7 +45,7 @@ import Tintype
 }
 
 /// Formats that only their own coder knows.
-@Suite(.timeLimit(.minutes(1))) struct OwnFormatTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct OwnFormatTests {
     private let fixture: LoaderFixture
     private let origin: FaultyOrigin
 

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import Tintype
 
 /// What a thumbnail takes is what the memory gate is told: decoded, resampled and brought to sRGB.
-@Suite(.enabled(if: AllocatedMemory.isMeasured), .timeLimit(.minutes(5))) struct DecodePlanTests {
+@Suite(.computing, .enabled(if: AllocatedMemory.isMeasured), .timeLimit(.minutes(10))) struct DecodePlanTests {
     /// The side of the picture, the side of its thumbnail, and the format.
     @Test(arguments: [
         (ImageFormat.jpeg, 3_000, 2_000), (.jpeg, 3_000, 300), (.jpeg, 4_000, 3_000), (.png, 2_000, 1_500),

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
-@Suite(.timeLimit(.minutes(1))) struct DiskFailureTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskFailureTests {
     let fixture: LoaderFixture
     let origin: FaultyOrigin
 

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
@@ -14,7 +15,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
     var testDescription: String { self.name }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct FailureTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct FailureTests {
     private static let page = Array("<!DOCTYPE html><html><body>Try later</body></html>".utf8)
     private static let inputs: [BadInput] = [
         BadInput(name: "a 404", response: .body([], status: 404), code: .badStatus, hint: "404"),

@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
-@Suite(.timeLimit(.minutes(1))) struct LoadEventsTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct LoadEventsTests {
     let fixture: LoaderFixture
     let body: [UInt8]
 

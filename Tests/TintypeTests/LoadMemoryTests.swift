@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 import TintypeConcurrency
 
 /// The encoded bytes that a loader holds while it loads many pictures at once.
-@Suite(.timeLimit(.minutes(1))) struct LoadMemoryTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct LoadMemoryTests {
     private static let limit = 3_000_000
     private static let count = 40
 

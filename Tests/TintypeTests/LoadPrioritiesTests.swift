@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
 @testable import Tintype
 
 /// A download is as urgent as the most urgent of those who wait for it.
-@Suite(.timeLimit(.minutes(1))) struct LoadPrioritiesTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct LoadPrioritiesTests {
     let fixture: LoaderFixture
     /// Holds the only connection, so that what follows has to wait for its turn.
     let door = Latch()

@@ -1,9 +1,10 @@
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import Tintype
 
-@Suite struct LoadTableTests {
+@Suite(.computing) struct LoadTableTests {
     typealias Table = LoadTable
     typealias Demand = LoadTable.Demand
 

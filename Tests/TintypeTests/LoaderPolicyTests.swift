@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct LoaderPolicyTests {
     @Test(arguments: [
         ("http://127.0.0.1:PORT/picture", LoadError.Code.portNotAllowed), ("http://2130706433/a", .addressNotAllowed),

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
 /// A loader in a process that has too little of something.
-@Suite(.timeLimit(.minutes(1))) struct LoaderShortageTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct LoaderShortageTests {
     /// A PNG of one pixel.
     static let dot =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

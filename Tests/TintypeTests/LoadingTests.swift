@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
-@Suite struct LoadingTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct LoadingTests {
     let fixture: LoaderFixture
     let origin: NginxOrigin
 

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
 /// What the memory tier keeps of a response beside the picture.
-@Suite(.timeLimit(.minutes(1))) struct MemoryMetadataTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct MemoryMetadataTests {
     private let fixture: LoaderFixture
 
     init() throws {

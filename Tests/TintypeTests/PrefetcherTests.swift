@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
-@Suite(.timeLimit(.minutes(1))) struct PrefetcherTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct PrefetcherTests {
     let fixture: LoaderFixture
 
     init() throws {

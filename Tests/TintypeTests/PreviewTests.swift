@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
-@Suite(.timeLimit(.minutes(1))) struct PreviewTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct PreviewTests {
     let fixture: LoaderFixture
 
     init() throws {

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import Tintype
 
-@Suite(.timeLimit(.minutes(1))) struct ShutdownTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct ShutdownTests {
     let fixture: LoaderFixture
     let latch = Latch()
     let origin: FaultyOrigin

@@ -1,9 +1,10 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeImage
 import TintypeTransforms
 
-@Suite struct LanczosAccuracyTests {
+@Suite(.computing) struct LanczosAccuracyTests {
     @Test(arguments: [
         Resize.stretch(width: 40, height: 30), .stretch(width: 79, height: 59), .stretch(width: 160, height: 120),
         .stretch(width: 7, height: 5), .stretch(width: 33, height: 60), .stretch(width: 80, height: 11),

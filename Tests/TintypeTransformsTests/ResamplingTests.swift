@@ -1,9 +1,10 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeImage
 import TintypeTransforms
 
-@Suite struct ResamplingTests {
+@Suite(.computing) struct ResamplingTests {
     @Test(arguments: [Resize.fit(width: 40, height: 30), .fill(width: 40, height: 30), .stretch(width: 40, height: 30)])
     func aPictureOfTheSizeIsReturnedAsItIs(resize: Resize) throws {
         let image = Image(pixels: try .noise(.rgb8, width: 40, height: 30), sourceFormat: .png)

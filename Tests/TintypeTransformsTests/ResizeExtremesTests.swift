@@ -1,9 +1,10 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeImage
 import TintypeTransforms
 
-@Suite(.timeLimit(.minutes(5))) struct ResizeExtremesTests {
+@Suite(.computing, .timeLimit(.minutes(10))) struct ResizeExtremesTests {
     @Test(
         arguments: [(1, 100), (100, 1), (1, 1), (2, 2), (3, 500), (500, 3), (20_000, 1), (1, 20_000)],
         [PixelFormat.gray8, .rgb8, .rgba8]

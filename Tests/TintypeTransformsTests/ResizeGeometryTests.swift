@@ -1,3 +1,4 @@
+import TestTraits
 import Testing
 import TintypeTransforms
 
@@ -18,7 +19,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
     }
 }
 
-@Suite struct ResizeGeometryTests {
+@Suite(.computing) struct ResizeGeometryTests {
     static let sizes: [GeometryCase] = [
         GeometryCase(5_250, 3_450, .fit(width: 400, height: 300), is: 400, 263),
         GeometryCase(200, 100, .fit(width: 50, height: 50), is: 50, 25),

@@ -1,9 +1,10 @@
 import TestSupport
+import TestTraits
 import Testing
 import TintypeImage
 import TintypeTransforms
 
-@Suite struct RowResamplerTests {
+@Suite(.computing) struct RowResamplerTests {
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8])
     func rowsGiveWhatTheWholePictureGives(format: PixelFormat) throws {
         let pixels = try PixelBuffer.smooth(format, width: 210, height: 170)

@@ -34,8 +34,7 @@ struct ccrypto_read_share {
 };
 
 static inline long ccrypto_share_callback(
-    BIO *bio, int operation, const char *data, size_t size, int argument, long more, int result, size_t *processed
-) {
+    BIO *bio, int operation, const char *data, size_t size, int argument, long more, int result, size_t *processed) {
     (void)data, (void)size, (void)argument, (void)more;
     struct ccrypto_read_share *share = (struct ccrypto_read_share *)(void *)BIO_get_callback_arg(bio);
     switch (operation) {
@@ -57,11 +56,8 @@ static inline long ccrypto_share_callback(
             return -1;
         }
         return result;
-    case BIO_CB_FREE:
-        free(share);
-        return result;
-    default:
-        return result;
+    case BIO_CB_FREE: free(share); return result;
+    default: return result;
     }
 }
 

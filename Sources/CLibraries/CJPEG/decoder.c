@@ -235,10 +235,8 @@ cjpeg_status cjpeg_decoder_consume(cjpeg_decoder *decoder, int steps) {
     if (setjmp(decoder->report.escape)) return cjpeg_status_failed;
     for (int step = 0; step < steps; step++) {
         switch (jpeg_consume_input(library)) {
-        case JPEG_SUSPENDED:
-            return cjpeg_status_suspended;
-        case JPEG_REACHED_EOI:
-            return cjpeg_status_done;
+        case JPEG_SUSPENDED: return cjpeg_status_suspended;
+        case JPEG_REACHED_EOI: return cjpeg_status_done;
         case JPEG_REACHED_SOS:
             if (library->input_scan_number > decoder->maximum_scans) {
                 cjpeg_report_fail(&decoder->report, cjpeg_failure_scans, "It has too many scans");
@@ -249,9 +247,7 @@ cjpeg_status cjpeg_decoder_consume(cjpeg_decoder *decoder, int steps) {
             note_completed_scan(decoder);
             count_work(decoder, decoder->row_work);
             break;
-        default:
-            count_work(decoder, decoder->row_work);
-            break;
+        default: count_work(decoder, decoder->row_work); break;
         }
     }
     return cjpeg_status_paused;
@@ -283,8 +279,7 @@ cjpeg_status cjpeg_decoder_end_output(cjpeg_decoder *decoder) {
     return is_done ? cjpeg_status_done : cjpeg_status_suspended;
 }
 
-cjpeg_status cjpeg_decoder_read_rows(
-    cjpeg_decoder *decoder, uint8_t *base, size_t stride, int count, int *written) {
+cjpeg_status cjpeg_decoder_read_rows(cjpeg_decoder *decoder, uint8_t *base, size_t stride, int count, int *written) {
     j_decompress_ptr library = &decoder->library;
     if (setjmp(decoder->report.escape)) return cjpeg_status_failed;
     int start = *written;

@@ -6,8 +6,7 @@
 
 static cjpeg_failure failure_of(int code) {
     switch (code) {
-    case JERR_OUT_OF_MEMORY:
-        return cjpeg_failure_memory;
+    case JERR_OUT_OF_MEMORY: return cjpeg_failure_memory;
 #if JPEG_LIB_VERSION < 70
     // From libjpeg 7 on it is JERR_NOT_COMPILED.
     case JERR_ARITH_NOTIMPL:
@@ -19,10 +18,8 @@ static cjpeg_failure failure_of(int code) {
     case JERR_CCIR601_NOTIMPL:
     case JERR_NOT_COMPILED:
     case JERR_SOF_UNSUPPORTED:
-    case JERR_IMAGE_TOO_BIG:
-        return cjpeg_failure_unsupported;
-    default:
-        return cjpeg_failure_corrupt;
+    case JERR_IMAGE_TOO_BIG: return cjpeg_failure_unsupported;
+    default: return cjpeg_failure_corrupt;
     }
 }
 

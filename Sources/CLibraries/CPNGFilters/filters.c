@@ -65,18 +65,18 @@ static void undo_up(uint8_t *line, const uint8_t *filtered, const uint8_t *prior
 
 /// Three bytes are loaded and stored as four where there are four; the fourth is stored
 /// again with the next pixel.
-#define FOR_EACH_PIXEL(size, body)                                                                  \
-    do {                                                                                            \
-        size_t index = 0;                                                                           \
-        const size_t span = (size) == 3 ? 4 : (size);                                               \
-        for (; index + span <= count; index += (size)) {                                            \
-            const size_t width = span;                                                              \
-            body                                                                                    \
-        }                                                                                           \
-        for (; index + (size) <= count; index += (size)) {                                          \
-            const size_t width = (size);                                                            \
-            body                                                                                    \
-        }                                                                                           \
+#define FOR_EACH_PIXEL(size, body)                         \
+    do {                                                   \
+        size_t index = 0;                                  \
+        const size_t span = (size) == 3 ? 4 : (size);      \
+        for (; index + span <= count; index += (size)) {   \
+            const size_t width = span;                     \
+            body                                           \
+        }                                                  \
+        for (; index + (size) <= count; index += (size)) { \
+            const size_t width = (size);                   \
+            body                                           \
+        }                                                  \
     } while (0)
 
 INLINE void undo_sub(uint8_t *line, const uint8_t *filtered, size_t count, size_t size) {
@@ -87,8 +87,7 @@ INLINE void undo_sub(uint8_t *line, const uint8_t *filtered, size_t count, size_
     });
 }
 
-INLINE void undo_average(
-    uint8_t *line, const uint8_t *filtered, const uint8_t *prior, size_t count, size_t size) {
+INLINE void undo_average(uint8_t *line, const uint8_t *filtered, const uint8_t *prior, size_t count, size_t size) {
     bytes8 left = {0};
     FOR_EACH_PIXEL(size, {
         bytes8 above = load(prior + index, width);
@@ -98,8 +97,7 @@ INLINE void undo_average(
     });
 }
 
-INLINE void undo_paeth(
-    uint8_t *line, const uint8_t *filtered, const uint8_t *prior, size_t count, size_t size) {
+INLINE void undo_paeth(uint8_t *line, const uint8_t *filtered, const uint8_t *prior, size_t count, size_t size) {
     words8 left = {0};
     words8 corner = {0};
     FOR_EACH_PIXEL(size, {
@@ -121,8 +119,7 @@ INLINE void undo_in_pixels(
 }
 
 /// One byte a pixel: vectors of one byte would only be slower.
-static void undo_in_bytes(
-    int filter, uint8_t *line, const uint8_t *filtered, const uint8_t *prior, size_t count) {
+static void undo_in_bytes(int filter, uint8_t *line, const uint8_t *filtered, const uint8_t *prior, size_t count) {
     uint8_t left = 0;
     int corner = 0;
     switch (filter) {
@@ -149,8 +146,7 @@ static void undo_in_bytes(
 }
 
 int cpngfilters_undo(
-    int filter, uint8_t *line, const uint8_t *filtered, const uint8_t *prior, size_t count,
-    size_t bytes_per_pixel) {
+    int filter, uint8_t *line, const uint8_t *filtered, const uint8_t *prior, size_t count, size_t bytes_per_pixel) {
     switch (filter) {
     case FILTER_NONE: memmove(line, filtered, count); return 1;
     case FILTER_UP: undo_up(line, filtered, prior, count); return 1;
@@ -183,8 +179,8 @@ INLINE words8 predict(int filter, words8 left, words8 above, words8 corner) {
     }
 }
 
-INLINE uint64_t apply(
-    int filter, uint8_t *filtered, const uint8_t *line, const uint8_t *prior, size_t count, size_t size) {
+INLINE uint64_t
+apply(int filter, uint8_t *filtered, const uint8_t *line, const uint8_t *prior, size_t count, size_t size) {
     uint64_t sum = 0;
     size_t index = 0;
     while (index < count) {
@@ -216,8 +212,7 @@ INLINE uint64_t apply(
 }
 
 uint64_t cpngfilters_apply(
-    int filter, uint8_t *filtered, const uint8_t *line, const uint8_t *prior, size_t count,
-    size_t bytes_per_pixel) {
+    int filter, uint8_t *filtered, const uint8_t *line, const uint8_t *prior, size_t count, size_t bytes_per_pixel) {
     filtered[0] = (uint8_t)filter;
     switch (filter) {
     case FILTER_SUB: return apply(FILTER_SUB, filtered + 1, line, prior, count, bytes_per_pixel);

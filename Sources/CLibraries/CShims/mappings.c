@@ -42,8 +42,8 @@ static __thread const siginfo_t *handed_info;
 static __thread uintptr_t handed_frame;
 
 static int replace(uintptr_t base, size_t size) {
-    long result = syscall(SYS_mmap, base, size, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0L);
+    long result = syscall(
+        SYS_mmap, base, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0L);
     return result == (long)base;
 }
 
@@ -88,8 +88,9 @@ static void handle(int number, siginfo_t *info, void *context) {
         int is_nested = info == outer_info && frame < outer_frame;
         handed_info = info;
         handed_frame = frame;
-        hand_on(atomic_load_explicit(is_nested ? &first_action : &next_action, memory_order_acquire), number, info,
-                context);
+        hand_on(
+            atomic_load_explicit(is_nested ? &first_action : &next_action, memory_order_acquire), number, info,
+            context);
         handed_info = outer_info;
         handed_frame = outer_frame;
     }

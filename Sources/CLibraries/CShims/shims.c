@@ -68,7 +68,8 @@ unsigned cshims_thread_number(void) {
 }
 
 void *cshims_map(size_t size, size_t alignment) {
-    char *start = mmap(NULL, size + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *start =
+        mmap(NULL, size + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED) return NULL;
     size_t before = (alignment - (size_t)start % alignment) % alignment;
     if (before > 0) munmap(start, before);

@@ -16,8 +16,7 @@ static inline void czimg_set_plane_const(
     buffer->plane[plane].mask = mask;
 }
 
-static inline void czimg_set_plane(
-    zimg_image_buffer *buffer, int plane, void *data, ptrdiff_t stride, unsigned mask) {
+static inline void czimg_set_plane(zimg_image_buffer *buffer, int plane, void *data, ptrdiff_t stride, unsigned mask) {
     buffer->plane[plane].data = data;
     buffer->plane[plane].stride = stride;
     buffer->plane[plane].mask = mask;

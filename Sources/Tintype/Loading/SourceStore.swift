@@ -109,17 +109,21 @@ struct SourceStore: Sendable {
         _ demand: LoadTable.Demand
     ) async -> LoadError? {
         guard demand.storesBytes else { return nil }
-        let key = await self.key(for: metadata, of: request)
-        await self.removeOtherName(of: request, than: key)
-        guard demand.waitsForStore else {
-            await self.cache.store(nil, data: body, metadata: metadata, for: key, in: .disk)
-            return nil
-        }
         do {
-            try await self.cache.storeAndWait(nil, data: body, metadata: metadata, for: key, in: .disk)
+            let key = try await self.key(for: metadata, of: request, waits: demand.waitsForStore)
+            await self.removeOtherName(of: request, than: key)
+            try await self.store(body, metadata, for: key, waits: demand.waitsForStore)
             return nil
         } catch {
             return LoadError(storing: error)
+        }
+    }
+
+    private func store(_ data: Data, _ metadata: EntryMetadata, for key: CacheKey, waits: Bool) async throws {
+        if waits {
+            try await self.cache.storeAndWait(nil, data: data, metadata: metadata, for: key, in: .disk)
+        } else {
+            await self.cache.store(nil, data: data, metadata: metadata, for: key, in: .disk)
         }
     }
 
@@ -168,13 +172,13 @@ struct SourceStore: Sendable {
     }
 
     /// The key for a response; where others select otherwise, the names that they select by are kept.
-    private func key(for metadata: EntryMetadata, of request: ImageRequest) async -> CacheKey {
+    private func key(for metadata: EntryMetadata, of request: ImageRequest, waits: Bool) async throws -> CacheKey {
         let name = self.name(of: metadata, for: request)
         guard let fields = name.fields else { return name.key }
         let selectors = RequestKeys.selectors(of: self.rules.resourceKey(of: request))
         let list = Data(fields.joined(separator: "\n").utf8)
         if (try? await self.entry(selectors))?.data != list {
-            await self.cache.store(nil, data: list, metadata: EntryMetadata(), for: selectors, in: .disk)
+            try await self.store(list, EntryMetadata(), for: selectors, waits: waits)
         }
         return name.key
     }

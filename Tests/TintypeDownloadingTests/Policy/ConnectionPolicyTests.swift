@@ -2,12 +2,13 @@ import CCurl
 import FoundationEssentials
 import Glibc
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import TintypeDownloading
 
 /// The policy where it meets sockets, on addresses that every machine has.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct ConnectionPolicyTests {
     @Test func `a name is refused at the address it turns out to have`() async throws {
         let origin = try FaultyOrigin(["/a": .body([1])])

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 /// The policy on a network where private and link-local addresses really answer.
@@ -7,7 +8,8 @@ import Testing
 /// The cases are in the program `NetworkPolicyProbe`, which runs where each address of IPv4 and IPv6 is one
 /// of this machine, and a web server listens on all of them.
 @Suite(
-    .timeLimit(.minutes(2)),
+    .waiting,
+    .timeLimit(.minutes(5)),
     .enabled(if: NetworkNamespace.isPossible, "This process may not make network namespaces, which root may.")
 )
 struct NetworkNamespaceTests {

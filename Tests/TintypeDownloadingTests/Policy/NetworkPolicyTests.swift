@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import TintypeDownloading
 
-@Suite struct NetworkPolicyTests {
+@Suite(.computing) struct NetworkPolicyTests {
     @Test(arguments: URLTrick.all)
     func `no trick leads out of the public internet`(trick: URLTrick) {
         let error = #expect(throws: DownloadError.self) {

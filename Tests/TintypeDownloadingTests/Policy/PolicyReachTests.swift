@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import TintypeDownloading
 
 /// Every way that a request takes to libcurl passes the policy.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct PolicyReachTests {
     @Test func `a stream is checked`() async throws {
         let origin = try FaultyOrigin(["/a": .body([1])])

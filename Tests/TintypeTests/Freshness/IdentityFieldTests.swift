@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import Tintype
 
 /// Pictures that depend on a request field of which the response says nothing.
-@Suite(.timeLimit(.minutes(1))) struct IdentityFieldTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct IdentityFieldTests {
     private let fixture: LoaderFixture
     private let origin: FaultyOrigin
 

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
 @testable import Tintype
 
 /// Loads that ask the origin because the caller says so, and loads that overlap with them.
-@Suite(.timeLimit(.minutes(1))) struct RefreshTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct RefreshTests {
     let fixture: LoaderFixture
 
     init() throws {

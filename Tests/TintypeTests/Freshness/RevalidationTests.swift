@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
 @testable import Tintype
 
 /// When a loader asks the origin again, and what becomes of the answer.
-@Suite(.timeLimit(.minutes(1))) struct RevalidationTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct RevalidationTests {
     let fixture: LoaderFixture
     let clock = TestClock()
 

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
 @testable import Tintype
 
 /// RFC 5861: stale pictures while the origin is asked, and when it fails.
-@Suite(.timeLimit(.minutes(1))) struct StaleServingTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct StaleServingTests {
     let fixture: LoaderFixture
     let clock = TestClock()
 

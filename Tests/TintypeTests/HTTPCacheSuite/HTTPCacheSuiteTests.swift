@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
@@ -7,7 +8,7 @@ import TintypeConcurrency
 ///
 /// A loader is a private cache, or a shared one by its configuration; a test counts for the kind of cache
 /// that upstream runs it with. Time passes on a clock of the test's own.
-@Suite(.timeLimit(.minutes(2))) struct HTTPCacheSuiteTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct HTTPCacheSuiteTests {
     private struct Result: Sendable {
         let test: CacheTest
         let isShared: Bool

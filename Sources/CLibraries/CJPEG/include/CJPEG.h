@@ -83,8 +83,7 @@ typedef struct cjpeg_prices {
 /// Returns a decoder, or NULL without memory.
 ///
 /// `count` is called with `context` now and then during long calls.
-cjpeg_decoder *_Nullable cjpeg_decoder_create(
-    cjpeg_prices prices, cjpeg_count _Nonnull count, void *_Nonnull context);
+cjpeg_decoder *_Nullable cjpeg_decoder_create(cjpeg_prices prices, cjpeg_count _Nonnull count, void *_Nonnull context);
 void cjpeg_decoder_free(cjpeg_decoder *_Nullable decoder);
 
 /// Lends the bytes that follow the ones already used; they must stay until the next loan.
@@ -165,8 +164,7 @@ cjpeg_status cjpeg_encoder_start(cjpeg_encoder *_Nonnull encoder, const cjpeg_se
 /// Begins a marker segment with `count` bytes of content, before the first row.
 cjpeg_status cjpeg_encoder_begin_segment(cjpeg_encoder *_Nonnull encoder, int marker, size_t count);
 /// Writes bytes of the segment that was begun.
-cjpeg_status cjpeg_encoder_write_segment(
-    cjpeg_encoder *_Nonnull encoder, const uint8_t *_Nullable bytes, size_t count);
+cjpeg_status cjpeg_encoder_write_segment(cjpeg_encoder *_Nonnull encoder, const uint8_t *_Nullable bytes, size_t count);
 
 cjpeg_status cjpeg_encoder_write_rows(
     cjpeg_encoder *_Nonnull encoder, const uint8_t *_Nonnull base, size_t stride, int count);

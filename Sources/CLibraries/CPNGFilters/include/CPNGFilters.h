@@ -13,15 +13,15 @@
 /// overlap `filtered`, or begin before it: what was read is never needed again.
 /// Returns 0 for a filter that is not one of the five.
 int cpngfilters_undo(
-    int filter, uint8_t *_Nonnull line, const uint8_t *_Nonnull filtered, const uint8_t *_Nonnull prior,
-    size_t count, size_t bytes_per_pixel);
+    int filter, uint8_t *_Nonnull line, const uint8_t *_Nonnull filtered, const uint8_t *_Nonnull prior, size_t count,
+    size_t bytes_per_pixel);
 
 /// Writes a scanline as filtered by one of the five, the filter's number first.
 ///
 /// Returns the sum of the filtered bytes' distances from zero: the smaller, the better it
 /// compresses, as a rule (section 12.7).
 uint64_t cpngfilters_apply(
-    int filter, uint8_t *_Nonnull filtered, const uint8_t *_Nonnull line, const uint8_t *_Nonnull prior,
-    size_t count, size_t bytes_per_pixel);
+    int filter, uint8_t *_Nonnull filtered, const uint8_t *_Nonnull line, const uint8_t *_Nonnull prior, size_t count,
+    size_t bytes_per_pixel);
 
 #endif

@@ -129,8 +129,8 @@ int cshims_has_memory_limit(void);
 /// The bytes of the stack that a new thread gets.
 size_t cshims_stack_size(void);
 
-/// Makes do with little address space from now on, at the price of some speed: stacks of 1 MiB for threads to come, where
-/// 8 MiB are usual and hardly ever used, and two arenas of the allocator, each of which reserves 64 MiB.
+/// Makes do with little address space from now on, at the price of some speed: stacks of 1 MiB for threads to come,
+/// where 8 MiB are usual and hardly ever used, and two arenas of the allocator, each of which reserves 64 MiB.
 ///
 /// For a program's own main function: it changes the whole process.
 void cshims_spare_address_space(void);

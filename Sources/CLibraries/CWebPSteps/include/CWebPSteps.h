@@ -5,9 +5,10 @@
 #include <stdint.h>
 #include <webp/decode.h>
 
-// libwebp decodes as many rows of a lossy picture as the bytes suffice for, and rows without detail take none: a hundred
-// megapixels may come in one call. It asks its worker interface for the end of the last row's job before it begins the
-// next one where a decoder uses threads. Here these jobs run on the calling thread, and the question is passed on.
+// libwebp decodes as many rows of a lossy picture as the bytes suffice for, and rows without detail take none: a
+// hundred megapixels may come in one call. It asks its worker interface for the end of the last row's job before it
+// begins the next one where a decoder uses threads. Here these jobs run on the calling thread, and the question is
+// passed on.
 
 /// The narrowest picture that libwebp asks the worker interface for.
 #define CWEBPSTEPS_MINIMUM_WIDTH 512
