@@ -79,6 +79,19 @@ extension EncodedImage {
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
     ) throws -> Result? { nil }
 
+    /// The frame that the options name, drawn on its canvas, as stored.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
+    func composited(_ reader: any FrameReader, options: DecodeOptions) throws -> DecodedImage {
+        let format = self.header.format
+        guard reader.frames.indices.contains(options.frame) else {
+            throw CodingError.noFrame(options.frame, of: reader.frames.count, format)
+        }
+        let pixels = try FrameCompositor(reader, limits: options.limits, format: format)
+            .frame(at: options.frame, isLast: true)
+        return DecodedImage(Image(pixels: pixels, orientation: self.header.orientation, sourceFormat: format))
+    }
+
     /// The bytes of the pixels that a decode gives out; what no layout holds is `Int.max`.
     func decodedByteCount(options: DecodeOptions) -> Int {
         (try? self.decodedLayout(options: options).byteCount) ?? .max

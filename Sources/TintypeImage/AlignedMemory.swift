@@ -44,6 +44,17 @@ package struct AlignedMemory: ~Copyable, @unchecked Sendable {
         self.bytes = UnsafeMutableRawBufferPointer(start: base, count: byteCount)
     }
 
+    /// Takes memory that the system zeroes where it is first touched: what is never written costs nothing.
+    ///
+    /// - Throws: `ImageError.Code.outOfMemory`.
+    package init(zeroedByteCount byteCount: Int) throws(ImageError) {
+        let size = byteCount + PixelLayout.alignment
+        guard MemoryRoom.has(size), let block = calloc(size, 1) else { throw .outOfMemory(byteCount) }
+        self.block = block
+        let start = block.alignedUp(toMultipleOf: PixelLayout.alignment)
+        self.bytes = UnsafeMutableRawBufferPointer(start: start, count: byteCount)
+    }
+
     deinit {
         free(self.block)
     }

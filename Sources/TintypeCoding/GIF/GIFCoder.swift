@@ -59,17 +59,12 @@ struct EncodedGIF: EncodedImage {
         guard options.frame != 0 else {
             return DecodedImage(Image(pixels: try file.firstPicture(), sourceFormat: .gif))
         }
-        guard self.stream.frames.indices.contains(options.frame) else {
-            throw CodingError.noFrame(options.frame, of: self.header.animation.frameCount, self.header.format)
-        }
-        let compositor = try FrameCompositor(GIFFrameReader(file), limits: options.limits, format: .gif)
-        let pixels = try compositor.frame(at: options.frame, isLast: true)
-        return DecodedImage(Image(pixels: pixels, sourceFormat: .gif))
+        return try self.composited(file, options: options)
     }
 
     func frameReader(options: DecodeOptions) throws -> (any FrameReader)? {
         guard self.isAnimated else { return nil }
-        return GIFFrameReader(try GIFFile(self.data, self.stream, options: options))
+        return try GIFFile(self.data, self.stream, options: options)
     }
 
     private var isAnimated: Bool { self.header.animation.frameCount > 1 }

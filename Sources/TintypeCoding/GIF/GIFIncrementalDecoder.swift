@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import TintypeImage
 
 /// Decodes the first picture of a GIF while its bytes arrive: rows, or passes of an interlaced one.
@@ -66,7 +65,7 @@ final class GIFIncrementalDecoder: IncrementalDecoder {
 /// The picture that the first image of a GIF grows on, with the decoder that writes there.
 final class GIFCanvas {
     private let layout: PixelLayout
-    private let base: UnsafeMutableRawPointer
+    private let memory: AlignedMemory
     private var decoder: GIFFrameDecoder
 
     /// Allocates a transparent canvas for the first image.
@@ -74,11 +73,9 @@ final class GIFCanvas {
     /// - Throws: `ImageError`.
     init(_ stream: GIFStream, _ frame: GIFFrame, in data: Data) throws {
         self.layout = try PixelLayout(format: .rgba8, width: stream.width, height: stream.height)
-        // Zeroed pages cost no memory before they are written.
-        guard let base = calloc(self.layout.byteCount, 1) else { throw CodingError.outOfMemory(.gif) }
-        self.base = base
+        self.memory = try AlignedMemory(zeroedByteCount: self.layout.byteCount)
         let writer = GIFRowWriter(
-            target: base,
+            target: self.memory.start,
             layout: self.layout,
             origin: (Int(frame.left), Int(frame.top)),
             frame: frame,
@@ -86,10 +83,6 @@ final class GIFCanvas {
             palette: GIFPalette(frame.palette, transparentIndex: frame.transparentIndex, in: data)
         )
         self.decoder = GIFFrameDecoder(frame, writer: writer)
-    }
-
-    deinit {
-        free(self.base)
     }
 
     /// Decodes the bytes that are new in `data`; whether there are new pixels.
@@ -126,7 +119,7 @@ final class GIFCanvas {
                     let end = min(first + strip, target.height)
                     try work.count((end - first) * target.width / 2)
                     for row in first..<end {
-                        let (source, row) = (self.base + row * from.bytesPerRow, start + row * to.bytesPerRow)
+                        let (source, row) = (self.memory.start + row * from.bytesPerRow, start + row * to.bytesPerRow)
                         if format == .rgba8 {
                             row.copyMemory(from: source, byteCount: from.usedBytesPerRow)
                         } else {

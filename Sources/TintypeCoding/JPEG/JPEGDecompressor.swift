@@ -58,7 +58,7 @@ final class JPEGDecompressor {
     /// Where the last whole scan ended, from the start of the loan.
     var completedOffset: Int { cjpeg_decoder_completed_offset(self.handle) }
     /// Whether the input ended before the picture did.
-    var endIsMissing: Bool { cjpeg_decoder_warnings(self.handle).premature_end > 0 }
+    var endIsMissing: Bool { cjpeg_decoder_end_is_missing(self.handle) }
     /// Whether all rows of the present output were given out.
     var isAtLastRow: Bool { self.rowCount == self.layout?.height }
 

@@ -104,6 +104,8 @@ struct JPEGHeader {
         return header
     }
 
+    // MARK: Segments
+
     /// Takes in the content of one segment.
     mutating func read(_ segment: Data, marker: UInt8) throws(CodingError) {
         switch marker {
@@ -170,8 +172,6 @@ struct JPEGHeader {
         )
     }
 }
-
-// MARK: - Segments
 
 /// Reads the segments of a JPEG as they arrive, up to its first scan.
 ///

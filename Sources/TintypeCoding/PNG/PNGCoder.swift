@@ -60,22 +60,19 @@ struct EncodedPNG: EncodedImage {
         guard options.frame >= 0, options.frame < frameCount else {
             throw CodingError.noFrame(options.frame, of: self.header.animation.frameCount, self.header.format)
         }
-        let pixels: PixelBuffer
         if let animation = self.chunks.animation, frameCount > 1 || !animation.includesDefaultImage {
             let reader = PNGFrameReader(self.data, self.chunks, animation, options: options)
-            let compositor = try FrameCompositor(reader, limits: options.limits, format: .png)
-            pixels = try compositor.frame(at: options.frame, isLast: true)
-        } else {
-            pixels = try self.data.withUnsafeBytes { bytes in
-                try PNGDecompressor(
-                    bytes,
-                    header: self.chunks,
-                    output: self.chunks.pixelFormat,
-                    isLenient: options.allowsTruncated,
-                    work: DecodeWork(options.limits, format: .png)
-                )
-                .decompress()
-            }
+            return try self.composited(reader, options: options)
+        }
+        let pixels = try self.data.withUnsafeBytes { bytes in
+            try PNGDecompressor(
+                bytes,
+                header: self.chunks,
+                output: self.chunks.pixelFormat,
+                isLenient: options.allowsTruncated,
+                work: DecodeWork(options.limits, format: .png)
+            )
+            .decompress()
         }
         return DecodedImage(Image(pixels: pixels, orientation: self.header.orientation, sourceFormat: .png))
     }

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import TintypeImage
 
 /// Decodes a PNG while its bytes arrive: by rows, or by passes where it is interlaced.
@@ -191,7 +190,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
 final class PNGCanvas {
     private let layout: PixelLayout
     private let passes: [PNGPass]
-    private let pixels: UnsafeMutableRawBufferPointer
+    private let memory: AlignedMemory
     private var picture: PNGPicture
     /// Counts previews apart: they must not use up what the picture itself needs.
     ///
@@ -203,22 +202,19 @@ final class PNGCanvas {
     /// Allocates black or transparent pixels.
     init(_ header: PNGHeader, output: PixelFormat) throws {
         let layout = try PixelLayout(format: output, width: header.layout.width, height: header.layout.height)
-        // Zeroed by the system where it is touched: what never arrives costs nothing.
-        guard let base = calloc(1, layout.byteCount) else { throw CodingError.outOfMemory(.png) }
+        let memory = try AlignedMemory(zeroedByteCount: layout.byteCount)
         self.layout = layout
         self.passes = header.layout.passes
-        self.pixels = UnsafeMutableRawBufferPointer(start: base, count: layout.byteCount)
         self.picture = PNGPicture(
             PNGSampleConverter(header, output: output),
             passes: self.passes,
             layout: layout,
-            pixels: self.pixels
+            pixels: memory.bytes
         )
+        self.memory = memory
     }
 
-    deinit {
-        free(self.pixels.baseAddress)
-    }
+    private var pixels: UnsafeMutableRawBufferPointer { self.memory.bytes }
 
     /// Writes the pixels of a scanline.
     func write(_ line: PNGScanlines.Line) {

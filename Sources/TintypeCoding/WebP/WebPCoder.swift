@@ -70,24 +70,16 @@ struct EncodedWebP: EncodedImage {
     }
 
     func decode(options: DecodeOptions) throws -> DecodedImage {
-        let pixels: PixelBuffer
-        if let reader = try self.frameReader(options: options) {
-            guard reader.frames.indices.contains(options.frame) else {
-                throw CodingError.noFrame(options.frame, of: self.header.animation.frameCount, self.header.format)
-            }
-            let compositor = try FrameCompositor(reader, limits: options.limits, format: .webp)
-            pixels = try compositor.frame(at: options.frame, isLast: true)
-        } else {
-            let layout = try self.first.layout(sufficientSize: options.sufficientSize)
-            pixels = try self.data.withUnsafeBytes { bytes in
-                try WebPDecompressor.decompress(
-                    self.first,
-                    of: bytes,
-                    layout: layout,
-                    allowsTruncated: options.allowsTruncated,
-                    work: DecodeWork(options.limits, format: .webp)
-                )
-            }
+        if let reader = try self.frameReader(options: options) { return try self.composited(reader, options: options) }
+        let layout = try self.first.layout(sufficientSize: options.sufficientSize)
+        let pixels = try self.data.withUnsafeBytes { bytes in
+            try WebPDecompressor.decompress(
+                self.first,
+                of: bytes,
+                layout: layout,
+                allowsTruncated: options.allowsTruncated,
+                work: DecodeWork(options.limits, format: .webp)
+            )
         }
         return DecodedImage(Image(pixels: pixels, orientation: self.header.orientation, sourceFormat: .webp))
     }

@@ -1,6 +1,5 @@
 import CWebP
 import FoundationEssentials
-import Glibc
 import TintypeImage
 
 /// Decodes a WebP while its bytes arrive: a still by rows, of an animation the first frame.
@@ -86,7 +85,7 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
 final class WebPGrowingCanvas {
     private let decoder: any WebPRows
     /// The memory that the decoder writes to.
-    private let rows: WebPRowMemory
+    private let rows: AlignedMemory
     private let rowLayout: PixelLayout
     private let layout: PixelLayout
     private let frame: AnimationFrame
@@ -112,9 +111,8 @@ final class WebPGrowingCanvas {
             self.layout = try picture.layout(sufficientSize: sufficientSize)
             self.rowLayout = self.layout
         }
-        guard let rows = WebPRowMemory(byteCount: self.rowLayout.byteCount),
-            let target = WebPTarget(rows.bytes, layout: self.rowLayout)
-        else { throw CodingError.outOfMemory(.webp) }
+        let rows = try AlignedMemory(zeroedByteCount: self.rowLayout.byteCount)
+        guard let target = WebPTarget(rows.bytes, layout: self.rowLayout) else { throw CodingError.outOfMemory(.webp) }
         self.decoder = try WebPDecompressor.rows(of: picture, to: target)
         self.rows = rows
         self.frame = picture.frame
@@ -186,20 +184,5 @@ final class WebPGrowingCanvas {
                 from: UnsafeRawBufferPointer(rebasing: self.rows.bytes[from..<from + plane.usedBytesPerRow])
             )
         }
-    }
-}
-
-/// Memory for all rows of a picture: zero at first, so that it takes room only where it was written.
-private struct WebPRowMemory: ~Copyable {
-    let bytes: UnsafeMutableRawBufferPointer
-
-    /// Allocates it, or `nil` where the system refuses.
-    init?(byteCount: Int) {
-        guard let base = calloc(byteCount, 1) else { return nil }
-        self.bytes = UnsafeMutableRawBufferPointer(start: base, count: byteCount)
-    }
-
-    deinit {
-        free(self.bytes.baseAddress)
     }
 }

@@ -169,15 +169,9 @@ struct ProgressRow: Sendable {
         case list(ListTotals)
     }
 
-    var label: String
+    let label: String
     let start: ContinuousClock.Instant
     var content: Content
-
-    init(label: String, start: ContinuousClock.Instant, content: Content) {
-        self.label = label
-        self.start = start
-        self.content = content
-    }
 
     /// The row as text of at most the layout's columns.
     func line(at now: ContinuousClock.Instant, _ layout: Layout) -> String {
@@ -230,10 +224,6 @@ struct ListTotals: Sendable {
     var completed = 0
     var failed = 0
     var receivedBytes: Int64 = 0
-
-    init(total: Int) {
-        self.total = total
-    }
 
     /// The part of the list that has ended, 0 to 1.
     var fractionCompleted: Double {

@@ -205,6 +205,8 @@ final class CacheFolder: Sendable {
         return CatalogueRegion.Identity(status) == CatalogueRegion.Identity(own)
     }
 
+    // MARK: Opening
+
     /// What came of an attempt to open a folder.
     enum Opening {
         case opened(CacheFolder)
