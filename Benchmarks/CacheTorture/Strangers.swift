@@ -39,15 +39,16 @@ struct Strangers {
     /// Puts files, some in folders, some under names as the cache's own have them.
     private func put(_ generator: inout SeededGenerator) throws -> [String: Data] {
         let root = self.folder
-        let shards = try FileManager.default.contentsOfDirectory(atPath: root + "/entries")
+        // Files of earlier rounds lie there as well.
+        let shards = try FileManager.default.contentsOfDirectory(atPath: root + "/entries").filter { $0.count == 2 }
         let digits = (0..<4).map { _ in String(generator.next() | 1 << 63, radix: 16) }.joined()
         let shard = "entries/" + (shards.randomElement(using: &generator) ?? "ab")
         let paths = [
             "\(shard)/notes \(digits)", "\(shard)/\(digits.prefix(22))/inside", "entries/\(digits)",
             "entries/x/\(digits)",
             "temporary/\(digits)", "temporary/1-\(digits.prefix(16))-2/inside", "discarded/\(digits)",
-            "discarded/\(digits.prefix(16))/entries/\(digits.prefix(2))/letter/inside", "\(digits.prefix(2))/\(digits)",
-            "tmp/\(digits.prefix(8))-1",
+            "discarded/\(digits.prefix(16))/entries/\(digits.prefix(2))/letter \(digits)/inside",
+            "\(digits.prefix(2))/\(digits)", "tmp/\(digits.prefix(8))-1",
         ]
         var put: [String: Data] = [:]
         for path in paths {
@@ -60,7 +61,8 @@ struct Strangers {
             try bytes.write(to: url)
             // What lies in a folder that was cleared is brought back to where that came from.
             let home = path.split(separator: "/").dropFirst(2).joined(separator: "/")
-            put[root + "/" + (path.hasSuffix("letter/inside") ? home : path)] = bytes
+            let isBroughtBack = path.hasPrefix("discarded/") && path.hasSuffix("/inside")
+            put[root + "/" + (isBroughtBack ? home : path)] = bytes
         }
         return put
     }

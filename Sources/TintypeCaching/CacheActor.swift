@@ -38,9 +38,6 @@ public actor CacheActor: ImageCache {
         self.memory.peek(key)
     }
 
-    /// Looks for `key` in the chosen tiers, memory first.
-    ///
-    /// - Throws: `CancellationError` only. A disk tier that fails to read is a miss.
     public nonisolated func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
         if tiers.contains(.memory), let entry = self.memory.entry(for: key) { return .memory(entry) }
         guard tiers.contains(.disk), let disk = self.disk else { return nil }
@@ -58,9 +55,6 @@ public actor CacheActor: ImageCache {
 
     private func note(_ error: CacheError) { self.lastReadError = error }
 
-    /// Those of the chosen tiers that have `key`.
-    ///
-    /// Does not count as a use of the entry.
     public nonisolated func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers {
         var found = CacheTiers.none
         if tiers.contains(.memory), self.memory.contains(key) { found.insert(.memory) }
@@ -70,11 +64,6 @@ public actor CacheActor: ImageCache {
 
     // MARK: Storing
 
-    /// Keeps a picture in memory and its bytes on disk, the latter in the background.
-    ///
-    /// What is `nil` is not stored in its tier.
-    ///
-    /// - Returns: What became of the picture, or `nil` when there was none to keep.
     @discardableResult
     public nonisolated func store(
         _ image: Image?,
@@ -88,10 +77,6 @@ public actor CacheActor: ImageCache {
         return self.memory.insert(image, metadata: metadata, for: key)
     }
 
-    /// Keeps a picture in memory and its bytes on disk, and waits for the disk.
-    ///
-    /// - Returns: What became of the picture, or `nil` when there was none to keep.
-    /// - Throws: ``CacheError`` of the disk tier; the picture is in memory then all the same.
     @discardableResult
     public nonisolated func storeAndWait(
         _ image: Image?,
@@ -111,9 +96,6 @@ public actor CacheActor: ImageCache {
 
     // MARK: Removing
 
-    /// Removes the entry of `key`, and says whether there was one.
-    ///
-    /// - Throws: ``CacheError`` when the file of the entry can't be removed.
     @discardableResult
     public nonisolated func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
         var isRemoved = false
@@ -122,9 +104,6 @@ public actor CacheActor: ImageCache {
         return isRemoved
     }
 
-    /// Removes all entries.
-    ///
-    /// - Throws: ``CacheError`` when files can't be removed.
     public nonisolated func removeAll(from tiers: CacheTiers) async throws {
         if tiers.contains(.memory) { self.memory.removeAll() }
         if tiers.contains(.disk) { try await self.disk?.removeAll() }
@@ -132,7 +111,6 @@ public actor CacheActor: ImageCache {
 
     // MARK: Figures
 
-    /// What both tiers hold and how they were used.
     public func statistics() async -> CacheStatistics {
         var statistics = CacheStatistics()
         statistics.memory = self.memory.statistics

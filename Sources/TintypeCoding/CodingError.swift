@@ -5,47 +5,39 @@ public import TintypeImage
 public struct CodingError: Error, Sendable, CustomStringConvertible {
     /// The kinds of failure; more may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Value: String, Sendable {
-            case notAnImage, unsupportedFormat, unsupportedFeature, corrupt, truncated
-            case tooManyPixels, sideTooLong, tooManyBytes, tooMuchWork, tooManyFrames, animationTooLarge
-            case invalidOptions, encodingFailed, outOfMemory, tooManyThreads
-        }
-
-        private let value: Value
-
         /// The stable name of the code.
-        public var description: String { self.value.rawValue }
+        public let description: String
 
         /// The bytes are no picture of any known format.
-        public static let notAnImage = Code(value: .notAnImage)
+        public static let notAnImage = Code(description: "notAnImage")
         /// The format is known, but no registered coder reads or writes it.
-        public static let unsupportedFormat = Code(value: .unsupportedFormat)
+        public static let unsupportedFormat = Code(description: "unsupportedFormat")
         /// The coder knows the format, but not the variant that the bytes use.
-        public static let unsupportedFeature = Code(value: .unsupportedFeature)
+        public static let unsupportedFeature = Code(description: "unsupportedFeature")
         /// The bytes break the rules of their format.
-        public static let corrupt = Code(value: .corrupt)
+        public static let corrupt = Code(description: "corrupt")
         /// The end of the picture is missing.
-        public static let truncated = Code(value: .truncated)
+        public static let truncated = Code(description: "truncated")
         /// The header declares more pixels than the limits allow.
-        public static let tooManyPixels = Code(value: .tooManyPixels)
+        public static let tooManyPixels = Code(description: "tooManyPixels")
         /// The header declares a longer side than the limits allow.
-        public static let sideTooLong = Code(value: .sideTooLong)
+        public static let sideTooLong = Code(description: "sideTooLong")
         /// There are more encoded bytes than the limits allow.
-        public static let tooManyBytes = Code(value: .tooManyBytes)
+        public static let tooManyBytes = Code(description: "tooManyBytes")
         /// Decoding takes more work than the limits allow.
-        public static let tooMuchWork = Code(value: .tooMuchWork)
+        public static let tooMuchWork = Code(description: "tooMuchWork")
         /// An animation has more frames than the limits allow.
-        public static let tooManyFrames = Code(value: .tooManyFrames)
+        public static let tooManyFrames = Code(description: "tooManyFrames")
         /// The frames of an animation have more pixels together than the limits allow.
-        public static let animationTooLarge = Code(value: .animationTooLarge)
+        public static let animationTooLarge = Code(description: "animationTooLarge")
         /// An option makes no sense for this picture.
-        public static let invalidOptions = Code(value: .invalidOptions)
+        public static let invalidOptions = Code(description: "invalidOptions")
         /// The encoder refused the picture.
-        public static let encodingFailed = Code(value: .encodingFailed)
+        public static let encodingFailed = Code(description: "encodingFailed")
         /// The system refused memory.
-        public static let outOfMemory = Code(value: .outOfMemory)
+        public static let outOfMemory = Code(description: "outOfMemory")
         /// The system refused the thread to work on.
-        public static let tooManyThreads = Code(value: .tooManyThreads)
+        public static let tooManyThreads = Code(description: "tooManyThreads")
     }
 
     /// What kind of failure it was.
@@ -63,9 +55,7 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
     }
 
     public var description: String { "\(self.code): \(self.message)" }
-}
 
-extension CodingError {
     /// The thread of a lane was refused.
     init(_ error: ThreadError) {
         self.init(code: error.code == .outOfMemory ? .outOfMemory : .tooManyThreads, message: error.message)
@@ -102,11 +92,11 @@ extension CodingError {
     }
 
     /// An animation has fewer frames than were asked for.
-    static func noFrame(_ index: Int, in header: ImageHeader) -> CodingError {
+    static func noFrame(_ index: Int, of count: Int, _ format: ImageFormat) -> CodingError {
         CodingError(
             code: .invalidOptions,
-            message: "There is no frame \(index): the picture has \(header.animation.frameCount), from 0 on.",
-            format: header.format
+            message: "There is no frame \(index): the picture has \(count), from 0 on.",
+            format: format
         )
     }
 }

@@ -56,9 +56,7 @@ public final class DecodeLanes: Sendable {
             return other
         }
     }
-}
 
-extension DecodeLanes {
     /// The lane that has the least to do now, for work that stays on one lane for longer.
     ///
     /// Where the system refuses that lane its thread, it is one that has a thread, if there is any.

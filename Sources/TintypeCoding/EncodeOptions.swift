@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import TintypeImage
 
 /// How a picture becomes bytes.
 public struct EncodeOptions: Sendable, Hashable {
@@ -121,5 +122,49 @@ public struct EncodeOptions: Sendable, Hashable {
         self.maximumByteCount = maximumByteCount
         self.metadata = metadata
         self.isDithered = isDithered
+    }
+
+    /// What `encode` makes at the best quality below `quality` at which it gives anything: at most seven tries.
+    static func largest(below quality: Int, _ encode: (_ quality: Int) throws -> Data?) rethrows -> Data? {
+        var best: Data?
+        var (low, high) = (1, quality - 1)
+        while low <= high {
+            let middle = (low + high) / 2
+            if let data = try encode(middle) {
+                best = data
+                low = middle + 1
+            } else {
+                high = middle - 1
+            }
+        }
+        return best
+    }
+}
+
+/// An animation to be encoded: whole canvases and how long each is shown.
+public struct AnimationContent: Sendable {
+    /// One picture of the animation.
+    public struct Frame: Sendable {
+        /// The picture; all have the size of the first.
+        public var image: Image
+        /// How long it is shown.
+        public var milliseconds: Int
+
+        /// Creates a frame.
+        public init(image: Image, milliseconds: Int) {
+            self.image = image
+            self.milliseconds = milliseconds
+        }
+    }
+
+    /// The pictures in their order, at least one.
+    public var frames: [Frame]
+    /// How often they are shown; 0 is forever.
+    public var loopCount: Int
+
+    /// Creates an animation.
+    public init(frames: [Frame], loopCount: Int = 0) {
+        self.frames = frames
+        self.loopCount = loopCount
     }
 }

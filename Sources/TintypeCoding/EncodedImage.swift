@@ -79,8 +79,41 @@ extension EncodedImage {
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
     ) throws -> Result? { nil }
 
+    /// The frame that the options name, drawn on its canvas, as stored.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
+    func composited(_ reader: any FrameReader, options: DecodeOptions) throws -> DecodedImage {
+        let format = self.header.format
+        guard reader.frames.indices.contains(options.frame) else {
+            throw CodingError.noFrame(options.frame, of: reader.frames.count, format)
+        }
+        let pixels = try FrameCompositor(reader, limits: options.limits, format: format)
+            .frame(at: options.frame, isLast: true)
+        return DecodedImage(Image(pixels: pixels, orientation: self.header.orientation, sourceFormat: format))
+    }
+
     /// The bytes of the pixels that a decode gives out; what no layout holds is `Int.max`.
     func decodedByteCount(options: DecodeOptions) -> Int {
         (try? self.decodedLayout(options: options).byteCount) ?? .max
+    }
+}
+
+/// What a coder gives out: a picture, perhaps smaller than stored, and how exactly it covers it.
+public struct DecodedImage: Sendable {
+    /// The pixels as stored, with the orientation that makes them upright.
+    public let image: Image
+    /// How many columns of the picture hold content: below its width by less than one pixel where a scaled decode
+    /// rounded up.
+    ///
+    /// A resize that knows it shifts nothing.
+    public let coveredWidth: Double
+    /// How many rows of the picture hold content.
+    public let coveredHeight: Double
+
+    /// Wraps a picture; without sizes it is covered whole.
+    public init(_ image: Image, coveredWidth: Double? = nil, coveredHeight: Double? = nil) {
+        self.image = image
+        self.coveredWidth = coveredWidth ?? Double(image.width)
+        self.coveredHeight = coveredHeight ?? Double(image.height)
     }
 }

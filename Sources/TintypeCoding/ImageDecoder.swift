@@ -44,14 +44,10 @@ public struct ImageDecoder: Sendable {
         try Task.checkCancellation()
         let frameCount = self.header.animation.frameCount
         guard (0..<frameCount).contains(options.frame) else {
-            throw CodingError.noFrame(options.frame, in: self.header)
+            throw CodingError.noFrame(options.frame, of: self.header.animation.frameCount, self.header.format)
         }
         if frameCount > 1, let reader = try self.frameReader(options: options) {
-            let compositor = try FrameCompositor(reader, limits: options.limits, format: self.header.format)
-            let pixels = try compositor.frame(at: options.frame, isLast: true)
-            return DecodedImage(
-                Image(pixels: pixels, orientation: self.header.orientation, sourceFormat: self.header.format)
-            )
+            return try self.encoded.composited(reader, options: options)
         }
         let decoded = try self.encoded.decode(options: options)
         try Task.checkCancellation()

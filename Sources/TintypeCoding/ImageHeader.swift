@@ -31,9 +31,7 @@ public struct ImageHeader: Sendable {
     public var uprightSize: (width: Int, height: Int) {
         self.orientation.uprightSize(width: self.pixelWidth, height: self.pixelHeight)
     }
-}
 
-extension ImageHeader {
     /// How a picture of the stored size lies in memory.
     func layout(as format: PixelFormat) throws(ImageError) -> PixelLayout {
         try PixelLayout(format: format, width: self.pixelWidth, height: self.pixelHeight)

@@ -26,6 +26,33 @@ extension PixelBuffer {
             }
         )
     }
+
+    /// The pixels in a format that holds all of theirs.
+    func converted(to format: PixelFormat) throws -> PixelBuffer {
+        guard format != self.format else { return self }
+        let layout = try PixelLayout(format: format, width: self.width, height: self.height)
+        let (from, to) = (self.format.channelCount, format.channelCount)
+        return try PixelBuffer(
+            layout,
+            fillingUnsafely: { target in
+                self.withUnsafeBytes { source in
+                    for row in 0..<self.height {
+                        var old = row * self.layout.planes[0].bytesPerRow
+                        var new = row * layout.planes[0].bytesPerRow
+                        for _ in 0..<self.width {
+                            for channel in 0..<to {
+                                // Gray stands for all three colours; what has no alpha is opaque.
+                                let isAlpha = channel == 3
+                                target[new + channel] = isAlpha ? 255 : source[old + (from == 1 ? 0 : channel)]
+                            }
+                            old += from
+                            new += to
+                        }
+                    }
+                }
+            }
+        )
+    }
 }
 
 extension DecodeWork {

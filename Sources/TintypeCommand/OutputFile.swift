@@ -20,22 +20,15 @@ enum OutputFile {
 
         /// Writes `bytes` behind those before.
         func append(_ bytes: some ContiguousBytes) throws(SystemError) {
-            let code = bytes.withUnsafeBytes { bytes -> CInt in
-                var rest = bytes
-                while !rest.isEmpty {
-                    let count = Glibc.write(self.descriptor, rest.baseAddress, rest.count)
-                    if count < 0, errno == EINTR { continue }
-                    guard count > 0 else { return errno }
-                    rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-                }
-                return 0
-            }
+            let code = bytes.withUnsafeBytes { Output.write($0, to: self.descriptor) }
             guard code == 0 else { throw SystemError(code: code) }
         }
     }
 
     /// Writes `data` to `path` atomically; missing folders are made.
-    static func write(_ data: Data, to path: Argument) throws(OutputError) {
+    ///
+    /// - Returns: The folder, where it was made.
+    static func write(_ data: Data, to path: Argument) throws(OutputError) -> Argument? {
         try self.write(to: path) { file throws(SystemError) in try file.append(data) }
     }
 
@@ -43,23 +36,27 @@ enum OutputFile {
     ///
     /// A file that is there keeps its permissions and, where this user may give them, its owner and group; a link keeps
     /// leading to it. A device or a pipe is written as it is: a file that took its place would be a surprise.
+    ///
+    /// - Returns: The folder, where it was made.
     static func write(
         to path: Argument,
         _ body: (Opened) throws(SystemError) -> Void
-    ) throws(OutputError) {
+    ) throws(OutputError) -> Argument? {
         do throws(SystemError) {
             let target = try self.target(of: path)
             var status = stat()
             guard target.withPath({ stat($0, &status) }) == 0 else {
                 // A folder that can't be looked into says so when the file is made.
-                try self.makeFolder(of: target)
-                return try self.replace(target, like: nil, body)
+                let made = try self.makeFolder(of: target)
+                try self.replace(target, like: nil, body)
+                return made
             }
             switch status.st_mode & S_IFMT {
             case S_IFREG: try self.replace(target, like: status, body)
             case S_IFDIR: throw SystemError(code: EISDIR)
             default: try self.writeInPlace(target, body)
             }
+            return nil
         } catch {
             throw OutputError(message: "\(path.text.abbreviated) can't be written (\(error)).")
         }
@@ -97,15 +94,20 @@ enum OutputFile {
         path.bytes.lastIndex(of: UInt8(ascii: "/")).map { Array(path.bytes[...$0]) } ?? []
     }
 
-    private static func makeFolder(of path: Argument) throws(SystemError) {
+    /// Makes the folder of a path, and those that it lies in; `nil` where it is there.
+    private static func makeFolder(of path: Argument) throws(SystemError) -> Argument? {
         let folder = self.folder(of: path)
+        var isMade = false
         for end in folder.indices.dropFirst() where folder[end] == UInt8(ascii: "/") {
             let part = Argument(bytes: folder[..<end])
-            guard part.withPath({ mkdir($0, 0o777) }) != 0, errno != EEXIST else { continue }
+            let isNew = part.withPath { mkdir($0, 0o777) } == 0
+            isMade = isMade || isNew
+            guard !isNew, errno != EEXIST else { continue }
             let code = errno
             // What is there may not be permitted to be made.
             guard self.isDirectory(part) else { throw SystemError(code: code) }
         }
+        return isMade ? Argument(bytes: folder) : nil
     }
 
     /// Writes a file beside `path` and gives it that name.

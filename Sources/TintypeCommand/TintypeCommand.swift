@@ -11,6 +11,8 @@ struct TintypeCommand {
         static let usage: CInt = 2
     }
 
+    private static let version = "0.1.0"
+
     private static var subcommands: [any Subcommand.Type] {
         [LoadCommand.self, InfoCommand.self, DecodeCommand.self, CacheCommand.self, PrefetchCommand.self]
     }
@@ -41,6 +43,10 @@ struct TintypeCommand {
             if name == "--help" || name == "-h" || name == "help" {
                 let subject = self.subcommands.first { $0.name == arguments.dropFirst().first?.text }
                 try Output.standard.line(subject?.help ?? self.help)
+                return Exit.success
+            }
+            if name == "--version" {
+                try Output.standard.line("tintype \(self.version)")
                 return Exit.success
             }
             guard let subcommand = self.subcommands.first(where: { $0.name == name }) else {
@@ -74,8 +80,28 @@ struct TintypeCommand {
 
         \(self.subcommands.map { "  \($0.name)".padded(to: 12) + $0.summary }.joined(separator: "\n"))
 
-        tintype SUBCOMMAND --help says more.
+        tintype SUBCOMMAND --help says more; tintype --version prints the version.
         Exit codes: 0 all is well, 1 an input failed, 2 wrong usage, 130 interrupted.
         """
     }
+}
+
+/// One thing that the command does.
+protocol Subcommand: Sendable {
+    /// What it is called by.
+    static var name: String { get }
+    /// One line for the list of subcommands.
+    static var summary: String { get }
+    /// What `--help` prints.
+    static var help: String { get }
+    /// The options without a value.
+    static var flags: Set<String> { get }
+    /// The options with a value.
+    static var values: Set<String> { get }
+
+    /// Checks the arguments.
+    init(_ arguments: ParsedArguments) throws(UsageError)
+
+    /// Does the work; false when any input failed. What failed was reported before.
+    func run() async throws -> Bool
 }

@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// A picture as a value: shared, immutable pixels and what is known about them.
 ///
 /// Copying is free. Pixels are upright and in sRGB unless the decode options said otherwise.
@@ -49,5 +51,32 @@ public struct Image: Sendable {
             sourceFormat: self.sourceFormat,
             colorProfile: profile
         )
+    }
+
+    /// Whether any pixel is not opaque; looks at every pixel of a picture with alpha.
+    public var hasTransparency: Bool {
+        guard self.hasAlpha else { return false }
+        let plane = self.pixels.layout.planes[0]
+        return self.pixels.withUnsafeBytes { bytes in
+            (0..<plane.height).contains { row in
+                let start = row * plane.bytesPerRow
+                return stride(from: start + 3, to: start + plane.usedBytesPerRow, by: 4).contains { bytes[$0] != 255 }
+            }
+        }
+    }
+}
+
+/// An embedded ICC profile, kept because it was asked for.
+///
+/// A class, so that a picture stays small: most have none.
+public final class ColorProfile: Sendable {
+    /// The profile as stored, in the format of ICC.1.
+    public let data: Data
+
+    /// Wraps the bytes of a profile.
+    ///
+    /// A slice is copied: it would keep the whole file that it was cut from.
+    public init(data: Data) {
+        self.data = data.startIndex == 0 ? data : data.withUnsafeBytes { Data($0) }
     }
 }

@@ -2,20 +2,13 @@
 public struct ImageError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The kinds of failure; more may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Value: String, Sendable {
-            case invalidSize
-            case outOfMemory
-        }
-
-        private let value: Value
-
         /// The stable name of the code.
-        public var description: String { self.value.rawValue }
+        public let description: String
 
         /// A side is under 1, or the bytes of the picture do not fit in an `Int`.
-        public static let invalidSize = Code(value: .invalidSize)
+        public static let invalidSize = Code(description: "invalidSize")
         /// The system refused the memory for the pixels.
-        public static let outOfMemory = Code(value: .outOfMemory)
+        public static let outOfMemory = Code(description: "outOfMemory")
     }
 
     /// What kind of failure it was.
@@ -30,4 +23,13 @@ public struct ImageError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     public var description: String { "\(self.code): \(self.message)" }
+
+    /// The system refused so many bytes.
+    static func outOfMemory(_ byteCount: Int) -> ImageError {
+        ImageError(
+            code: .outOfMemory,
+            message: "There is no memory for \(byteCount) bytes of a picture; lower the limits or the number of lanes, "
+                + "or raise the limit of memory (ulimit -v)."
+        )
+    }
 }

@@ -25,7 +25,7 @@ extension ImageFormat {
 
     private static func bySignature(_ bytes: Signature) -> ImageFormat? {
         signatures.first {
-            bytes.has($0.bytes, at: $0.offset) && ($0.also.map { bytes.has($0.bytes, at: $0.offset) } ?? true)
+            bytes.has($0.bytes) && ($0.also.map { bytes.has($0.bytes, at: $0.offset) } ?? true)
         }?
         .format
     }
@@ -72,23 +72,16 @@ extension ImageFormat {
     private struct KnownSignature {
         let format: ImageFormat
         let bytes: [UInt8]
-        var offset = 0
-        var also: (bytes: [UInt8], offset: Int)?
+        let also: (bytes: [UInt8], offset: Int)?
 
-        init(
-            _ format: ImageFormat,
-            _ bytes: [UInt8],
-            at offset: Int = 0,
-            and also: (bytes: [UInt8], offset: Int)? = nil
-        ) {
+        init(_ format: ImageFormat, _ bytes: [UInt8], and also: (bytes: [UInt8], offset: Int)? = nil) {
             self.format = format
             self.bytes = bytes
-            self.offset = offset
             self.also = also
         }
 
-        init(_ format: ImageFormat, _ text: String, at offset: Int = 0, and also: (String, Int)? = nil) {
-            self.init(format, Array(text.utf8), at: offset, and: also.map { (Array($0.0.utf8), $0.1) })
+        init(_ format: ImageFormat, _ text: String, and also: (String, Int)? = nil) {
+            self.init(format, Array(text.utf8), and: also.map { (Array($0.0.utf8), $0.1) })
         }
     }
 

@@ -1,18 +1,11 @@
-import Glibc
-
 /// The pixels of a picture: immutable, reference-counted, in one aligned block.
 ///
 /// A class, so that copying a picture is free and a cache can hold it weakly.
 public final class PixelBuffer: Sendable {
     /// Where the planes lie.
     public let layout: PixelLayout
-    /// Written only while `init` runs, before any other thread can know of it; read-only
-    /// from then on until `deinit`.
-    private nonisolated(unsafe) let base: UnsafeMutableRawPointer
-    /// What is given back in the end; the pixels begin at its first aligned byte.
-    ///
-    /// Never read or written.
-    private nonisolated(unsafe) let block: UnsafeMutableRawPointer
+    /// Written only while `init` runs, before any other thread can know of it.
+    private let memory: AlignedMemory
 
     /// How the samples lie in memory.
     public var format: PixelFormat { self.layout.format }
@@ -53,67 +46,18 @@ public final class PixelBuffer: Sendable {
         extraByteCount: Int = 0,
         fillingUnsafely fill: (UnsafeMutableRawBufferPointer) throws -> Void
     ) throws {
-        let byteCount = layout.byteCount + extraByteCount
-        guard let block = Self.allocateBlock(byteCount) else {
-            throw ImageError(
-                code: .outOfMemory,
-                message:
-                    "There is no memory for \(byteCount) bytes of pixels; lower the limits or the number of lanes."
-            )
-        }
-        let base = block.alignedUp(toMultipleOf: PixelLayout.alignment)
-        do {
-            let bytes = UnsafeMutableRawBufferPointer(start: base, count: byteCount)
-            try fill(bytes)
-            layout.clearPadding(of: UnsafeMutableRawBufferPointer(rebasing: bytes[..<layout.byteCount]))
-        } catch {
-            free(block)
-            throw error
-        }
+        let memory = try AlignedMemory(byteCount: layout.byteCount + extraByteCount)
+        try fill(memory.bytes)
+        layout.clearPadding(of: UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<layout.byteCount]))
         self.layout = layout
-        self.base = base
-        self.block = block
-    }
-
-    deinit {
-        free(self.block)
-    }
-
-    /// Memory that holds `byteCount` bytes from its first aligned byte on, or `nil`.
-    ///
-    /// Given back with `free`. Small blocks are not asked for as aligned ones: of those glibc takes back what it cut
-    /// off at once, and when they are freed, the hole is too small for the next one of the same size. With small blocks
-    /// between them that stay, such as the runtime's own, each frame of an animation would take new memory.
-    private static func allocateBlock(_ byteCount: Int) -> UnsafeMutableRawPointer? {
-        guard byteCount < 2 * Self.hugePageSize else { return Self.allocate(byteCount) }
-        let size = byteCount + PixelLayout.alignment
-        return MemoryRoom.has(size) ? malloc(size) : nil
-    }
-
-    /// The size of a huge page on x86-64 and most of arm64.
-    private static let hugePageSize = 2 << 20
-
-    /// Aligned memory with undefined content, or `nil`.
-    ///
-    /// Large buffers are asked for in huge pages: the first touch of each small page costs more than
-    /// writing it. A last part of half a huge page or more gets a whole one. Given back with `free`.
-    package static func allocate(_ byteCount: Int) -> UnsafeMutableRawPointer? {
-        var base: UnsafeMutableRawPointer?
-        let isLarge = byteCount >= 2 * Self.hugePageSize
-        let alignment = isLarge ? Self.hugePageSize : PixelLayout.alignment
-        let rest = byteCount % Self.hugePageSize
-        let size = isLarge && rest >= Self.hugePageSize / 2 ? byteCount - rest + Self.hugePageSize : byteCount
-        guard MemoryRoom.has(size), posix_memalign(&base, alignment, size) == 0, let base else { return nil }
-        // Only advice: where it is refused, small pages do as well.
-        if isLarge { madvise(base, size, MADV_HUGEPAGE) }
-        return base
+        self.memory = memory
     }
 
     /// Calls `body` with the bytes of all planes; `layout` says where each lies.
     public func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let bytes = UnsafeRawBufferPointer(start: self.base, count: self.layout.byteCount)
+        let bytes = UnsafeRawBufferPointer(start: self.memory.start, count: self.layout.byteCount)
         return try body(bytes.bytes)
     }
 
@@ -121,6 +65,19 @@ public final class PixelBuffer: Sendable {
     package func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try body(UnsafeRawBufferPointer(start: self.base, count: self.layout.byteCount))
+        try body(UnsafeRawBufferPointer(start: self.memory.start, count: self.layout.byteCount))
     }
+}
+
+/// Gives the rows of a picture one at a time, from the top: for work that needs no whole picture.
+///
+/// Used by one thread at a time.
+public protocol RowSource: AnyObject {
+    /// The size and format of the picture; its planes say how long a row is.
+    var layout: PixelLayout { get }
+
+    /// Writes the samples of the next row to the start of `row`, which holds at least one row.
+    ///
+    /// - Throws: What the source throws for damaged input; `CancellationError`.
+    func readRow(into row: UnsafeMutableRawBufferPointer) throws
 }

@@ -30,11 +30,6 @@ public struct PixelFormat: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What each plane holds, in order; interleaved formats have one plane.
-    var planes: [PlaneFormat] {
-        [PlaneFormat(bytesPerPixel: self.channelCount, horizontalSubsampling: 1, verticalSubsampling: 1)]
-    }
-
     public var description: String {
         switch self.value {
         case .gray8: "gray8"
@@ -42,13 +37,4 @@ public struct PixelFormat: Sendable, Hashable, CustomStringConvertible {
         case .rgba8: "rgba8"
         }
     }
-}
-
-/// The share of a picture that one plane holds.
-struct PlaneFormat: Sendable, Hashable {
-    let bytesPerPixel: Int
-    /// Pixels of the picture for each sample of the plane, across.
-    let horizontalSubsampling: Int
-    /// Pixels of the picture for each sample of the plane, down.
-    let verticalSubsampling: Int
 }

@@ -34,27 +34,19 @@ public struct PixelLayout: Sendable, Hashable {
     ///
     /// - Throws: `ImageError.Code.invalidSize` when a side is under 1 or the size overflows.
     public init(format: PixelFormat, width: Int, height: Int) throws(ImageError) {
-        var planes: [Plane] = []
-        var end = 0
-        for plane in format.planes {
-            guard let next = Plane(plane, at: end, width: width, height: height) else {
-                throw ImageError(
-                    code: .invalidSize,
-                    message: "A picture of \(width)x\(height) pixels can't be laid out; check its size first."
-                )
-            }
-            end = next.offset + next.bytesPerRow * next.height
-            planes.append(next)
+        guard let plane = Plane(bytesPerPixel: format.channelCount, width: width, height: height) else {
+            throw ImageError(
+                code: .invalidSize,
+                message: "A picture of \(width)x\(height) pixels can't be laid out; check its size first."
+            )
         }
         self.format = format
         self.width = width
         self.height = height
-        self.planes = planes
-        self.byteCount = end
+        self.planes = [plane]
+        self.byteCount = plane.bytesPerRow * plane.height
     }
-}
 
-extension PixelLayout {
     /// Zeroes what holds no samples: it is handed out with the pixels, and may be old memory.
     func clearPadding(of block: UnsafeMutableRawBufferPointer) {
         for plane in self.planes where plane.usedBytesPerRow < plane.bytesPerRow {
@@ -69,18 +61,14 @@ extension PixelLayout {
 
 extension PixelLayout.Plane {
     /// The plane of a picture, or `nil` when a side is under 1 or a size overflows.
-    fileprivate init?(_ plane: PlaneFormat, at offset: Int, width: Int, height: Int) {
+    fileprivate init?(bytesPerPixel: Int, width: Int, height: Int) {
         guard width > 0, height > 0, width <= Int(Int32.max), height <= Int(Int32.max) else { return nil }
-        let columns = (width + plane.horizontalSubsampling - 1) / plane.horizontalSubsampling
-        let rows = (height + plane.verticalSubsampling - 1) / plane.verticalSubsampling
-        let used = columns * plane.bytesPerPixel
-        let bytesPerRow = (used + PixelLayout.alignment - 1) / PixelLayout.alignment * PixelLayout.alignment
-        let (size, overflow) = bytesPerRow.multipliedReportingOverflow(by: rows)
-        guard !overflow, !offset.addingReportingOverflow(size).overflow else { return nil }
-        self.offset = offset
-        self.bytesPerRow = bytesPerRow
-        self.width = columns
-        self.height = rows
-        self.usedBytesPerRow = used
+        self.usedBytesPerRow = width * bytesPerPixel
+        self.bytesPerRow =
+            (self.usedBytesPerRow + PixelLayout.alignment - 1) / PixelLayout.alignment * PixelLayout.alignment
+        guard !self.bytesPerRow.multipliedReportingOverflow(by: height).overflow else { return nil }
+        self.offset = 0
+        self.width = width
+        self.height = height
     }
 }

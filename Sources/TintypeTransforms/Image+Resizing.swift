@@ -22,7 +22,7 @@ extension Image {
             let pixels = try RowResampler(rows, geometry: geometry, filter: filter).resample()
             return self.replacingPixels(pixels, orientation: self.orientation)
         }
-        let pixels = try Resampler(from: self.pixels, geometry: geometry, filter: filter).resample()
+        let pixels = try Resampler(source: self.pixels, geometry: geometry, filter: filter).resample()
         return self.replacingPixels(pixels, orientation: self.orientation)
     }
 

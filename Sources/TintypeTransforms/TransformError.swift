@@ -2,19 +2,13 @@
 public struct TransformError: Error, Sendable, CustomStringConvertible {
     /// The kinds of failure; more may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Value: String, Sendable {
-            case invalidSize, failed
-        }
-
-        private let value: Value
-
         /// The stable name of the code.
-        public var description: String { self.value.rawValue }
+        public let description: String
 
         /// A target size is under 1 pixel, or larger than can be made.
-        public static let invalidSize = Code(value: .invalidSize)
+        public static let invalidSize = Code(description: "invalidSize")
         /// The library that does the work refused it.
-        public static let failed = Code(value: .failed)
+        public static let failed = Code(description: "failed")
     }
 
     /// What kind of failure it was.

@@ -21,7 +21,7 @@ import TintypeImage
             channel == 3 ? [0, 255, 90][column % 3] : UInt8(truncatingIfNeeded: column * 37 + row * 91 + channel * 50)
         }
         let decoded = try Self.decode(try Self.encode(pixels, EncodeOptions(compression: .lossless)))
-        let samples = format == .gray8 ? try pixels.expandedFromGray().samples : pixels.samples
+        let samples = format == .gray8 ? try pixels.converted(to: .rgb8).samples : pixels.samples
         #expect(decoded.format == (format == .rgba8 && size.width > 0 ? .rgba8 : .rgb8))
         #expect(decoded.samples == samples)
     }

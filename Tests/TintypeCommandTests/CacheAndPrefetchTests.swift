@@ -100,6 +100,19 @@ import Tintype
         #expect(self.origin.connectionCount == 1)
     }
 
+    @Test func `a byte order mark is no part of the first address`() async throws {
+        let run = try await self.fixture.run("prefetch", "-", "--json", input: "\u{FEFF}\(self.url(1))\n")
+        #expect(run.code == 0)
+        #expect(try run.object()["url"]?.string == self.url(1))
+    }
+
+    @Test func `a list without line ends is refused before it is read whole`() async throws {
+        let run = try await self.fixture.run(["prefetch", "/dev/zero"])
+        #expect(run.code == 1)
+        #expect(run.errorLines.count == 1)
+        #expect(run.errors.contains("The list /dev/zero has a line of over a megabyte"))
+    }
+
     @Test(arguments: ["missing.txt", "."])
     func aListThatCanNotBeReadIsAnError(_ path: String) async throws {
         let run = try await self.fixture.run("prefetch", path)

@@ -72,6 +72,15 @@ import Testing
         let run = try await self.fixture.run("load", "wide.jpg", "more/wide.jpg", "-o", "out/")
         #expect(run.code == 0)
         #expect(try self.fixture.names(in: "out") == ["wide-2.jpg", "wide.jpg"])
+        // Both are said, each once.
+        #expect(
+            Set(run.errorLines) == [
+                "tintype: made the folder out/",
+                "tintype: more/wide.jpg: written to out/wide-2.jpg, as another input has the same name",
+            ]
+        )
+        #expect(run.errorLines.count == 2)
+        #expect(try await self.fixture.run("load", "wide.jpg", "-o", "out/").errors.isEmpty)
         #expect(try self.fixture.data("out/wide.jpg") == self.picture)
     }
 

@@ -21,6 +21,12 @@ import Testing
         #expect(run.lines.allSatisfy { $0.count <= 100 })
     }
 
+    @Test func `the version is one line`() async throws {
+        let run = try await self.fixture.run("--version")
+        #expect(run.code == 0 && run.errors.isEmpty)
+        #expect(run.output.wholeMatch(of: /tintype \d+\.\d+\.\d+\n/) != nil)
+    }
+
     @Test func helpListsTheSubcommandsAndTheExitCodes() async throws {
         let run = try await self.fixture.run("--help")
         #expect(run.code == 0 && run.errors.isEmpty)

@@ -150,7 +150,6 @@ cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *decoder, cjpeg_picture *pi
     picture->height = (int)library->image_height;
     picture->components = library->num_components;
     picture->is_multi_scan = jpeg_has_multiple_scans(library);
-    picture->is_arithmetic = library->arith_code;
     return cjpeg_status_done;
 }
 
@@ -299,8 +298,8 @@ cjpeg_status cjpeg_decoder_read_rows(cjpeg_decoder *decoder, uint8_t *base, size
 
 // MARK: Report
 
-cjpeg_warnings cjpeg_decoder_warnings(const cjpeg_decoder *decoder) {
-    return decoder->report.warnings;
+bool cjpeg_decoder_end_is_missing(const cjpeg_decoder *decoder) {
+    return decoder->report.end_is_missing;
 }
 
 cjpeg_failure cjpeg_decoder_failure(const cjpeg_decoder *decoder) {

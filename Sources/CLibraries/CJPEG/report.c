@@ -33,17 +33,7 @@ static void error_exit(j_common_ptr library) {
 static void emit_message(j_common_ptr library, int level) {
     // Levels from 0 on are traces.
     if (level >= 0) return;
-    cjpeg_warnings *warnings = &((cjpeg_report *)library->client_data)->warnings;
-    int *counter = &warnings->other;
-    switch (library->err->msg_code) {
-    case JWRN_JPEG_EOF: counter = &warnings->premature_end; break;
-    case JWRN_HIT_MARKER: counter = &warnings->hit_marker; break;
-    case JWRN_HUFF_BAD_CODE:
-    case JWRN_ARITH_BAD_CODE: counter = &warnings->bad_code; break;
-    case JWRN_EXTRANEOUS_DATA:
-    case JWRN_MUST_RESYNC: counter = &warnings->extraneous_bytes; break;
-    }
-    if (*counter < 1000000000) *counter += 1;
+    if (library->err->msg_code == JWRN_JPEG_EOF) ((cjpeg_report *)library->client_data)->end_is_missing = true;
 }
 
 // The library's own prints to standard error.

@@ -13,7 +13,8 @@
 typedef struct cjpeg_report {
     struct jpeg_error_mgr library;
     jmp_buf escape;
-    cjpeg_warnings warnings;
+    /// Whether the library went on where the input had ended.
+    bool end_is_missing;
     cjpeg_failure failure;
     char message[JMSG_LENGTH_MAX];
 } cjpeg_report;

@@ -105,9 +105,7 @@ public final class DiskCache: Sendable {
     ///
     /// Does not check its body, and does not count as a use.
     public func contains(_ key: CacheKey) async -> Bool {
-        guard (try? self.begin()) != nil else { return false }
-        defer { self.operations.end() }
-        return await self.lane(of: key).contains(key)
+        await self.whileOpen { await self.lane(of: key).contains(key) } ?? false
     }
 
     // MARK: Writing
@@ -159,9 +157,7 @@ public final class DiskCache: Sendable {
 
     /// Returns when all stores that were enqueued before the call have been written or have failed.
     public func waitForPendingStores() async {
-        guard (try? self.begin()) != nil else { return }
-        defer { self.operations.end() }
-        for lane in self.lanes { await lane.flush() }
+        await self.whileOpen { for lane in self.lanes { await lane.flush() } }
     }
 
     /// Removes the entry of `key`, and a store of it that waits.
@@ -228,6 +224,14 @@ public final class DiskCache: Sendable {
         self.housekeeper.shutdown()
     }
 
+    /// Runs `body` as an operation; `nil` where the cache was shut down.
+    @discardableResult
+    private func whileOpen<Result>(_ body: () async -> Result) async -> Result? {
+        guard (try? self.begin()) != nil else { return nil }
+        defer { self.operations.end() }
+        return await body()
+    }
+
     /// Begins an operation, unless the cache was shut down; its end is told to ``operations``.
     func begin() throws(CacheError) {
         guard self.operations.begin() else { throw .shutDown(self.store.counters.directory) }
@@ -273,5 +277,62 @@ public final class DiskCache: Sendable {
     private func report(_ error: CacheError) {
         self.store.counters.storeErrors.note(error)
         self.configuration.storeErrorHandler?(error)
+    }
+
+    // MARK: Cleaning and figures
+
+    /// Reads the folder anew and removes the expired, then the least recently used until the size
+    /// limit holds, and what killed writers left behind.
+    ///
+    /// Not needed for the limits, which hold without it. It frees the space of expired entries
+    /// that nobody asks for, and takes notice of files that were added or removed by hand.
+    public func prune() async -> PruneResult {
+        await self.whileOpen { await self.housekeeper.prune() } ?? PruneResult()
+    }
+
+    /// Removes the entries that are too old.
+    public func removeExpired() async -> PruneResult {
+        await self.whileOpen { await self.housekeeper.removeExpired() } ?? PruneResult()
+    }
+
+    /// Removes the least recently used entries until the folder takes no more than `byteCount` bytes.
+    public func trim(to byteCount: Int) async -> PruneResult {
+        await self.whileOpen { await self.housekeeper.trim(to: byteCount) } ?? PruneResult()
+    }
+
+    /// Reads every entry and reports the damaged ones, which are removed unless told otherwise.
+    public func verify(removingDamaged isRemoving: Bool = true) async -> VerifyResult {
+        await self.whileOpen { await self.housekeeper.verify(removingDamaged: isRemoving) } ?? VerifyResult()
+    }
+
+    /// Moves the entries of another cache folder into this one, and removes that folder.
+    ///
+    /// An entry that is here already stays, and a damaged one is dropped. No other process may use
+    /// that folder meanwhile.
+    ///
+    /// - Returns: The entries that were moved.
+    /// - Throws: ``CacheError``; the entries that were not moved stay there.
+    @discardableResult
+    public func merge(from directory: URL) async throws -> Int {
+        try self.begin()
+        defer { self.operations.end() }
+        return try await self.housekeeper.merge(from: Configuration.path(of: directory))
+    }
+
+    /// What the cache holds and how it was used.
+    ///
+    /// Known at once. Only when the catalogue was lost does it wait for the reading of the folder.
+    public func statistics() async -> DiskStatistics {
+        let statistics = await self.whileOpen { () async -> DiskStatistics? in
+            if let statistics = await self.lanes[0].statistics() { return statistics }
+            await self.housekeeper.attend()
+            return nil
+        }
+        return (statistics ?? nil) ?? self.store.knownStatistics
+    }
+
+    /// Waits for the work on the folder that was begun or asked for before.
+    func waitForHousekeeping() async {
+        await self.whileOpen { await self.housekeeper.attend() }
     }
 }

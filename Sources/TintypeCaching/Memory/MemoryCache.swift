@@ -1,5 +1,5 @@
 import CShims
-import FoundationEssentials
+public import FoundationEssentials
 import Synchronization
 import TintypeConcurrency
 public import TintypeImage
@@ -285,5 +285,96 @@ public final class MemoryCache: Sendable {
         }
         if found.life.isExtendedOnRead { self.change { $0.extendLife(of: key, at: time, in: &$1) } }
         return found.value
+    }
+
+    /// The limits of a memory tier.
+    public struct Configuration: Sendable {
+        /// The bytes that the cache may hold, counted as ``MemoryEntry/cost`` and the bytes of very long keys;
+        /// 0 or less holds nothing.
+        ///
+        /// By default 15 % of the memory that this process may use, and at most 768 MB.
+        public var costLimit: Int
+        /// The entries that the cache may hold, or `nil` for any number.
+        public var countLimit: Int?
+        /// How long an entry is kept that was stored without a lifetime or an expiry of its own; default `nil`,
+        /// for as long as there is room.
+        public var lifetime: Duration?
+        /// Whether a look-up begins the lifetime of its entry anew; default `false`.
+        ///
+        /// ``MemoryCache/contains(_:)`` never does, and an expiry in the metadata is not put off.
+        public var extendsLifetimeOnRead: Bool
+        /// Whether pictures that left the cache are found again while somebody holds them; default `true`.
+        public var keepsWeakly: Bool
+        /// Whether the cache gives memory back when the machine or the cgroup is short of it; default `false`, and
+        /// `true` for the cache of a loader.
+        ///
+        /// Starts the process' ``MemoryPressureMonitor``.
+        public var respondsToMemoryPressure: Bool
+        /// The clock that lifetimes are compared with.
+        public var now: @Sendable () -> Date
+
+        /// Creates limits.
+        public init(
+            costLimit: Int = Configuration.defaultCostLimit,
+            countLimit: Int? = nil,
+            lifetime: Duration? = nil,
+            extendsLifetimeOnRead: Bool = false,
+            keepsWeakly: Bool = true,
+            respondsToMemoryPressure: Bool = false,
+            now: @escaping @Sendable () -> Date = { Date() }
+        ) {
+            self.costLimit = costLimit
+            self.countLimit = countLimit
+            self.lifetime = lifetime
+            self.extendsLifetimeOnRead = extendsLifetimeOnRead
+            self.keepsWeakly = keepsWeakly
+            self.respondsToMemoryPressure = respondsToMemoryPressure
+            self.now = now
+        }
+
+        /// 15 % of the memory that this process may use (the limit of its cgroup where that is
+        /// lower than the RAM), and at most 768 MB; worked out once.
+        public static let defaultCostLimit = min(MemoryBudget().byteCount / 100 * 15, 768_000_000)
+    }
+}
+
+/// What a memory tier holds and how it was used, at one moment.
+public struct MemoryStatistics: Sendable, Hashable {
+    /// The entries in the cache.
+    public var count = 0
+    /// The bytes that they are counted with.
+    public var cost = 0
+    /// The entries that left the cache and are found again while their pictures are held elsewhere; some may
+    /// be dead already.
+    public var weakCount = 0
+    /// The look-ups that found a picture.
+    public var hits = 0
+    /// The look-ups that found none.
+    public var misses = 0
+    /// Of the hits, those that found a picture that had left the cache and was alive elsewhere.
+    public var weakHits = 0
+    /// The entries that were dropped to keep the limits, or because memory was short.
+    public var evictions = 0
+    /// The entries that were dropped because their time was over.
+    public var expirations = 0
+    /// The pictures that were refused because they alone are over a limit.
+    public var refusals = 0
+
+    /// Creates statistics of an empty cache.
+    public init() {}
+
+    /// The sum of what two caches hold and how they were used.
+    public static func + (left: MemoryStatistics, right: MemoryStatistics) -> MemoryStatistics {
+        var sum = left
+        sum.count += right.count
+        sum.cost += right.cost
+        sum.weakCount += right.weakCount
+        sum.hits += right.hits
+        sum.misses += right.misses
+        sum.weakHits += right.weakHits
+        sum.evictions += right.evictions
+        sum.expirations += right.expirations
+        sum.refusals += right.refusals
+        return sum
     }
 }

@@ -120,4 +120,86 @@ struct MemoryTable: ~Copyable, Sendable {
         self = MemoryTable()
         return removed
     }
+
+    /// Looks `key` up, and notes it in `buffer`, a miss only where it counts.
+    @inline(__always)
+    func lookUp<Value: Sendable>(
+        _ key: CacheKey,
+        ticks: UInt64,
+        noting buffer: inout AccessBuffer,
+        countsMiss: Bool = true,
+        _ pick: (borrowing MemoryTable, Int) -> Value?
+    ) -> MemoryLookUp<Value> {
+        guard let slot = self.slot(of: key) else {
+            // A look-up that goes on among the weak ones is counted there.
+            let mayBeAlive = self.weak.contains(key)
+            if !mayBeAlive, countsMiss { buffer.didMiss() }
+            return MemoryLookUp(value: nil, life: .endless, isBufferDue: false, mayBeAlive: mayBeAlive)
+        }
+        let mark = self.mark(in: slot)
+        let isDue = buffer.didHit(.init(ticks: ticks, hash: mark.hash, slot: mark.policySlot))
+        return MemoryLookUp(value: pick(self, slot), life: mark.life, isBufferDue: isDue, mayBeAlive: false)
+    }
+}
+
+/// What a look-up in the memory tier found, and what is left to do about it.
+struct MemoryLookUp<Value: Sendable>: Sendable {
+    /// What was found, or `nil` for nothing.
+    let value: Value?
+    /// The life of the entry.
+    let life: EntryLife
+    /// Whether the stripe's buffer is to be emptied.
+    let isBufferDue: Bool
+    /// Whether the picture may be alive elsewhere.
+    let mayBeAlive: Bool
+
+    /// Whether there is nothing left to do, as nearly always.
+    var isSettled: Bool { !self.isBufferDue && !self.mayBeAlive && self.life.isEndless }
+}
+
+/// The look-ups of one stripe that the policy has not heard of yet.
+///
+/// Writing one down is all that a hit costs beside the look-up itself; the policy learns of many at once,
+/// in their order, before it next has to choose. When nobody has time to tell it, further ones are lost:
+/// then there are so many of them that a part says enough.
+struct AccessBuffer: Sendable {
+    /// A look-up that found an entry.
+    struct Access: Sendable {
+        /// When it was, in ticks of the processor's clock.
+        let ticks: UInt64
+        /// The hash of the key: the slot may have another entry by now.
+        let hash: UInt64
+        let slot: Int32
+    }
+
+    private static let capacity = 256
+    private static let portion = 64
+
+    private(set) var hits = 0
+    private(set) var misses = 0
+    private var accesses: [Access] = {
+        var accesses: [Access] = []
+        accesses.reserveCapacity(capacity)
+        return accesses
+    }()
+
+    /// Notes a hit; says whether it is time to tell the policy.
+    mutating func didHit(_ access: Access) -> Bool {
+        self.hits &+= 1
+        if self.accesses.count < Self.capacity { self.accesses.append(access) }
+        // A full buffer asks again only now and then.
+        return self.accesses.count < Self.capacity
+            ? self.accesses.count % Self.portion == 0 : self.hits % Self.portion == 0
+    }
+
+    /// Notes a look-up that found nothing.
+    mutating func didMiss() {
+        self.misses &+= 1
+    }
+
+    /// Moves the look-ups to the end of `others`.
+    mutating func drain(into others: inout [Access]) {
+        others.append(contentsOf: self.accesses)
+        self.accesses.removeAll(keepingCapacity: true)
+    }
 }

@@ -75,7 +75,7 @@ public actor FrameSource {
         try Task.checkCancellation()
         if let image = self.pool.image(for: self.key(index)) { return image }
         guard (0..<self.frameCount).contains(index) else {
-            throw CodingError.noFrame(index, in: self.header)
+            throw CodingError.noFrame(index, of: self.header.animation.frameCount, self.header.format)
         }
         let image = try self.decoder.finish(try self.composited(index), options: self.options)
         self.pool.insert(image, for: self.key(index))

@@ -19,7 +19,7 @@ final class ColorConverter: Sendable {
     private struct Key: Hashable {
         /// The bytes; an array, which a leak checker can follow from a static value.
         let profile: [UInt8]
-        let format: PixelFormat
+        let samples: ColorTransform.Samples
         let intent: ColorHandling.Intent
     }
 
@@ -36,15 +36,21 @@ final class ColorConverter: Sendable {
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     func convert(_ pixels: PixelBuffer, from profile: Data, intent: ColorHandling.Intent) throws -> PixelBuffer {
         guard profile.count <= Self.profileLimit else { return pixels }
-        if let transform = self.transform(for: Key(profile: Array(profile), format: pixels.format, intent: intent)) {
+        if let transform = self.transform(of: .pixels(pixels.format), profile, intent: intent) {
             return try transform.apply(to: pixels)
         }
         // Gray pictures should have gray profiles; some have their camera's.
         guard pixels.format == .gray8, LittleCMSProfile(profile)?.isRGB == true else { return pixels }
-        return try self.convert(try pixels.expandedFromGray(), from: profile, intent: intent)
+        return try self.convert(try pixels.converted(to: .rgb8), from: profile, intent: intent)
     }
 
-    private func transform(for key: Key) -> ColorTransform? {
+    /// What converts samples by a profile; `nil` where nothing is to be converted.
+    func transform(
+        of samples: ColorTransform.Samples,
+        _ profile: Data,
+        intent: ColorHandling.Intent
+    ) -> ColorTransform? {
+        let key = Key(profile: Array(profile), samples: samples, intent: intent)
         let known = self.state.withLock { state -> ColorTransform?? in
             guard let index = state.transforms.lastIndex(where: { $0.key == key }) else { return .none }
             let entry = state.transforms.remove(at: index)
@@ -53,12 +59,44 @@ final class ColorConverter: Sendable {
         }
         if let known { return known }
         // Built outside the lock; two lanes may build the same one, and the later one is kept.
-        let transform = ColorTransform(profile: Data(key.profile), format: key.format, intent: key.intent)
+        let transform = ColorTransform(profile: profile, of: samples, intent: intent)
         self.state.withLock { state in
             state.transforms.removeAll { $0.key == key }
             if state.transforms.count >= Self.transformLimit { state.transforms.removeFirst() }
             state.transforms.append((key, transform))
         }
         return transform
+    }
+}
+
+extension EncodeOptions {
+    /// These options with the profile of `image`, unless they name one: its samples are in that colour space.
+    func keepingProfile(of image: Image) -> EncodeOptions {
+        guard self.metadata.colorProfile == nil, let profile = image.colorProfile else { return self }
+        var options = self
+        options.metadata.colorProfile = profile.data
+        return options
+    }
+}
+
+extension Image {
+    /// The picture in sRGB, for a format that can't say what its samples mean.
+    ///
+    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
+    func inSRGB() throws -> Image {
+        guard let profile = self.colorProfile else { return self }
+        let pixels = try ColorConverter.shared.convert(self.pixels, from: profile.data, intent: .relativeColorimetric)
+        return Image(pixels: pixels, orientation: self.orientation, sourceFormat: self.sourceFormat)
+    }
+}
+
+extension AnimationContent {
+    /// The animation in sRGB: frames may have profiles that differ, and a file has one.
+    ///
+    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
+    func inSRGB() throws -> AnimationContent {
+        guard self.frames.contains(where: { $0.image.colorProfile != nil }) else { return self }
+        let frames = try self.frames.map { Frame(image: try $0.image.inSRGB(), milliseconds: $0.milliseconds) }
+        return AnimationContent(frames: frames, loopCount: self.loopCount)
     }
 }

@@ -7,36 +7,33 @@ import TintypeImage
 /// Sendable although unchecked: the handle is made without Little CMS's one-pixel cache
 /// (`cmsFLAGS_NOCACHE`), and such a transform is only read by `cmsDoTransform`.
 final class ColorTransform: @unchecked Sendable {
+    /// What is converted, and to what.
+    enum Samples: Hashable {
+        /// Pixels, to pixels of the same format.
+        case pixels(PixelFormat)
+        /// Four samples that say how much light each ink leaves, to red, green and blue.
+        case inks
+    }
+
     private let handle: cmsHTRANSFORM
 
     /// Builds a transform, or `nil` where nothing is to be converted: the profile is broken, is of
     /// another colour model than the samples, or is sRGB.
-    convenience init?(profile: Data, format: PixelFormat, intent: ColorHandling.Intent) {
-        guard let source = LittleCMSProfile(profile), let target = LittleCMSProfile.sRGB(for: format) else {
-            return nil
-        }
-        let model = format == .gray8 ? cmsSigGrayData : cmsSigRgbData
-        guard cmsGetColorSpace(source.handle) == model else { return nil }
-        self.init(from: source, to: target, type: Self.type(of: format), intent: intent)
-        if self.isIdentity(channelCount: format.channelCount) { return nil }
-    }
-
-    private init?(
-        from source: borrowing LittleCMSProfile,
-        to target: borrowing LittleCMSProfile,
-        type: UInt32,
-        intent: ColorHandling.Intent
-    ) {
+    init?(profile: Data, of samples: Samples, intent: ColorHandling.Intent) {
+        let (format, model, types) = Self.types(of: samples)
+        guard let source = LittleCMSProfile(profile), let target = LittleCMSProfile.sRGB(for: format),
+            cmsGetColorSpace(source.handle) == model
+        else { return nil }
         let lcmsIntent =
             switch intent {
             case .relativeColorimetric: UInt32(INTENT_RELATIVE_COLORIMETRIC)
             case .perceptual: UInt32(INTENT_PERCEPTUAL)
             }
         let flags = UInt32(cmsFLAGS_NOCACHE) | UInt32(cmsFLAGS_COPY_ALPHA)
-        guard let handle = cmsCreateTransform(source.handle, type, target.handle, type, lcmsIntent, flags) else {
-            return nil
-        }
+        let handle = cmsCreateTransform(source.handle, types.source, target.handle, types.target, lcmsIntent, flags)
+        guard let handle else { return nil }
         self.handle = handle
+        if samples != .inks, self.isIdentity(channelCount: format.channelCount) { return nil }
     }
 
     deinit {
@@ -71,11 +68,21 @@ final class ColorTransform: @unchecked Sendable {
         )
     }
 
-    private static func type(of format: PixelFormat) -> UInt32 {
-        switch format {
-        case .gray8: clcms_type_gray8
-        case .rgb8: clcms_type_rgb8
-        default: clcms_type_rgba8
+    /// Converts `count` pixels of four inks to three samples.
+    func convert(_ inks: UnsafeRawBufferPointer, to pixels: UnsafeMutableRawBufferPointer, count: Int) {
+        precondition(inks.count >= count * 4 && pixels.count >= count * 3, "The row does not fit.")
+        cmsDoTransform(self.handle, inks.baseAddress, pixels.baseAddress, UInt32(count))
+    }
+
+    /// The format that comes of samples, the colour model of their profile, and their types.
+    private static func types(
+        of samples: Samples
+    ) -> (format: PixelFormat, model: cmsColorSpaceSignature, types: (source: UInt32, target: UInt32)) {
+        switch samples {
+        case .inks: (.rgb8, cmsSigCmykData, (clcms_type_cmyk8_inverted, clcms_type_rgb8))
+        case .pixels(.gray8): (.gray8, cmsSigGrayData, (clcms_type_gray8, clcms_type_gray8))
+        case .pixels(.rgb8): (.rgb8, cmsSigRgbData, (clcms_type_rgb8, clcms_type_rgb8))
+        case .pixels(let format): (format, cmsSigRgbData, (clcms_type_rgba8, clcms_type_rgba8))
         }
     }
 

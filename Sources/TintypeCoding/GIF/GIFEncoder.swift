@@ -73,10 +73,8 @@ struct GIFEncoder {
         self.isAnimation = isAnimation
         self.maximumColorCount = maximumColorCount
         var colors = ColorSet()
-        for frame in frames where !colors.hasOverflowed {
-            colors.insert(all: try GIFPicture(frame.image.pixels).pixels)
-        }
-        self.sharedColors = colors.hasOverflowed || colors.colors.count > maximumColorCount ? nil : colors
+        let areFew = try frames.allSatisfy { colors.insert(opaque: try GIFPicture($0.image.pixels).pixels) }
+        self.sharedColors = areFew && colors.colors.count <= maximumColorCount ? colors : nil
     }
 
     private mutating func write(_ frames: [AnimationContent.Frame], loopCount: Int) throws {

@@ -2,10 +2,13 @@ import FoundationEssentials
 import TintypeImage
 
 /// Decodes any image of a GIF by itself.
-struct GIFFile: Sendable {
-    let data: Data
-    let stream: GIFStream
-    let options: DecodeOptions
+///
+/// Images are cut at the edge of the screen; one that lies wholly beyond it is a transparent pixel.
+struct GIFFile: CanvasFrameReader {
+    private let data: Data
+    private let stream: GIFStream
+    private let options: DecodeOptions
+    let frames: [AnimationFrame]
 
     /// A file whose blocks were parsed.
     ///
@@ -14,8 +17,27 @@ struct GIFFile: Sendable {
         self.data = data
         self.stream = stream
         self.options = options
+        self.frames = stream.frames.map { frame in
+            let visible = frame.visibleSize(width: stream.width, height: stream.height)
+            guard visible.width > 0, visible.height > 0 else {
+                return AnimationFrame(left: 0, top: 0, width: 1, height: 1)
+            }
+            return AnimationFrame(
+                left: Int(frame.left),
+                top: Int(frame.top),
+                width: visible.width,
+                height: visible.height,
+                disposal: frame.disposal,
+                hasAlpha: frame.hasTransparency || options.allowsTruncated
+            )
+        }
         try Self.check(stream, byteCount: data.count, options: options)
     }
+
+    var canvas: PixelSize { PixelSize(width: self.stream.width, height: self.stream.height) }
+
+    /// A frame may have holes where its file is damaged, and then says that it has alpha.
+    var fillsOpaqueFrames: Bool { true }
 
     /// Refuses a file whose end is missing, and one that no decoder shows as it was meant.
     static func check(_ stream: GIFStream, byteCount: Int, options: DecodeOptions) throws(CodingError) {
@@ -39,7 +61,7 @@ struct GIFFile: Sendable {
         let format = PixelFormat.gif(self.stream)
         do {
             return try self.firstPicture(as: format, isLenient: false, work: work)
-        } catch let error as CodingError where self.options.allowsTruncated && error.isAboutDamage {
+        } catch let error as CodingError where self.options.allowsTruncated && error.isDamage {
             return try self.firstPicture(as: .rgba8, isLenient: true, work: work)
         }
     }
@@ -61,11 +83,12 @@ struct GIFFile: Sendable {
         )
     }
 
-    /// The part of an image that lies on the screen; a transparent pixel when there is none.
-    ///
-    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
+    func pixels(of index: Int) throws -> PixelBuffer {
+        try self.pixels(of: index, work: DecodeWork(self.options.limits, format: .gif))
+    }
+
     func pixels(of index: Int, work: DecodeWork) throws -> PixelBuffer {
-        let frame = self.stream.frames[index]
+        let frame = try self.frame(at: index)
         let visible = frame.visibleSize(width: self.stream.width, height: self.stream.height)
         let layout = try PixelLayout(
             format: .rgba8,
@@ -83,11 +106,8 @@ struct GIFFile: Sendable {
         )
     }
 
-    /// Draws the part of an image that lies on the screen.
-    ///
-    /// - Throws: `CodingError`, `CancellationError`.
-    func draw(_ index: Int, on canvas: FrameCanvas, work: DecodeWork) throws {
-        let frame = self.stream.frames[index]
+    func draw(_ index: Int, on canvas: FrameCanvas, work: DecodeWork) throws -> Bool {
+        let frame = try self.frame(at: index)
         try self.decode(
             frame,
             to: canvas.base,
@@ -97,6 +117,12 @@ struct GIFFile: Sendable {
             isLenient: self.options.allowsTruncated,
             work: work
         )
+        return true
+    }
+
+    private func frame(at index: Int) throws(CodingError) -> GIFFrame {
+        guard self.frames.indices.contains(index) else { throw .noFrame(index, of: self.frames.count, .gif) }
+        return self.stream.frames[index]
     }
 
     private func decode(
@@ -143,9 +169,4 @@ extension PixelFormat {
     static func gif(_ stream: GIFStream) -> PixelFormat {
         stream.hasAlpha || stream.frames.count > 1 ? .rgba8 : .rgb8
     }
-}
-
-extension CodingError {
-    /// Whether the file's own bytes are at fault, so that as much as is there may be shown.
-    fileprivate var isAboutDamage: Bool { self.code == .corrupt || self.code == .truncated }
 }

@@ -61,3 +61,86 @@ final class GIFIncrementalDecoder: IncrementalDecoder {
         return DecodedImage(Image(pixels: pixels, sourceFormat: .gif))
     }
 }
+
+/// The picture that the first image of a GIF grows on, with the decoder that writes there.
+final class GIFCanvas {
+    private let layout: PixelLayout
+    private let memory: AlignedMemory
+    private var decoder: GIFFrameDecoder
+
+    /// Allocates a transparent canvas for the first image.
+    ///
+    /// - Throws: `ImageError`.
+    init(_ stream: GIFStream, _ frame: GIFFrame, in data: Data) throws {
+        self.layout = try PixelLayout(format: .rgba8, width: stream.width, height: stream.height)
+        self.memory = try AlignedMemory(zeroedByteCount: self.layout.byteCount)
+        let writer = GIFRowWriter(
+            target: self.memory.start,
+            layout: self.layout,
+            origin: (Int(frame.left), Int(frame.top)),
+            frame: frame,
+            visible: frame.visibleSize(width: stream.width, height: stream.height),
+            palette: GIFPalette(frame.palette, transparentIndex: frame.transparentIndex, in: data)
+        )
+        self.decoder = GIFFrameDecoder(frame, writer: writer)
+    }
+
+    /// Decodes the bytes that are new in `data`; whether there are new pixels.
+    func advance(through data: Data, work: DecodeWork) throws -> Bool {
+        let before = self.decoder.missingPixelCount
+        try self.decoder.advance(through: data, isAll: false, work: work)
+        return self.decoder.missingPixelCount < before
+    }
+
+    /// Throws when the codes that were read make no sense.
+    func checkCodes() throws(CodingError) {
+        if self.decoder.progress == .isDamaged { try self.decoder.check() }
+    }
+
+    /// Decodes what is left, after the last byte; whether no pixel is missing.
+    func finish(with data: Data, allowsTruncated: Bool, work: DecodeWork) throws -> Bool {
+        try self.decoder.advance(through: data, isAll: true, work: work)
+        if !allowsTruncated { try self.decoder.check() }
+        return self.decoder.progress == .isComplete
+    }
+
+    /// A copy of the pixels as they are, with alpha or without.
+    ///
+    /// - Throws: `ImageError` when memory runs out, `CodingError.Code.tooMuchWork`, `CancellationError`.
+    func pixels(as format: PixelFormat, work: DecodeWork) throws -> PixelBuffer {
+        let target = try PixelLayout(format: format, width: self.layout.width, height: self.layout.height)
+        let strip = DecodeWork.rowsAtOnce(ofWidth: target.width)
+        let (from, to) = (self.layout.planes[0], target.planes[0])
+        return try PixelBuffer(
+            target,
+            fillingUnsafely: { bytes in
+                guard let start = bytes.baseAddress else { return }
+                for first in stride(from: 0, to: target.height, by: strip) {
+                    let end = min(first + strip, target.height)
+                    try work.count((end - first) * target.width / 2)
+                    for row in first..<end {
+                        let (source, row) = (self.memory.start + row * from.bytesPerRow, start + row * to.bytesPerRow)
+                        if format == .rgba8 {
+                            row.copyMemory(from: source, byteCount: from.usedBytesPerRow)
+                        } else {
+                            Self.dropAlpha(source, to: row, count: target.width)
+                        }
+                    }
+                }
+            }
+        )
+    }
+
+    private static func dropAlpha(
+        _ source: UnsafeMutableRawPointer,
+        to target: UnsafeMutableRawPointer,
+        count: Int
+    ) {
+        for column in 0..<count {
+            for channel in 0..<3 {
+                let sample = source.load(fromByteOffset: column * 4 + channel, as: UInt8.self)
+                target.storeBytes(of: sample, toByteOffset: column * 3 + channel, as: UInt8.self)
+            }
+        }
+    }
+}

@@ -42,8 +42,7 @@ struct GIFPatch {
             return
         }
         var colors = ColorSet()
-        colors.insert(all: pixels)
-        if !colors.hasOverflowed, colors.colors.count <= maximum {
+        if colors.insert(opaque: pixels), colors.colors.count <= maximum {
             self.init(exactly: pixels, colors: colors, isShared: false)
             return
         }
@@ -86,5 +85,18 @@ struct GIFPatch {
         self.transparentIndex = transparentIndex
         let bits = Self.tableBits(entryCount: palette.count) + 1
         self.data = GIFCodeWriter.imageData(indices, minimumCodeSize: max(2, bits))
+    }
+}
+
+extension ColorSet {
+    /// Adds the colours of pixels, of which those that are zero are transparent and left out; `false` when there are
+    /// too many.
+    mutating func insert(opaque pixels: [UInt32]) -> Bool {
+        var last: UInt32 = 0
+        for pixel in pixels where pixel != last {
+            guard pixel == 0 || self.insert(pixel) else { return false }
+            last = pixel
+        }
+        return true
     }
 }

@@ -29,3 +29,94 @@ public struct JPEGCoder: ImageCoder {
         try JPEGCompressor().compress(try image.upright().pixels, options: options.keepingProfile(of: image))
     }
 }
+
+/// A JPEG whose marker segments were parsed, up to the first scan.
+struct EncodedJPEG: EncodedImage {
+    let header: ImageHeader
+    private let data: Data
+    private let segments: JPEGHeader
+
+    /// Parses the segments of `data`.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    init(_ data: Data, limits: DecodingLimits) throws {
+        self.init(data, try JPEGHeader(data, work: DecodeWork(limits, format: .jpeg)))
+    }
+
+    /// A file whose segments were parsed before.
+    init(_ data: Data, _ segments: JPEGHeader) {
+        self.data = data
+        self.segments = segments
+        self.header = segments.imageHeader
+    }
+
+    func decode(options: DecodeOptions) throws -> DecodedImage {
+        let divisor = self.segments.divisor(for: options.sufficientSize)
+        let pixels = try self.withReading(divisor, options) { try $0.pixels() }
+        return self.segments.decodedImage(pixels, divisor: divisor)
+    }
+
+    var givesRows: Bool { true }
+
+    func withRows<Result>(
+        options: DecodeOptions,
+        _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
+    ) throws -> Result? {
+        let divisor = self.segments.divisor(for: options.sufficientSize)
+        let width = Double(self.segments.width) / Double(divisor)
+        let height = Double(self.segments.height) / Double(divisor)
+        return try self.withReading(divisor, options) { try body($0, width, height) }
+    }
+
+    private func withReading<Result>(
+        _ divisor: Int,
+        _ options: DecodeOptions,
+        _ body: (JPEGReading) throws -> Result
+    ) throws -> Result {
+        let work = DecodeWork(options.limits, format: .jpeg)
+        return try self.data.withUnsafeBytes { source in
+            try body(JPEGReading(source, self.segments, divisor: divisor, options: options, work: work))
+        }
+    }
+
+    func decodedLayout(options: DecodeOptions) throws -> PixelLayout {
+        let divisor = self.segments.divisor(for: options.sufficientSize)
+        return try PixelLayout(
+            format: self.segments.components.count == 1 ? .gray8 : .rgb8,
+            width: (self.segments.width + divisor - 1) / divisor,
+            height: (self.segments.height + divisor - 1) / divisor
+        )
+    }
+
+    func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int {
+        let pictures =
+            switch kind {
+            case .rows: 0
+            case .picture: 1
+            // What has arrived, and its copy.
+            case .frame, .incremental: 2
+            }
+        return self.decodedByteCount(options: options).saturatingMultiplied(by: pictures)
+            .saturatingAdded(to: self.segments.codecByteCount)
+    }
+}
+
+extension JPEGHeader {
+    /// The largest of 1, 2, 4 and 8 that leaves at least the sufficient size when the sides are divided by it.
+    ///
+    /// The steps between them exist too, but only these have SIMD code.
+    func divisor(for sufficientSize: PixelSize?) -> Int {
+        guard let size = sufficientSize, size.width > 0, size.height > 0 else { return 1 }
+        let shrink = min(self.width / size.width, self.height / size.height)
+        return [8, 4, 2].first { $0 <= shrink } ?? 1
+    }
+
+    /// Pixels decoded to a `divisor`-th, with what is known about them.
+    func decodedImage(_ pixels: PixelBuffer, divisor: Int) -> DecodedImage {
+        DecodedImage(
+            Image(pixels: pixels, orientation: self.orientation ?? .up, sourceFormat: .jpeg),
+            coveredWidth: Double(self.width) / Double(divisor),
+            coveredHeight: Double(self.height) / Double(divisor)
+        )
+    }
+}

@@ -58,7 +58,7 @@ final class JPEGDecompressor {
     /// Where the last whole scan ended, from the start of the loan.
     var completedOffset: Int { cjpeg_decoder_completed_offset(self.handle) }
     /// Whether the input ended before the picture did.
-    var endIsMissing: Bool { cjpeg_decoder_warnings(self.handle).premature_end > 0 }
+    var endIsMissing: Bool { cjpeg_decoder_end_is_missing(self.handle) }
     /// Whether all rows of the present output were given out.
     var isAtLastRow: Bool { self.rowCount == self.layout?.height }
 
@@ -197,6 +197,87 @@ final class JPEGDecompressor {
         case .scans: return .corrupt(.jpeg, "it has more than \(Self.maximumScanCount) scans")
         // Where the end is missing, what comes last is cut, and looks like damage.
         default: return self.endIsMissing ? .truncated(.jpeg) : .corrupt(.jpeg, reason)
+        }
+    }
+}
+
+/// How the four samples of a CMYK or YCCK picture become RGB.
+///
+/// They say how much light is left, as Adobe's programs store them, whether or not there is an Adobe marker:
+/// so libvips, Pillow and browsers take them.
+struct JPEGColor {
+    private let converter: ColorTransform?
+
+    /// The conversion for a picture: by its profile where it has one and the options want it.
+    init(_ header: JPEGHeader, _ handling: ColorHandling) {
+        guard header.components.count == 4, case .convert(let intent) = handling, let profile = header.colorProfile
+        else {
+            self.converter = nil
+            return
+        }
+        self.converter = ColorConverter.shared.transform(of: .inks, profile, intent: intent)
+    }
+
+    /// The work of a pixel: by a profile it is interpolated between the points of a grid of four dimensions.
+    var unitsPerPixel: Int { self.converter == nil ? 1 : 8 }
+
+    /// Converts a row of `inks` to the start of `pixels`.
+    func convert(_ inks: UnsafeRawBufferPointer, to pixels: UnsafeMutableRawBufferPointer) {
+        let count = inks.count / 4
+        precondition(pixels.count >= count * 3, "The row does not fit.")
+        if let converter = self.converter {
+            converter.convert(inks, to: pixels, count: count)
+            return
+        }
+        // Without a profile inks are taken as filters: each lets through its share of the light.
+        for column in 0..<count {
+            let key = UInt32(inks[column * 4 + 3])
+            for channel in 0..<3 {
+                let light = UInt32(inks[column * 4 + channel])
+                pixels[column * 3 + channel] = UInt8(truncatingIfNeeded: (light * key + 127) / 255)
+            }
+        }
+    }
+}
+
+/// Counts for libjpeg, which can't throw: what ended the decode is kept until the library has returned.
+final class JPEGWork {
+    /// What things cost.
+    ///
+    /// A scan goes over all coefficients, but leaves most of them alone: a quarter of a pixel each; arithmetic coding
+    /// decides on each of them. A restart looks for a marker and begins the tables anew.
+    static let prices = cjpeg_prices(
+        byte: CInt(DecodeWork.unitsPerByte),
+        block: CInt(JPEGWork.unitsPerBlock),
+        arithmetic_block: CInt(JPEGWork.unitsPerArithmeticBlock),
+        restart: CInt(JPEGWork.unitsPerRestart)
+    )
+    static let unitsPerBlock = 16
+    static let unitsPerArithmeticBlock = 64
+    static let unitsPerRestart = 16
+
+    private let work: DecodeWork
+    /// Why the library was stopped.
+    private(set) var error: (any Error)?
+
+    init(_ work: DecodeWork) {
+        self.work = work
+    }
+
+    /// Counts work that is about to be done outside the library.
+    func count(_ units: Int) throws {
+        try self.work.count(units)
+    }
+
+    /// What the library calls, with the object as its context.
+    static let count: cjpeg_count = { context, units in
+        let work = Unmanaged<JPEGWork>.fromOpaque(context).takeUnretainedValue()
+        do {
+            try work.work.count(Int(units))
+            return true
+        } catch {
+            work.error = error
+            return false
         }
     }
 }

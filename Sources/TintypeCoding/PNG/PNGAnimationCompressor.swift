@@ -11,11 +11,7 @@ struct PNGAnimationCompressor {
         var columns: Range<Int>
     }
 
-    private let options: EncodeOptions
-
-    init(_ options: EncodeOptions) {
-        self.options = options
-    }
+    let options: EncodeOptions
 
     /// The file of an animation.
     ///
@@ -23,7 +19,7 @@ struct PNGAnimationCompressor {
     ///   fit the limit of bytes; `CancellationError`.
     func compress(_ animation: AnimationContent) throws -> Data {
         let pictures = try Self.pictures(of: animation)
-        return try self.options.smallestPNG { try PNGAnimationCompressor($0).compress(pictures, animation) }
+        return try self.options.smallestPNG { try PNGAnimationCompressor(options: $0).compress(pictures, animation) }
     }
 
     private func compress(_ pictures: [PixelBuffer], _ animation: AnimationContent) throws -> Data {
@@ -41,7 +37,7 @@ struct PNGAnimationCompressor {
             let duration = animation.frames[index].milliseconds
             writer.append(.frameControl, Self.frameControl(sequenceNumber, area, milliseconds: duration))
             sequenceNumber += 1
-            let pixels = try PNGCompressor(self.options)
+            let pixels = try PNGCompressor(options: self.options)
                 .compressedPixels(of: picture, format, rows: area.rows, columns: area.columns)
             if index == 0 {
                 writer.append(.pixels, pixels)
@@ -136,34 +132,5 @@ struct PNGAnimationCompressor {
         var data = Data()
         data.append(bigEndian: number)
         return data
-    }
-}
-
-extension PixelBuffer {
-    /// The pixels in a format that holds all of theirs.
-    fileprivate func converted(to format: PixelFormat) throws -> PixelBuffer {
-        guard format != self.format else { return self }
-        let layout = try PixelLayout(format: format, width: self.width, height: self.height)
-        let (from, to) = (self.format.channelCount, format.channelCount)
-        return try PixelBuffer(
-            layout,
-            fillingUnsafely: { target in
-                self.withUnsafeBytes { source in
-                    for row in 0..<self.height {
-                        var old = row * self.layout.planes[0].bytesPerRow
-                        var new = row * layout.planes[0].bytesPerRow
-                        for _ in 0..<self.width {
-                            for channel in 0..<to {
-                                // Gray stands for all three colours; what has no alpha is opaque.
-                                let isAlpha = channel == 3
-                                target[new + channel] = isAlpha ? 255 : source[old + (from == 1 ? 0 : channel)]
-                            }
-                            old += from
-                            new += to
-                        }
-                    }
-                }
-            }
-        )
     }
 }

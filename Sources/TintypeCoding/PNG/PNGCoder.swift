@@ -25,7 +25,7 @@ public struct PNGCoder: ImageCoder {
     }
 
     public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
-        try PNGCompressor(options.keepingProfile(of: image)).compress(try image.upright().pixels)
+        try PNGCompressor(options: options.keepingProfile(of: image)).compress(try image.upright().pixels)
     }
 
     public func encode(
@@ -33,6 +33,109 @@ public struct PNGCoder: ImageCoder {
         as format: ImageFormat,
         options: EncodeOptions
     ) throws -> Data {
-        try PNGAnimationCompressor(options).compress(try animation.inSRGB())
+        try PNGAnimationCompressor(options: options).compress(try animation.inSRGB())
+    }
+}
+
+/// A PNG whose chunks were parsed.
+struct EncodedPNG: EncodedImage {
+    let header: ImageHeader
+    private let data: Data
+    private let chunks: PNGHeader
+    /// The bytes that decoding a still takes besides its pixels.
+    private let stillByteCount: Int
+
+    /// Parses the chunks of `data`.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    init(_ data: Data, limits: DecodingLimits) throws {
+        self.data = data
+        self.chunks = try PNGHeader(data, .wholeFile, work: DecodeWork(limits, format: .png))
+        self.header = ImageHeader(self.chunks)
+        self.stillByteCount = PNGDecompressor.extraByteCount(for: self.chunks)
+    }
+
+    func decode(options: DecodeOptions) throws -> DecodedImage {
+        let frameCount = self.chunks.animation?.frames.count ?? 1
+        guard options.frame >= 0, options.frame < frameCount else {
+            throw CodingError.noFrame(options.frame, of: self.header.animation.frameCount, self.header.format)
+        }
+        if let animation = self.chunks.animation, frameCount > 1 || !animation.includesDefaultImage {
+            let reader = PNGFrameReader(self.data, self.chunks, animation, options: options)
+            return try self.composited(reader, options: options)
+        }
+        let pixels = try self.data.withUnsafeBytes { bytes in
+            try PNGDecompressor(
+                bytes,
+                header: self.chunks,
+                output: self.chunks.pixelFormat,
+                isLenient: options.allowsTruncated,
+                work: DecodeWork(options.limits, format: .png)
+            )
+            .decompress()
+        }
+        return DecodedImage(Image(pixels: pixels, orientation: self.header.orientation, sourceFormat: .png))
+    }
+
+    func frameReader(options: DecodeOptions) throws -> (any FrameReader)? {
+        self.chunks.animation.map { PNGFrameReader(self.data, self.chunks, $0, options: options) }
+    }
+
+    /// A frame is composited, and an interlaced picture has no row before it has them all.
+    var givesRows: Bool { !self.chunks.layout.isInterlaced && self.chunks.animation == nil }
+
+    func withRows<Result>(
+        options: DecodeOptions,
+        _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
+    ) throws -> Result? {
+        guard self.givesRows, options.frame == 0 else { return nil }
+        let work = DecodeWork(options.limits, format: .png)
+        return try self.data.withUnsafeBytes { bytes in
+            let rows = try PNGRowSource(bytes, header: self.chunks, isLenient: options.allowsTruncated, work: work)
+            return try body(rows, Double(rows.layout.width), Double(rows.layout.height))
+        }
+    }
+
+    func decodedLayout(options: DecodeOptions) throws -> PixelLayout {
+        try self.header.layout(as: self.isAnimated ? .rgba8 : self.stillFormat)
+    }
+
+    private var isAnimated: Bool { !self.header.animation.durations.isEmpty }
+
+    /// What a still is decoded to; while its pixels are not there yet, a chunk before them may still say that it has
+    /// alpha.
+    private var stillFormat: PixelFormat { self.chunks.pixelsOffset == nil ? .rgba8 : self.chunks.pixelFormat }
+
+    func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int {
+        let picture = self.decodedByteCount(options: options)
+        let still = self.stillByteCount
+        let codec = self.chunks.animation.map { $0.drawingByteCount.saturatingAdded(to: still) } ?? still
+        switch kind {
+        case .rows where self.givesRows: return PNGDecompressor.rowsByteCount(for: self.chunks)
+        case .picture, .rows: return picture.saturatingAdded(to: self.isAnimated ? codec : still)
+        // The frame that was shown last stays.
+        case .frame: return picture.saturatingMultiplied(by: 2).saturatingAdded(to: codec)
+        // The default image stays while the frame that was asked for is drawn.
+        case .incremental where self.isAnimated:
+            return picture.saturatingMultiplied(by: 2).saturatingAdded(to: codec)
+        case .incremental:
+            // What has arrived and its copy; strips and lines are inflated one by one.
+            let lines = 3 * 8 * self.header.pixelWidth + PNGScanlines.stripByteCount + PNGInflater.byteCount
+            let format = self.chunks.saysAnimation ? .rgba8 : self.stillFormat
+            let preview = (try? self.header.layout(as: format).byteCount) ?? .max
+            return preview.saturatingMultiplied(by: 2).saturatingAdded(to: lines)
+        }
+    }
+}
+
+extension ImageHeader {
+    /// What the chunks of a PNG say.
+    init(_ png: PNGHeader) {
+        self.init(format: .png, pixelWidth: png.layout.width, pixelHeight: png.layout.height)
+        self.bitDepth = png.layout.bitDepth
+        self.hasAlpha = png.hasAlpha
+        self.orientation = png.exif.flatMap { EXIF.orientation(in: $0) } ?? .up
+        self.animation = png.animation?.timing ?? AnimationTiming()
+        self.colorProfile = png.compressedProfile.flatMap { PNGColorProfile.inflated($0) }
     }
 }

@@ -7,7 +7,7 @@ struct PNGSampleFormat {
     let bitDepth: Int
     let colorType: PNGLayout.ColorType
     /// The colours, where they are stored as indices.
-    let palette: PNGPalette?
+    let palette: ColorSet?
     let pixelFormat: PixelFormat
 
     /// Chooses for pictures of one pixel format, which share a palette.
@@ -94,8 +94,8 @@ struct PNGSampleFormat {
         }
     }
 
-    private static func palette(of pictures: [PixelBuffer]) throws -> PNGPalette? {
-        var palette = PNGPalette()
+    private static func palette(of pictures: [PixelBuffer]) throws -> ColorSet? {
+        var palette = ColorSet()
         for picture in pictures {
             guard try palette.insert(picture) else { return nil }
         }
@@ -103,18 +103,81 @@ struct PNGSampleFormat {
     }
 
     /// Whether the palette takes less than it saves; by half, as what is saved compresses well.
-    private static func isWorthwhile(_ palette: PNGPalette, for pictures: [PixelBuffer], _ format: PixelFormat) -> Bool
-    {
+    private static func isWorthwhile(_ palette: ColorSet, for pictures: [PixelBuffer], _ format: PixelFormat) -> Bool {
         let pixels = pictures.reduce(0) { $0 + $1.width * $1.height }
         return 2 * (palette.colors.count * format.channelCount + 2 * PNGChunk.overhead) < pixels
             * (format.channelCount - 1)
     }
 
     /// The fewest bits that hold every gray exactly.
-    private static func grayDepth(of palette: PNGPalette?) -> Int {
+    private static func grayDepth(of palette: ColorSet?) -> Int {
         guard let palette else { return 8 }
         let grays = palette.colors.map { $0 & 255 }
         // One step of the depth is this much of 8 bits.
         return [(1, 255), (2, 85), (4, 17)].first { step in grays.allSatisfy { $0 % UInt32(step.1) == 0 } }?.0 ?? 8
+    }
+}
+
+extension ColorSet {
+    /// Adds the colours of a picture; false when they are too many.
+    mutating func insert(_ pixels: PixelBuffer) throws -> Bool {
+        for row in 0..<pixels.height {
+            if row % 64 == 0 { try Task.checkCancellation() }
+            guard self.insert(row: row, of: pixels) else { return false }
+        }
+        return true
+    }
+
+    /// Writes the indices of a row of pixels, one byte each; all colours are known.
+    func write(row: Int, of pixels: PixelBuffer, columns: Range<Int>, to indices: UnsafeMutablePointer<UInt8>) {
+        pixels.withPackedRow(row) { row in
+            var last = UInt32(0)
+            var lastIndex = self.index(of: 0)
+            for column in columns {
+                let color = row(column)
+                if color != last {
+                    last = color
+                    lastIndex = self.index(of: color)
+                }
+                indices[column - columns.lowerBound] = lastIndex ?? 0
+            }
+        }
+    }
+
+    private mutating func insert(row: Int, of pixels: PixelBuffer) -> Bool {
+        var isSmall = true
+        pixels.withPackedRow(row) { color in
+            var last: UInt32?
+            for column in 0..<pixels.width {
+                let color = color(column)
+                guard color != last else { continue }
+                last = color
+                guard self.insert(color) else {
+                    isSmall = false
+                    return
+                }
+            }
+        }
+        return isSmall
+    }
+}
+
+extension PixelBuffer {
+    /// Lends a row as colours: red, green, blue and alpha, the red byte lowest.
+    fileprivate func withPackedRow(_ row: Int, _ body: ((Int) -> UInt32) -> Void) {
+        let channels = self.format.channelCount
+        let offset = self.layout.planes[0].offset + row * self.layout.planes[0].bytesPerRow
+        self.withUnsafeBytes { bytes in
+            switch channels {
+            case 4: body { bytes.loadUnaligned(fromByteOffset: offset + $0 * 4, as: UInt32.self) }
+            case 3:
+                body { column in
+                    let first = offset + column * 3
+                    return 0xFF00_0000 | UInt32(bytes[first + 2]) << 16 | UInt32(bytes[first + 1]) << 8
+                        | UInt32(bytes[first])
+                }
+            default: body { 0xFF00_0000 | 0x01_0101 * UInt32(bytes[offset + $0]) }
+            }
+        }
     }
 }

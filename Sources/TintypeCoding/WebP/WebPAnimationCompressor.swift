@@ -6,11 +6,7 @@ import TintypeImage
 ///
 /// Equal frames that follow each other become one that is shown as long as all of them.
 struct WebPAnimationCompressor {
-    private let options: EncodeOptions
-
-    init(_ options: EncodeOptions) {
-        self.options = options
-    }
+    let options: EncodeOptions
 
     func compress(_ animation: AnimationContent) throws -> Data {
         guard let first = try animation.frames.first?.image.upright() else {
@@ -19,16 +15,8 @@ struct WebPAnimationCompressor {
         guard (0...0xFFFF).contains(animation.loopCount) else {
             throw CodingError.webpEncoding("a loop count may be at most 65535")
         }
-        let quality = self.options.webpQuality
         let size = PixelSize(width: first.width, height: first.height)
-        let whole = try self.compress(animation, size: size, quality: quality)
-        guard let limit = self.options.maximumByteCount, whole.count > limit else { return whole }
-        guard !self.options.compression.isLossless else {
-            throw CodingError.webpEncoding("without loss it takes \(whole.count) bytes of \(limit); choose lossy")
-        }
-        return try WebPCompressor.largest(within: limit, below: quality) { quality in
-            try self.compress(animation, size: size, quality: quality)
-        }
+        return try self.options.smallestWebP { try self.compress(animation, size: size, quality: $0) }
     }
 
     private func compress(_ animation: AnimationContent, size: PixelSize, quality: Int) throws -> Data {
@@ -44,5 +32,59 @@ struct WebPAnimationCompressor {
             try encoder.add(picture, milliseconds: frame.milliseconds, &config)
         }
         return try WebPMetadata.add(self.options.metadata, to: try encoder.finish())
+    }
+}
+
+/// One libwebp animation encoder; freed with the value.
+final class WebPAnimationEncoder {
+    private let encoder: OpaquePointer
+    /// When the next frame begins, in milliseconds.
+    private var time = 0
+
+    init(_ size: PixelSize, loopCount: Int) throws(CodingError) {
+        guard max(size.width, size.height) <= WEBP_MAX_DIMENSION else {
+            throw .webpEncoding("a side may have at most \(WEBP_MAX_DIMENSION) pixels")
+        }
+        var options = WebPAnimEncoderOptions()
+        guard WebPAnimEncoderOptionsInit(&options) != 0 else { throw .webpEncoding("libwebp has another version") }
+        options.anim_params.loop_count = CInt(loopCount)
+        // Transparent, as canvases are when they are decoded; the format's own default is white.
+        options.anim_params.bgcolor = 0
+        guard let encoder = WebPAnimEncoderNew(CInt(size.width), CInt(size.height), &options) else {
+            throw .outOfMemory(.webp)
+        }
+        self.encoder = encoder
+    }
+
+    deinit {
+        WebPAnimEncoderDelete(self.encoder)
+    }
+
+    func add(_ picture: borrowing WebPSourcePicture, milliseconds: Int, _ config: inout WebPConfig) throws {
+        let isAdded = picture.withPicture { WebPAnimEncoderAdd(self.encoder, $0, CInt(self.time), &config) != 0 }
+        guard isAdded else { throw try self.failure() }
+        self.time = try Self.sum(self.time, milliseconds)
+    }
+
+    func finish() throws -> Data {
+        var assembled = WebPData()
+        guard WebPAnimEncoderAdd(self.encoder, nil, CInt(self.time), nil) != 0,
+            WebPAnimEncoderAssemble(self.encoder, &assembled) != 0, let bytes = assembled.bytes
+        else { throw try self.failure() }
+        return Data(webp: bytes, count: assembled.size)
+    }
+
+    private static func sum(_ time: Int, _ milliseconds: Int) throws(CodingError) -> Int {
+        // The format has 24 bits for a duration.
+        guard (0..<1 << 24).contains(milliseconds), time + milliseconds <= Int(CInt.max) else {
+            throw .webpEncoding("a frame may be shown for at most 16777215 milliseconds")
+        }
+        return time + milliseconds
+    }
+
+    private func failure() throws -> CodingError {
+        try Task.checkCancellation()
+        let reason = WebPAnimEncoderGetError(self.encoder).map { String(cString: $0) } ?? "no reason given"
+        return .webpEncoding("libwebp says \"\(reason)\"")
     }
 }

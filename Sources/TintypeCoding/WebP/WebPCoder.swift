@@ -33,10 +33,149 @@ public struct WebPCoder: ImageCoder {
     public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
         // Gray is stored as RGB, which a profile for gray says nothing of.
         let image = image.pixels.format == .gray8 ? try image.inSRGB() : image
-        return try WebPCompressor(options.keepingProfile(of: image)).compress(try image.upright().pixels)
+        return try WebPCompressor(options: options.keepingProfile(of: image)).compress(try image.upright().pixels)
     }
 
     public func encode(_ animation: AnimationContent, as format: ImageFormat, options: EncodeOptions) throws -> Data {
-        try WebPAnimationCompressor(options).compress(try animation.inSRGB())
+        try WebPAnimationCompressor(options: options).compress(try animation.inSRGB())
+    }
+}
+
+/// A WebP whose chunks were parsed.
+struct EncodedWebP: EncodedImage {
+    let header: ImageHeader
+    private let data: Data
+    private let container: WebPContainer
+    /// The still, or the first frame.
+    private let first: WebPCodedPicture
+
+    /// Parses the chunks of `data`.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    init(_ data: Data, limits: DecodingLimits) throws {
+        try self.init(data, try WebPContainer(data, limits: limits))
+    }
+
+    /// A file whose chunks were parsed before.
+    ///
+    /// - Throws: `CodingError` when there is no picture in it.
+    init(_ data: Data, _ container: WebPContainer) throws(CodingError) {
+        guard let header = container.header, let first = container.pictures.first else {
+            throw container.error(byteCount: data.count) ?? .corrupt(.webp, "it holds no picture")
+        }
+        self.header = header
+        self.data = data
+        self.container = container
+        self.first = first
+    }
+
+    func decode(options: DecodeOptions) throws -> DecodedImage {
+        if let reader = try self.frameReader(options: options) { return try self.composited(reader, options: options) }
+        let layout = try self.first.layout(sufficientSize: options.sufficientSize)
+        let pixels = try self.data.withUnsafeBytes { bytes in
+            try WebPDecompressor.decompress(
+                self.first,
+                of: bytes,
+                layout: layout,
+                allowsTruncated: options.allowsTruncated,
+                work: DecodeWork(options.limits, format: .webp)
+            )
+        }
+        return DecodedImage(Image(pixels: pixels, orientation: self.header.orientation, sourceFormat: .webp))
+    }
+
+    func frameReader(options: DecodeOptions) throws -> (any FrameReader)? {
+        try self.checkEnd(options)
+        guard self.container.isAnimated else { return nil }
+        let canvas = PixelSize(width: self.header.pixelWidth, height: self.header.pixelHeight)
+        return WebPFrameReader(self.data, self.container, canvas: canvas, options: options)
+    }
+
+    /// Refuses a file of which a part is missing or damaged, unless that is allowed.
+    private func checkEnd(_ options: DecodeOptions) throws(CodingError) {
+        if !options.allowsTruncated, let error = self.container.error(byteCount: self.data.count) { throw error }
+    }
+
+    var givesRows: Bool { !self.container.isAnimated }
+
+    /// Lends the rows of a still, of any kind; for its memory see ``WebPCoder``.
+    func withRows<Result>(
+        options: DecodeOptions,
+        _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
+    ) throws -> Result? {
+        try self.checkEnd(options)
+        guard self.givesRows else { return nil }
+        let layout = try self.first.layout(sufficientSize: options.sufficientSize)
+        return try self.data.withUnsafeBytes { bytes in
+            let work = DecodeWork(options.limits, format: .webp)
+            let rows: (any RowSource)? =
+                if self.first.isLossless {
+                    VP8LRowSource(
+                        self.first,
+                        of: bytes,
+                        layout: layout,
+                        allowsTruncated: options.allowsTruncated,
+                        work: work
+                    )
+                } else {
+                    try WebPRowSource(
+                        self.first,
+                        of: bytes,
+                        layout: layout,
+                        allowsTruncated: options.allowsTruncated,
+                        work: work
+                    )
+                }
+            return try rows.map { try body($0, Double(layout.width), Double(layout.height)) }
+        }
+    }
+
+    func decodedLayout(options: DecodeOptions) throws -> PixelLayout {
+        guard self.container.isAnimated else { return try self.first.layout(sufficientSize: options.sufficientSize) }
+        return try self.header.layout(as: .rgba8)
+    }
+
+    func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int {
+        var codec = self.container.codecByteCount
+        let pictures: Int
+        switch kind {
+        case .picture:
+            pictures = 1
+            if options.frame == 0 { codec = self.firstCodecByteCount }
+        // Rows without detail take no bytes, so that all of a lossy picture may come at once.
+        case .rows: pictures = self.first.isLossless ? 0 : 1
+        // The one that was shown last, and the next.
+        case .frame: pictures = self.container.isAnimated ? 2 : 1
+        // What has arrived, and its copy.
+        case .incremental:
+            pictures = 2
+            codec = self.firstCodecByteCount
+        }
+        return self.decodedByteCount(options: options).saturatingMultiplied(by: pictures).saturatingAdded(to: codec)
+    }
+
+    /// The bytes that the codec needs for the still, or the first frame.
+    private var firstCodecByteCount: Int {
+        self.container.isAnimated ? self.first.codecByteCount : self.container.codecByteCount
+    }
+}
+
+extension WebPContainer {
+    /// What the file says about its picture, or `nil` while that is not there yet.
+    var header: ImageHeader? {
+        guard let size = self.size, let first = self.pictures.first else { return nil }
+        var header = ImageHeader(format: .webp, pixelWidth: size.width, pixelHeight: size.height)
+        header.orientation = self.orientation
+        header.colorProfile = self.colorProfile
+        header.hasAlpha = self.isAnimated ? self.transparency.isSeen : first.frame.hasAlpha
+        if self.isAnimated { header.animation = self.timing }
+        return header
+    }
+
+    /// Why the pictures of a file of `byteCount` bytes can't all be decoded, or `nil`.
+    func error(byteCount: Int) -> CodingError? {
+        if let damage = self.damage { return .corrupt(.webp, damage) }
+        guard self.isComplete(byteCount) else { return .truncated(.webp) }
+        return self.pictures.isEmpty ? .corrupt(.webp, "it holds no picture") : nil
     }
 }

@@ -158,11 +158,7 @@ struct WebPContainer {
         }
         return true
     }
-}
 
-// MARK: Pictures
-
-extension WebPContainer {
     private mutating func readStill(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) throws -> Bool {
         guard !self.isAnimated else {
             self.damage = "it has a still picture and says that it is an animation"
@@ -305,5 +301,158 @@ extension WebPContainer {
         }
         self.isLastOpen = picture.bytes.upperBound < picture.end
         return !self.isLastOpen
+    }
+}
+
+// MARK: Pictures
+
+/// The start of a chunk: its name, and the size of what follows.
+struct WebPChunk {
+    /// The names of chunks, as numbers with the first letter lowest.
+    enum Name {
+        static let animation = Self.number("ANIM")
+        static let frame = Self.number("ANMF")
+        static let alpha = Self.number("ALPH")
+        static let lossy = Self.number("VP8 ")
+        static let lossless = Self.number("VP8L")
+        static let extended = Self.number("VP8X")
+        static let colorProfile = Self.number("ICCP")
+        static let exif = Self.number("EXIF")
+
+        private static func number(_ name: StaticString) -> UInt32 {
+            (0..<4).reversed().reduce(0) { $0 << 8 | UInt32(name.utf8Start[$1]) }
+        }
+    }
+
+    /// The bytes of a chunk's name and size.
+    static let headByteCount = 8
+
+    let name: UInt32
+    /// The first byte of the name.
+    let start: Int
+    /// The bytes of its content, without padding.
+    let body: Range<Int>
+
+    /// Reads the head at `offset`, or `nil` when fewer than eight bytes are there.
+    init?(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
+        guard offset >= 0, bytes.count - offset >= Self.headByteCount else { return nil }
+        self.name = bytes.uint32(at: offset)
+        self.start = offset
+        let body = offset + Self.headByteCount
+        self.body = body..<body + Int(bytes.uint32(at: offset + 4))
+    }
+
+    /// Where the next chunk begins: chunks are padded to an even size.
+    var next: Int { self.body.upperBound + self.body.count % 2 }
+
+    /// Whether it is VP8 or VP8L.
+    var isPicture: Bool { self.name == Name.lossy || self.name == Name.lossless }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The number of four bytes at `offset`, the lowest first; the caller has checked the bounds.
+    func uint32(at offset: Int) -> UInt32 {
+        UInt32(littleEndian: self.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+
+    /// The number of three bytes at `offset`, the lowest first; the caller has checked the bounds.
+    func uint24(at offset: Int) -> Int {
+        Int(self[offset]) | Int(self[offset + 1]) << 8 | Int(self[offset + 2]) << 16
+    }
+}
+
+/// One coded picture of a WebP: a still, or a frame of an animation.
+struct WebPCodedPicture {
+    /// Where it lies on the canvas and how it is drawn there; a still covers its canvas.
+    var frame: AnimationFrame
+    /// How long a frame is shown, as stored.
+    var milliseconds = 0
+    /// Where its chunks lie in the file, as far as they are there: ALPH, and VP8 or VP8L.
+    ///
+    /// This part can be decoded by itself.
+    var bytes: Range<Int>
+    /// Where its chunks end according to their sizes.
+    var end: Int
+    /// Whether it is VP8L.
+    var isLossless: Bool
+    /// How many of the bytes come before those of a lossy picture's first row: its first partition says how each
+    /// block is predicted.
+    var preludeByteCount = 0
+
+    /// The bytes that its coded pixels and its tables take, where it is VP8L.
+    var losslessByteCount = 0
+
+    /// The bytes of memory that the decoder needs to decode it, besides those of the output.
+    var codecByteCount: Int {
+        // Lossless pictures refer to all that went before: they are held whole, in four bytes a pixel. Lossy
+        // ones take some rows; their alpha is a lossless picture by itself, and a plane of bytes.
+        let pixels = self.frame.width * self.frame.height
+        if self.isLossless { return self.losslessByteCount }
+        let rows = self.frame.width * (WebPPictureDecoder.isInSteps(self) ? 260 : 150)
+        return rows + (self.frame.hasAlpha ? pixels * 5 : 0)
+    }
+
+    /// The bytes of a frame's own pixels, where it can't be decoded straight onto the canvas.
+    func frameByteCount(isFirst: Bool) -> Int {
+        guard !isFirst, !self.isDrawnDirectly else { return 0 }
+        return (self.frame.width * 4 + PixelLayout.alignment) * self.frame.height
+    }
+
+    /// The content of the chunk of a lossless picture, of the file's bytes.
+    func losslessStream(of bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        let start = min(self.bytes.lowerBound + WebPChunk.headByteCount, self.bytes.upperBound)
+        return UnsafeRawBufferPointer(rebasing: bytes[start..<self.bytes.upperBound])
+    }
+
+    /// Whether the pixels replace those of the canvas, so that they need not be mixed with them.
+    var isDrawnDirectly: Bool { self.frame.blend == .source || !self.frame.hasAlpha }
+
+    /// How a still is laid out at its own ratio: as large as suffices, and never larger than stored.
+    ///
+    /// Only lossy ones are decoded to a smaller size.
+    func layout(sufficientSize: PixelSize?) throws(ImageError) -> PixelLayout {
+        var scale = 1.0
+        if let size = sufficientSize, !self.isLossless, size.width > 0, size.height > 0 {
+            let (width, height) = (Double(self.frame.width), Double(self.frame.height))
+            scale = min(1, max(Double(size.width) / width, Double(size.height) / height))
+        }
+        return try PixelLayout(
+            format: self.frame.hasAlpha ? .rgba8 : .rgb8,
+            width: max(1, Int((Double(self.frame.width) * scale).rounded())),
+            height: max(1, Int((Double(self.frame.height) * scale).rounded()))
+        )
+    }
+}
+
+/// Whether an animation ever shows through: found from the frames' areas, pixels left out.
+///
+/// A frame without alpha that covers the canvas makes it opaque; one that replaces, or gives its area back, can make
+/// it transparent again.
+struct WebPTransparency {
+    /// Whether the canvas is transparent somewhere while some frame is shown.
+    private(set) var isSeen = false
+    private var isOpaque = false
+    /// The frame whose area is cleared before the next one is drawn.
+    private var cleared: AnimationFrame?
+
+    /// Looks at the next frame.
+    mutating func draw(_ frame: AnimationFrame, canvas: PixelSize) {
+        let area = AnimationFrame(left: 0, top: 0, width: canvas.width, height: canvas.height)
+        if let cleared = self.cleared, frame.hasAlpha || !frame.covers(cleared) { self.isOpaque = false }
+        if frame.hasAlpha {
+            if frame.blend == .source { self.isOpaque = false }
+        } else if frame.covers(area) {
+            self.isOpaque = true
+        }
+        if !self.isOpaque { self.isSeen = true }
+        self.cleared = frame.disposal == .background ? frame : nil
+    }
+}
+
+extension AnimationFrame {
+    /// Whether the area of `other` lies within that of this frame.
+    fileprivate func covers(_ other: AnimationFrame) -> Bool {
+        self.left <= other.left && self.top <= other.top && self.left + self.width >= other.left + other.width
+            && self.top + self.height >= other.top + other.height
     }
 }

@@ -3,9 +3,6 @@ import TintypeImage
 
 /// Decodes coded pictures whole.
 enum WebPDecompressor {
-    /// The bytes of a lossy picture that are decoded between two looks at the budget: some milliseconds.
-    private static let step = 128 << 10
-
     /// Decodes one picture of the file's bytes, scaled to the size of `layout`.
     ///
     /// What is missing of a truncated picture stays zero, where that is allowed.
@@ -37,65 +34,14 @@ enum WebPDecompressor {
         work: DecodeWork
     ) throws {
         try Task.checkCancellation()
-        guard !picture.isLossless else {
-            return try self.decompressLossless(
-                picture,
-                of: bytes,
-                to: target,
-                allowsTruncated: allowsTruncated,
-                work: work
-            )
-        }
-        let coded = UnsafeRawBufferPointer(rebasing: bytes[picture.bytes])
-        let decoder = try WebPPictureDecoder(picture, to: target)
-        let status = try self.decode(coded, with: decoder, work: work)
-        try self.check(
-            status,
-            rowCount: decoder.rowCount,
-            height: target.height,
-            allowsTruncated: allowsTruncated
-        )
+        let rows = try self.rows(of: picture, to: target)
+        let status = try rows.advance(through: UnsafeRawBufferPointer(rebasing: bytes[picture.bytes]), work: work)
+        try self.check(status, rowCount: rows.rowCount, height: target.height, allowsTruncated: allowsTruncated)
     }
 
-    private static func decompressLossless(
-        _ picture: WebPCodedPicture,
-        of bytes: UnsafeRawBufferPointer,
-        to target: WebPTarget,
-        allowsTruncated: Bool,
-        work: DecodeWork
-    ) throws {
-        let stream = picture.losslessStream(of: bytes)
-        var decoder = VP8LDecoder(width: target.width, height: target.height)
-        do {
-            while decoder.row < target.height {
-                try decoder.readRow(
-                    to: target.base + decoder.row * target.bytesPerRow,
-                    hasAlpha: target.hasAlpha,
-                    isOpaque: !picture.frame.hasAlpha,
-                    from: stream,
-                    work: work
-                )
-            }
-        } catch let error as VP8LError {
-            guard allowsTruncated, !error.isFatal(afterRows: decoder.row) else { throw CodingError(error) }
-        }
-    }
-
-    /// Shows the decoder more and more of the bytes, so that a cancelled decode ends early.
-    private static func decode(
-        _ bytes: UnsafeRawBufferPointer,
-        with decoder: borrowing WebPPictureDecoder,
-        work: DecodeWork
-    ) throws -> VP8StatusCode {
-        var status = VP8_STATUS_SUSPENDED
-        var end = 0
-        while status == VP8_STATUS_SUSPENDED, end < bytes.count {
-            let before = end
-            end = min(end + self.step, bytes.count)
-            try work.count(bytes: end - before)
-            status = try decoder.update(UnsafeRawBufferPointer(rebasing: bytes[..<end]), work: work)
-        }
-        return status
+    /// What writes the rows of a picture to `target`, which must outlive it.
+    static func rows(of picture: WebPCodedPicture, to target: WebPTarget) throws(CodingError) -> any WebPRows {
+        picture.isLossless ? LosslessRows(picture, to: target) : try LossyRows(picture, to: target)
     }
 
     /// Throws unless the picture is whole, or as far as it goes where that is allowed.
@@ -108,6 +54,76 @@ enum WebPDecompressor {
         case VP8_STATUS_NOT_ENOUGH_DATA, VP8_STATUS_SUSPENDED: throw .truncated(.webp)
         case VP8_STATUS_UNSUPPORTED_FEATURE: throw .corrupt(.webp, "it uses a feature that libwebp does not know")
         default: throw .corrupt(.webp, "its bit stream breaks the format")
+        }
+    }
+}
+
+/// Writes the rows of a picture, as many as its bytes suffice for.
+protocol WebPRows: AnyObject {
+    /// The rows that are complete.
+    var rowCount: Int { get }
+
+    /// Decodes as far as `bytes` go, those of the picture from its first one on.
+    func advance(through bytes: UnsafeRawBufferPointer, work: DecodeWork) throws -> VP8StatusCode
+}
+
+private final class LossyRows: WebPRows {
+    /// The bytes that are decoded between two looks at the budget: some milliseconds.
+    private static let step = 128 << 10
+
+    private let decoder: WebPPictureDecoder
+    private var end = 0
+
+    init(_ picture: WebPCodedPicture, to target: WebPTarget) throws(CodingError) {
+        self.decoder = try WebPPictureDecoder(picture, to: target)
+    }
+
+    var rowCount: Int { self.decoder.rowCount }
+
+    func advance(through bytes: UnsafeRawBufferPointer, work: DecodeWork) throws -> VP8StatusCode {
+        var status = VP8_STATUS_SUSPENDED
+        while status == VP8_STATUS_SUSPENDED, self.end < bytes.count {
+            let before = self.end
+            self.end = min(bytes.count, before + Self.step)
+            try work.count(bytes: self.end - before)
+            status = try self.decoder.update(UnsafeRawBufferPointer(rebasing: bytes[..<self.end]), work: work)
+        }
+        return status
+    }
+}
+
+private final class LosslessRows: WebPRows {
+    private let target: WebPTarget
+    private let isOpaque: Bool
+    private var decoder: VP8LDecoder
+
+    init(_ picture: WebPCodedPicture, to target: WebPTarget) {
+        self.target = target
+        self.isOpaque = !picture.frame.hasAlpha
+        self.decoder = VP8LDecoder(width: target.width, height: target.height)
+    }
+
+    var rowCount: Int { self.decoder.row }
+
+    func advance(through bytes: UnsafeRawBufferPointer, work: DecodeWork) throws -> VP8StatusCode {
+        let stream = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(WebPChunk.headByteCount))
+        do {
+            while self.decoder.row < self.target.height {
+                try self.decoder.readRow(
+                    to: self.target.base + self.decoder.row * self.target.bytesPerRow,
+                    hasAlpha: self.target.hasAlpha,
+                    isOpaque: self.isOpaque,
+                    from: stream,
+                    work: work
+                )
+            }
+            return VP8_STATUS_OK
+        } catch let error as VP8LError {
+            switch error {
+            case .needsBytes: return VP8_STATUS_SUSPENDED
+            case .damaged: return VP8_STATUS_BITSTREAM_ERROR
+            case .tooManyCodes, .noMemory: throw CodingError(error)
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
 import CWebP
+import Glibc
 import TintypeImage
 
 /// Gives the rows of a lossy still as libwebp decodes them.
@@ -87,5 +88,90 @@ final class WebPRowSource: RowSource {
             let most = self.rowCount == 0 ? Self.maximumSteps.0 : Self.maximumSteps.1
             self.step = max(self.step, min(most, self.step * 2))
         }
+    }
+}
+
+/// The memory for all rows of a picture, of which only those take room that are written and not yet given back.
+///
+/// libwebp wants the address of a whole picture, but never looks back at rows that it has given out. Pages are zero
+/// until they are written.
+struct WebPRowWindow: ~Copyable {
+    /// Rows are given back by this many bytes at once: each call costs about a microsecond.
+    private static let step = 1 << 20
+
+    /// The whole range.
+    let bytes: UnsafeMutableRawBufferPointer
+    /// What is given back already, from the start.
+    private var released = 0
+
+    /// Reserves the range, or `nil` where the system refuses.
+    init?(byteCount: Int) {
+        let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+        let base = mmap(nil, byteCount, PROT_READ | PROT_WRITE, flags, -1, 0)
+        guard let base, base != MAP_FAILED else { return nil }
+        self.bytes = UnsafeMutableRawBufferPointer(start: base, count: byteCount)
+    }
+
+    deinit {
+        munmap(self.bytes.baseAddress, self.bytes.count)
+    }
+
+    /// Gives back what lies before `offset`.
+    mutating func release(before offset: Int) {
+        let end = offset / Self.step * Self.step
+        guard end > self.released else { return }
+        madvise(self.bytes.baseAddress.map { $0 + self.released }, end - self.released, Int32(MADV_DONTNEED))
+        self.released = end
+    }
+}
+
+/// Gives the rows of a lossless still as they are decoded.
+///
+/// Used only while the bytes of the file are lent.
+final class VP8LRowSource: RowSource {
+    let layout: PixelLayout
+    private let stream: UnsafeRawBufferPointer
+    private let isOpaque: Bool
+    private let allowsTruncated: Bool
+    private let work: DecodeWork
+    private var decoder: VP8LDecoder
+    /// Whether the rest is missing, and zero.
+    private var isOver = false
+
+    init(
+        _ picture: WebPCodedPicture,
+        of bytes: UnsafeRawBufferPointer,
+        layout: PixelLayout,
+        allowsTruncated: Bool,
+        work: DecodeWork
+    ) {
+        self.layout = layout
+        self.stream = picture.losslessStream(of: bytes)
+        self.isOpaque = !picture.frame.hasAlpha
+        self.allowsTruncated = allowsTruncated
+        self.work = work
+        self.decoder = VP8LDecoder(width: layout.width, height: layout.height)
+    }
+
+    func readRow(into row: UnsafeMutableRawBufferPointer) throws {
+        let used = self.layout.planes[0].usedBytesPerRow
+        guard let target = row.baseAddress, row.count >= used else { preconditionFailure("The row does not fit.") }
+        if self.decoder.row == 0 { try Task.checkCancellation() }
+        if !self.isOver {
+            do {
+                return try self.decoder.readRow(
+                    to: target,
+                    hasAlpha: self.layout.format.hasAlpha,
+                    isOpaque: self.isOpaque,
+                    from: self.stream,
+                    work: self.work
+                )
+            } catch let error as VP8LError {
+                let isShown = self.allowsTruncated && !error.isFatal(afterRows: self.decoder.row)
+                guard isShown else { throw CodingError(error) }
+                self.isOver = true
+            }
+        }
+        target.initializeMemory(as: UInt8.self, repeating: 0, count: used)
     }
 }

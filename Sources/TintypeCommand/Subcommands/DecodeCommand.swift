@@ -53,9 +53,10 @@ struct DecodeCommand: Subcommand {
             let decoder = try ImageDecoder(data, registry: configuration.coders, limits: self.options.limits)
             let stored = try decoder.decodeStored(options: self.options).image
             let image = try decoder.finish(stored, options: self.options, turnsUpright: !self.ignoresOrientation)
-            try OutputFile.write(to: self.target) { file throws(SystemError) in
+            let folder = try OutputFile.write(to: self.target) { file throws(SystemError) in
                 try Self.writeRGBA(image.pixels, to: file)
             }
+            if let folder { Output.error.tell("tintype: made the folder \(folder.text.abbreviated)") }
             size = "\(image.width)x\(image.height)"
         } catch let error as CancellationError {
             throw error

@@ -90,7 +90,7 @@ struct LoadJob: Sendable {
         let isUnchanged = format == loaded && self.options.resize == nil && self.options.quality == nil
         if isUnchanged, let data = response.data {
             if input.url.isFileURL, OutputFile.isSameFile(input.path, path) { return }
-            return try OutputFile.write(data, to: path)
+            return try self.write(data, of: input, index: index, to: path)
         }
         if self.options.writesToDirectory, input.url.isFileURL, OutputFile.isSameFile(input.path, path) {
             throw OutputError(
@@ -99,7 +99,18 @@ struct LoadJob: Sendable {
         }
         let options = EncodeOptions(quality: self.options.quality ?? EncodeOptions().quality)
         let data = try await self.loader.encode(response.image, as: format, options: options)
-        try OutputFile.write(data, to: path)
+        try self.write(data, of: input, index: index, to: path)
+    }
+
+    /// Writes a file, and says what its user may not expect: a new folder, another name than the input's.
+    private func write(_ data: Data, of input: Input, index: Int, to path: Argument) throws {
+        if let folder = try OutputFile.write(data, to: path) {
+            self.board.tell("tintype: made the folder \(folder.text.abbreviated)")
+        }
+        if self.options.writesToDirectory, self.options.stems[index] != input.stem {
+            let (name, path) = (input.text.abbreviated, path.text.abbreviated)
+            self.board.tell("tintype: \(name): written to \(path), as another input has the same name")
+        }
     }
 
     /// As asked for, else as the file's name says, else as loaded, else by what the pixels need.

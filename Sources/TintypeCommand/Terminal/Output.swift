@@ -59,16 +59,19 @@ final class Output: Sendable {
     func write(_ text: String) -> CInt {
         self.lock.withLock { _ in
             var text = text
-            return text.withUTF8 { bytes in
-                var rest = UnsafeRawBufferPointer(bytes)
-                while !rest.isEmpty {
-                    let count = Glibc.write(self.descriptor, rest.baseAddress, rest.count)
-                    if count < 0, errno == EINTR { continue }
-                    guard count > 0 else { return errno }
-                    rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-                }
-                return 0
-            }
+            return text.withUTF8 { Self.write(UnsafeRawBufferPointer($0), to: self.descriptor) }
         }
+    }
+
+    /// Writes all bytes; returns 0, or the `errno` of what went wrong.
+    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> CInt {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return errno }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+        return 0
     }
 }

@@ -49,22 +49,7 @@ typedef struct cjpeg_picture {
     int components;
     /// Whether the picture is stored in several scans, and held as coefficients meanwhile.
     bool is_multi_scan;
-    bool is_arithmetic;
 } cjpeg_picture;
-
-/// How often the library went on after damage, by kind.
-typedef struct cjpeg_warnings {
-    /// The input ended before the picture did (JWRN_JPEG_EOF).
-    int premature_end;
-    /// A marker stood where samples were missing (JWRN_HIT_MARKER).
-    int hit_marker;
-    /// A code that no table has (JWRN_HUFF_BAD_CODE, JWRN_ARITH_BAD_CODE).
-    int bad_code;
-    /// Bytes that belong nowhere (JWRN_EXTRANEOUS_DATA, JWRN_MUST_RESYNC).
-    int extraneous_bytes;
-    /// All others.
-    int other;
-} cjpeg_warnings;
 
 /// Told what is about to be done, in units of work; false stops the decoder.
 typedef bool (*cjpeg_count)(void *_Nonnull context, int64_t units);
@@ -125,7 +110,8 @@ cjpeg_status cjpeg_decoder_end_output(cjpeg_decoder *_Nonnull decoder);
 cjpeg_status cjpeg_decoder_read_rows(
     cjpeg_decoder *_Nonnull decoder, uint8_t *_Nonnull base, size_t stride, int count, int *_Nonnull written);
 
-cjpeg_warnings cjpeg_decoder_warnings(const cjpeg_decoder *_Nonnull decoder);
+/// Whether the input ended before the picture did.
+bool cjpeg_decoder_end_is_missing(const cjpeg_decoder *_Nonnull decoder);
 cjpeg_failure cjpeg_decoder_failure(const cjpeg_decoder *_Nonnull decoder);
 /// What the library said about the failure.
 const char *_Nonnull cjpeg_decoder_message(const cjpeg_decoder *_Nonnull decoder);

@@ -1,3 +1,4 @@
+import CShims
 import Glibc
 import Synchronization
 import TintypeConcurrency
@@ -47,7 +48,7 @@ final class CacheFolder: Sendable {
     /// Set when the catalogue can't be used any more: the folder is to be opened anew.
     private let abandoned = Atomic<Bool>(false)
     private let current: Locked<CatalogueRegion>
-    private let monitor: Monitor<VictimQueue>
+    private let victims: Locked<VictimQueue>
 
     init(
         path: String,
@@ -67,7 +68,7 @@ final class CacheFolder: Sendable {
         self.aloneReason = aloneReason
         self.patience = patience
         self.current = Locked(region)
-        self.monitor = Monitor(VictimQueue())
+        self.victims = Locked(VictimQueue())
     }
 
     deinit {
@@ -107,12 +108,12 @@ final class CacheFolder: Sendable {
     /// Runs `body` with the catalogue, while no one else changes it or moves files in the folder.
     ///
     /// - Throws: `ENOENT` also when the folder was deleted, or is to be opened anew; ``SystemCallError/lockTimedOut``.
-    func withCatalogue<Result>(
+    func withCatalogue<Result: Sendable>(
         _ body: (inout Catalogue, inout VictimQueue) throws(SystemCallError) -> Result
     ) throws(SystemCallError) -> Result {
-        // Pauses lie outside of the monitor, so that each thread may give up its own wait.
+        // Pauses lie outside of the lock, so that each thread may give up its own wait.
         try self.patience.wait { () throws(SystemCallError) -> Result? in
-            try self.monitor.withLock { queue throws(SystemCallError) -> Result? in
+            try self.victims.withLock { queue throws(SystemCallError) -> Result? in
                 if let lockFile, !lockFile.tryLock() { return nil }
                 defer { self.lockFile?.unlock() }
                 var catalogue = try self.lockedCatalogue()
@@ -128,7 +129,7 @@ final class CacheFolder: Sendable {
 
     /// Puts entries that were picked without a lock into the queue of those that go next.
     func fillVictims(with records: [CatalogueRecord]) {
-        self.monitor.withLock { $0.fill(with: records) }
+        self.victims.withLock { $0.fill(with: records) }
     }
 
     /// The catalogue of the moment, put in order after one who was killed.
@@ -202,5 +203,255 @@ final class CacheFolder: Sendable {
         var (status, own) = (stat(), stat())
         guard stat(path, &status) == 0, fstat(self.descriptor, &own) == 0 else { return false }
         return CatalogueRegion.Identity(status) == CatalogueRegion.Identity(own)
+    }
+
+    // MARK: Opening
+
+    /// What came of an attempt to open a folder.
+    enum Opening {
+        case opened(CacheFolder)
+        /// There is no folder.
+        case missing
+        /// Another holds the lock, which is not waited for.
+        case busy
+    }
+
+    /// Opens the folder at `path`.
+    ///
+    /// `isLocking` says whether to take the lock for it, which puts in order what was left unfinished, and makes a
+    /// catalogue where there is none. Without it only a folder that is in use can be opened.
+    static func open(
+        _ path: String,
+        isLocking: Bool = true,
+        patience: Patience
+    ) throws(SystemCallError) -> Opening {
+        var descriptor: CInt
+        repeat {
+            descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        } while descriptor < 0 && errno == EINTR
+        guard descriptor >= 0 else {
+            if errno == ENOENT || errno == ENOTDIR { return .missing }
+            throw SystemCallError.last("open")
+        }
+        do {
+            let folder = try isLocking ? self.open(path, descriptor, patience) : self.join(path, descriptor, patience)
+            if let folder { return .opened(folder) }
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        close(descriptor)
+        return .busy
+    }
+
+    private static func open(
+        _ path: String,
+        _ descriptor: CInt,
+        _ patience: Patience
+    ) throws(SystemCallError) -> CacheFolder? {
+        let lockFile: FolderLock
+        do {
+            lockFile = try FolderLock(in: descriptor)
+        } catch {
+            guard [EROFS, EACCES, EPERM, ENOSPC, EDQUOT].contains(error.number) else { throw error }
+            return try self.openReadOnly(path, descriptor, error, patience)
+        }
+        guard lockFile.tryLock() else { return nil }
+        defer { lockFile.unlock() }
+        let (region, aloneReason) = try self.openRegion(descriptor)
+        let isValid = region.hasValidTotals
+        let owner = self.takeOwner(lockFile, region)
+        if region.boot != BootIdentity.current {
+            // What was mapped when the power went may be older than the files.
+            region.flags.insert(.needsReading)
+            region.setBoot(.current)
+        }
+        // Whoever has the lock next repairs what is not valid.
+        if isValid { region.sealTotals() }
+        return CacheFolder(
+            path: path,
+            descriptor: descriptor,
+            mode: region.isShared ? .shared : .alone,
+            lockFile: lockFile,
+            owner: owner,
+            region: region,
+            aloneReason: aloneReason,
+            patience: patience
+        )
+    }
+
+    /// Opens a folder whose lock another process keeps; `nil` where it has no catalogue that can be used at once.
+    ///
+    /// Look-ups need no lock. What is out of order is put right by its next holder.
+    private static func join(
+        _ path: String,
+        _ descriptor: CInt,
+        _ patience: Patience
+    ) throws(SystemCallError) -> CacheFolder? {
+        let lockFile = try FolderLock(in: descriptor)
+        let file = openat(descriptor, self.catalogueName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        guard self.canShareMemory(descriptor), let region = try? CatalogueRegion.open(file, isShared: true),
+            region.boot == BootIdentity.current
+        else { return nil }
+        return CacheFolder(
+            path: path,
+            descriptor: descriptor,
+            mode: .shared,
+            lockFile: lockFile,
+            owner: self.takeOwner(lockFile, region),
+            region: region,
+            patience: patience
+        )
+    }
+
+    /// Opens the catalogue or makes one; of this cache's own, for the reason that is returned, where it can't be
+    /// shared.
+    private static func openRegion(_ folder: CInt) throws(SystemCallError) -> (CatalogueRegion, SystemCallError?) {
+        var reason: SystemCallError?
+        self.removeNewCatalogue(folder)
+        if self.canShareMemory(folder) {
+            let file = openat(folder, self.catalogueName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+            if file >= 0 {
+                defer { close(file) }
+                if let region = try? CatalogueRegion.open(file, isShared: true) {
+                    // A bit that turned over: nothing has taken its place.
+                    region.flags.remove(.isSuperseded)
+                    return (region, nil)
+                }
+            } else if errno == EMFILE || errno == ENFILE {
+                throw SystemCallError.last("open")
+            }
+            do throws(SystemCallError) {
+                let new = try self.makeShared(folder, slotCount: CatalogueLayout.smallestSlotCount)
+                try new.moveIntoPlace(in: folder)
+                let region = new.region
+                region.flags = self.hasEntries(folder) ? .needsReading : .isComplete
+                region.sealTotals()
+                return (region, nil)
+            } catch {
+                if error.number == EMFILE || error.number == ENFILE { throw error }
+                reason = error
+            }
+        }
+        let region = try CatalogueRegion.makePrivate(slotCount: CatalogueLayout.smallestSlotCount)
+        region.flags = self.hasEntries(folder) ? .needsReading : .isComplete
+        region.sealTotals()
+        return (region, reason)
+    }
+
+    /// Makes a new catalogue, which is to be moved into place where it is shared.
+    func makeRegion(slotCount: Int, isShared: Bool) throws(SystemCallError) -> NewCatalogue {
+        guard isShared else { return NewCatalogue(region: try .makePrivate(slotCount: slotCount), name: nil) }
+        return try Self.makeShared(self.descriptor, slotCount: slotCount)
+    }
+
+    private static func makeShared(_ folder: CInt, slotCount: Int) throws(SystemCallError) -> NewCatalogue {
+        self.removeNewCatalogue(folder)
+        let flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+        var name = self.newCatalogueName
+        var file = openat(folder, name, flags, 0o600)
+        if file < 0, errno == EEXIST {
+            // Something of others' has the name.
+            name += ".\(OwnFiles.randomDigits())"
+            file = openat(folder, name, flags, 0o600)
+        }
+        guard file >= 0 else { throw SystemCallError.last("open") }
+        defer { close(file) }
+        do {
+            return NewCatalogue(region: try .make(in: file, slotCount: slotCount), name: name)
+        } catch {
+            unlinkat(folder, name, 0)
+            throw error
+        }
+    }
+
+    /// Removes what a process has left that was ended while making a catalogue: the lock is ours.
+    private static func removeNewCatalogue(_ folder: CInt) {
+        guard case .regular = OwnFiles.kind(of: self.newCatalogueName, in: folder),
+            OwnFiles.mayReplaceCatalogue(self.newCatalogueName, in: folder)
+        else { return }
+        unlinkat(folder, self.newCatalogueName, 0)
+    }
+
+    /// Whether there may be entries that a new catalogue does not know.
+    private static func hasEntries(_ folder: CInt) -> Bool {
+        var status = stat()
+        return fstatat(folder, self.entriesName, &status, AT_SYMLINK_NOFOLLOW) == 0
+    }
+
+    /// Takes the lowest number that nobody who lives has, and that nobody has left anything under.
+    private static func takeOwner(_ lockFile: FolderLock, _ region: CatalogueRegion) -> Int {
+        for number in 1..<CatalogueLayout.ownerCount where region[owner: number] == 0 {
+            if lockFile.tryOwner(number) { return number }
+        }
+        return 0
+    }
+
+    /// Whether memory can be mapped from a file here, shared with others, and filled without an error
+    /// that would end the process: not over a network, and not where a block is copied when written.
+    private static func canShareMemory(_ folder: CInt) -> Bool {
+        // NFS, SMB (three), 9P, FUSE, Ceph, AFS, Btrfs, ZFS, bcachefs.
+        let refused: Set<Int> = [
+            0x6969, 0x517B, 0xFE53_4D42, 0xFF53_4D42, 0x0102_1997, 0x6573_5546, 0x00C3_6400, 0x5346_414F,
+            0x9123_683E, 0x2FC1_2FC1, 0xCA45_1A4E,
+        ]
+        let type = cshims_file_system_type(folder)
+        return type >= 0 && !refused.contains(type & 0xFFFF_FFFF)
+    }
+
+    /// Makes a folder inside, for this user only.
+    func makeSubfolder(_ name: String) throws(SystemCallError) {
+        guard mkdirat(self.descriptor, name, 0o700) == 0 || errno == EEXIST else {
+            throw SystemCallError.last("mkdir")
+        }
+    }
+
+    /// A folder on a read-only disk: the catalogue, if there is one, is read into memory of our own.
+    private static func openReadOnly(
+        _ path: String,
+        _ descriptor: CInt,
+        _ reason: SystemCallError,
+        _ patience: Patience
+    ) throws(SystemCallError) -> CacheFolder {
+        var region: CatalogueRegion?
+        let file = openat(descriptor, self.catalogueName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        if file >= 0 {
+            region = try? CatalogueRegion.open(file, isShared: false)
+            close(file)
+        }
+        let chosen: CatalogueRegion
+        if let region {
+            chosen = region
+        } else {
+            chosen = try .makePrivate(slotCount: CatalogueLayout.smallestSlotCount)
+        }
+        return CacheFolder(
+            path: path,
+            descriptor: descriptor,
+            mode: .readOnly(reason),
+            lockFile: nil,
+            owner: 0,
+            region: chosen,
+            patience: patience
+        )
+    }
+}
+
+/// A catalogue that was made, and is not yet where one is looked for.
+struct NewCatalogue {
+    let region: CatalogueRegion
+    /// The name of its file; `nil` where it has none.
+    let name: String?
+
+    /// Puts it in the place of the old one, unless something that is no catalogue is there.
+    func moveIntoPlace(in folder: CInt) throws(SystemCallError) {
+        guard let name = self.name else { return }
+        let isFree = OwnFiles.mayReplaceCatalogue(CacheFolder.catalogueName, in: folder)
+        if isFree, renameat(folder, name, folder, CacheFolder.catalogueName) == 0 { return }
+        let error = isFree ? SystemCallError.last("rename") : SystemCallError(call: "rename", number: EEXIST)
+        unlinkat(folder, name, 0)
+        throw error
     }
 }

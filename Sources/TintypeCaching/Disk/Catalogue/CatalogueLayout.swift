@@ -1,3 +1,5 @@
+import Glibc
+
 /// Where things lie in a catalogue file.
 ///
 /// A header of 64-bit words, then the slots of four words each. All words are of this machine's
@@ -67,4 +69,44 @@ enum CatalogueLayout {
         let pages = (self.byteCount(slotCount: slotCount + max(slotCount / 2, 128)) + 4_095) / 4_096
         return (pages * 4_096 - self.headerByteCount) / self.slotByteCount
     }
+}
+
+/// The small hash that guards the catalogue's words against accidents.
+enum CatalogueChecksum {
+    /// Mixes another word into a hash (the finaliser of SplitMix64).
+    static func mix(_ hash: UInt64, _ word: UInt64) -> UInt64 {
+        var value = hash &+ 0x9E37_79B9_7F4A_7C15 ^ word
+        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+        return value ^ value >> 31
+    }
+
+    /// Hashes words in their order.
+    static func of(_ words: UInt64...) -> UInt64 {
+        words.reduce(0x5449_4E54_5950_4531) { self.mix($0, $1) }
+    }
+}
+
+/// Which start of the system this is: after another one, memory that was mapped may have been lost.
+struct BootIdentity: Sendable, Hashable {
+    let high: UInt64
+    let low: UInt64
+
+    /// This system's; zeros where the kernel does not say, which counts as always the same.
+    static let current: BootIdentity = {
+        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return BootIdentity(high: 0, low: 0) }
+        defer { close(descriptor) }
+        var text = [UInt8](repeating: 0, count: 64)
+        let count = read(descriptor, &text, text.count)
+        var digits: [UInt64] = []
+        for character in text.prefix(max(0, count)) {
+            if let value = KeyDigest.value(of: character) { digits.append(UInt64(value)) }
+        }
+        guard digits.count == 32 else { return BootIdentity(high: 0, low: 0) }
+        return BootIdentity(
+            high: digits[..<16].reduce(0) { $0 << 4 | $1 },
+            low: digits[16...].reduce(0) { $0 << 4 | $1 }
+        )
+    }()
 }

@@ -13,7 +13,7 @@ final class FolderHandle: Sendable {
     let closing = Closing()
     let housekeeping = HousekeepingRequest()
     private let folder = Locked<CacheFolder?>(nil)
-    private let opening = Monitor(())
+    private let opening = Locked(())
     /// When the folder was last seen in its place: seconds of the monotonic clock.
     private let lastCheck = Atomic<Int>(0)
 

@@ -1,5 +1,6 @@
 import CShims
 import Glibc
+import Synchronization
 package import TintypeConcurrency
 
 /// Watches whether memory is short, on a thread of its own that sleeps until the kernel has news.
@@ -82,5 +83,113 @@ public final class MemoryPressureMonitor: Sendable {
     package func subscribe(_ body: @escaping @Sendable (MemoryPressure) -> Void) -> Subscription {
         self.ensureThread()
         return Subscription(self, self.state.add(body))
+    }
+}
+
+/// How short memory is.
+public enum MemoryPressure: Int, Sendable, Hashable, Comparable {
+    /// Some work waits for memory: caches should give up what they can spare.
+    case some = 1
+    /// All work waits for memory, or the limit of the cgroup is reached: caches should be emptied.
+    case full = 2
+
+    public static func < (left: MemoryPressure, right: MemoryPressure) -> Bool {
+        left.rawValue < right.rawValue
+    }
+}
+
+/// The thread of a monitor: what it waits for and whom it tells.
+///
+/// Apart from the monitor, so that the thread does not keep the monitor alive.
+final class PressureState: Sendable {
+    private struct Subscribers {
+        var last = 0
+        var bodies: [Int: @Sendable (MemoryPressure) -> Void] = [:]
+        var isStopping = false
+    }
+
+    private let sensors: [any PressureSensor]
+    private let pause: Int
+    private let subscribers = Locked(Subscribers())
+    private let wake = Locked<Descriptor?>(nil)
+    /// The identity of the running thread, or 0; written by that thread only.
+    private let runner = Atomic<UInt>(0)
+
+    init(sensors: [any PressureSensor], pause: Int) {
+        self.sensors = sensors
+        self.pause = pause
+    }
+
+    // MARK: From any thread
+
+    /// Opens what the thread is woken by, unless it is open; false where that is refused.
+    func prepare() -> Bool {
+        self.wake.withLock { wake in
+            wake = wake ?? Descriptor(cshims_eventfd())
+            return wake != nil
+        }
+    }
+
+    var isOwnThread: Bool { self.runner.load(ordering: .relaxed) == POSIXThread.currentID }
+
+    func add(_ body: @escaping @Sendable (MemoryPressure) -> Void) -> Int {
+        self.subscribers.withLock { subscribers in
+            subscribers.last += 1
+            subscribers.bodies[subscribers.last] = body
+            return subscribers.last
+        }
+    }
+
+    func remove(_ number: Int) {
+        // Released after the lock: it may own what is going away.
+        _ = self.subscribers.withLock { $0.bodies.removeValue(forKey: number) }
+    }
+
+    func stop() {
+        self.subscribers.withLock { $0.isStopping = true }
+        self.wake.withLock { $0 }?.signal()
+    }
+
+    // MARK: On the thread
+
+    func run() {
+        self.runner.store(POSIXThread.currentID, ordering: .relaxed)
+        defer { self.runner.store(0, ordering: .relaxed) }
+        // Without a way to be woken there is no way to be stopped: better no monitor than that.
+        guard let wake = self.wake.withLock({ $0 }) else { return }
+        var toldAt: [MemoryPressure: Int] = [:]
+        var broken: Set<CInt> = []
+        while !self.subscribers.withLock({ $0.isStopping }) {
+            let signals = self.sensors.map { sensor in
+                sensor.signal.flatMap { broken.contains($0.descriptor) ? nil : $0 }
+            }
+            var polled = [pollfd(fd: wake.number, events: Int16(POLLIN), revents: 0)]
+            // A negative descriptor is passed over.
+            polled += signals.map { pollfd(fd: $0?.descriptor ?? -1, events: $0?.events ?? 0, revents: 0) }
+            let hasSilent = self.sensors.contains { $0.signal == nil }
+            guard poll(&polled, nfds_t(polled.count), hasSilent ? 1_000 : -1) >= 0 || errno == EINTR else { return }
+            let pressures = zip(self.sensors, polled.dropFirst()).compactMap { sensor, polled in
+                if sensor.signal == nil { return sensor.read() }
+                guard polled.revents != 0 else { return MemoryPressure?.none }
+                if polled.revents & Int16(polled.events) == 0 { broken.insert(polled.fd) }
+                return polled.revents & Int16(polled.events) != 0 ? sensor.read() : nil
+            }
+            if let pressure = pressures.max() { self.tell(pressure, &toldAt) }
+        }
+    }
+
+    private func tell(_ pressure: MemoryPressure, _ toldAt: inout [MemoryPressure: Int]) {
+        let now = Self.milliseconds
+        // A cache that was just halved needs a moment until that helps; emptying it never waits for halving.
+        if let last = toldAt[pressure], now - last < self.pause { return }
+        toldAt[pressure] = now
+        let bodies = self.subscribers.withLock { Array($0.bodies.values) }
+        for body in bodies { body(pressure) }
+    }
+
+    private static var milliseconds: Int {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return time.tv_sec * 1_000 + time.tv_nsec / 1_000_000
     }
 }

@@ -1,3 +1,5 @@
+import TintypeImage
+
 /// Decodes a VP8L picture row by row, from bytes that may still be arriving.
 ///
 /// libwebp decodes all rows that its bytes suffice for in one call, and a flat picture has none but a few bytes; it also
@@ -132,21 +134,27 @@ struct VP8LDecoder: ~Copyable {
 
     /// The bytes of memory that decoding takes, besides those of the output, for a stream of which the start is there.
     ///
-    /// Tables of prefix codes count with all that a stream of `byteCount` bytes can make: how many there are is not
-    /// known before they are read.
+    /// Groups of prefix codes and their tables count with all that a stream of `byteCount` bytes can make: how many
+    /// there are is not known before they are read.
     static func byteCount(width: Int, height: Int, of bytes: UnsafeRawBufferPointer, byteCount: Int) -> Int {
-        let tables = VP8LPrefixCodes.byteCount(pixelCount: width * height, streamByteCount: byteCount)
+        let tables = VP8LPrefixCodes.byteCount(
+            pixelCount: width * height,
+            tileCount: self.tiles(width, self.smallestSizeBits) * self.tiles(height, self.smallestSizeBits),
+            streamByteCount: byteCount
+        )
         return tables + self.pixelByteCount(width: width, height: height, of: bytes)
     }
 
     private static func pixelByteCount(width: Int, height: Int, of bytes: UnsafeRawBufferPointer) -> Int {
         var bits = VP8LBitReader(bytes, at: self.headerByteCount * 8)
-        func pixels(width: Int) -> Int { width * height * 4 + width * 8 }
+        let smallest = self.smallestSizeBits
         func tiles(_ sizeBits: Int) -> Int { self.tiles(width, sizeBits) * self.tiles(height, sizeBits) * 4 }
+        // With the pixels the tiles say, in two bytes each, which group of codes they have.
+        func pixels(width: Int) -> Int {
+            width * height * 4 + width * 8 + self.tiles(width, smallest) * self.tiles(height, smallest) * 2
+        }
         guard bits.read(1) == 1 else { return pixels(width: width) }
-        let type = bits.read(2)
-        let smallest = 2
-        switch type {
+        switch bits.read(2) {
         // The other transform that has tiles has as many, where there is one.
         case 0, 1:
             let sizeBits = bits.read(3) + smallest
@@ -161,6 +169,9 @@ struct VP8LDecoder: ~Copyable {
             return pixels(width: codedWidth) + self.tiles(codedWidth, smallest) * self.tiles(height, smallest) * 4
         }
     }
+
+    /// The side of the smallest tiles, as a power of two.
+    private static let smallestSizeBits = 2
 
     /// The number of tiles of a side of `1 << sizeBits` pixels along `length` pixels.
     private static func tiles(_ length: Int, _ sizeBits: Int) -> Int { (length + (1 << sizeBits) - 1) >> sizeBits }
@@ -258,19 +269,17 @@ struct VP8LDecoder: ~Copyable {
         )
         var codes = VP8LPrefixCodes(pixelCount: width * height)
         // Groups that no tile names are read, but not kept.
-        var places: [UInt16?] = Array(repeating: tiles.isEmpty ? 0 : nil, count: Int(tiles.max() ?? 0) + 1)
-        var next: UInt16 = 0
-        for tile in tiles { places[Int(tile)] = 0 }
-        for group in places.indices {
+        var isNamed = Array(repeating: tiles.isEmpty, count: Int(tiles.max() ?? 0) + 1)
+        for tile in tiles { isNamed[Int(tile)] = true }
+        codes.reserveGroups(isNamed.count { $0 })
+        // Grows with the groups that are there: a stream may name many more.
+        var places: [UInt16] = []
+        for isKept in isNamed {
             try work.count(Self.unitsPerGroup + (cacheBits > 0 ? (1 << cacheBits) / 4 : 0))
-            let isKept = places[group] != nil
+            places.append(UInt16(truncatingIfNeeded: codes.groups.count))
             try codes.readGroup(cacheBits: cacheBits, isKept: isKept, from: &bits)
-            if isKept {
-                places[group] = next
-                next &+= 1
-            }
         }
-        for index in tiles.indices { tiles[index] = places[Int(tiles[index])] ?? 0 }
+        for index in tiles.indices { tiles[index] = places[Int(tiles[index])] }
         guard
             let pixels = VP8LPixels(
                 width: width,
@@ -317,4 +326,113 @@ struct VP8LDecoder: ~Copyable {
 
     /// The work of reading the prefix codes of one group, besides those of a cache.
     private static let unitsPerGroup = 400
+}
+
+/// Why a VP8L stream can't be read on.
+enum VP8LError: Error {
+    /// Its end is missing.
+    case needsBytes
+    /// It breaks the format.
+    case damaged
+    /// Its prefix codes would take more memory than its pixels.
+    case tooManyCodes
+    /// The system refuses memory for its pixels.
+    case noMemory
+
+    /// Whether nothing can be shown of a picture with so many complete rows, though what is missing may be.
+    func isFatal(afterRows rowCount: Int) -> Bool {
+        switch self {
+        case .needsBytes: false
+        case .damaged: rowCount == 0
+        case .tooManyCodes, .noMemory: true
+        }
+    }
+}
+
+extension CodingError {
+    /// What a caller is told.
+    init(_ error: VP8LError) {
+        self =
+            switch error {
+            case .needsBytes: .truncated(.webp)
+            case .damaged: .corrupt(.webp, "its bit stream breaks the format")
+            case .noMemory: .outOfMemory(.webp)
+            case .tooManyCodes:
+                CodingError(
+                    code: .unsupportedFeature,
+                    message: "The webp data has prefix codes that take more memory than its pixels; encode it again.",
+                    format: .webp
+                )
+            }
+    }
+}
+
+/// Reads the bits of a VP8L stream, the lowest of each byte first.
+///
+/// Behind the last byte there are zeros; ``isExhausted`` says that some of them were read.
+struct VP8LBitReader {
+    private let bytes: UnsafeRawBufferPointer
+    /// The next byte that is not in `bits` yet.
+    private(set) var offset: Int
+    /// Bits that were not read yet, the next one lowest; above the counted ones there may be others.
+    private(set) var bits: UInt64 = 0
+    /// How many of the bits are counted: below zero when there were too few.
+    private(set) var bitCount = 0
+
+    init(_ bytes: UnsafeRawBufferPointer, at bitOffset: Int) {
+        self.bytes = bytes
+        self.offset = bitOffset / 8
+        self.refill()
+        self.skip(bitOffset % 8)
+    }
+
+    /// The number of bits that were read from the first byte on.
+    var bitOffset: Int { self.offset * 8 - self.bitCount }
+
+    /// Whether more bits were read than there are.
+    var isExhausted: Bool { self.bitCount < 0 }
+
+    /// Whether the next `count` bytes are all there.
+    func has(_ count: Int) -> Bool { self.bytes.count - self.offset >= count }
+
+    /// Makes 56 bits readable, or as many as there are.
+    @inline(__always)
+    mutating func refill() {
+        if self.bytes.count &- self.offset >= 8, self.bitCount >= 0 {
+            let next = self.bytes.loadUnaligned(fromByteOffset: self.offset, as: UInt64.self)
+            self.bits |= UInt64(littleEndian: next) &<< UInt64(self.bitCount)
+            self.offset &+= (63 &- self.bitCount) &>> 3
+            self.bitCount |= 56
+        } else {
+            self.refillSlowly()
+        }
+    }
+
+    @inline(never)
+    private mutating func refillSlowly() {
+        guard self.bitCount >= 0 else { return self.bits = 0 }
+        // What a fast refill left above the counted bits would be read twice.
+        self.bits &= UInt64(1) &<< UInt64(self.bitCount) &- 1
+        while self.bitCount <= 48, self.offset < self.bytes.count {
+            self.bits |= UInt64(self.bytes[self.offset]) &<< UInt64(self.bitCount)
+            self.offset += 1
+            self.bitCount += 8
+        }
+    }
+
+    /// Passes over bits that were looked at, 56 at most after a refill.
+    @inline(__always)
+    mutating func skip(_ count: Int) {
+        self.bits &>>= UInt64(count)
+        self.bitCount &-= count
+    }
+
+    /// Reads a number of up to 24 bits.
+    @inline(__always)
+    mutating func read(_ count: Int) -> Int {
+        if self.bitCount < count { self.refill() }
+        let value = Int(truncatingIfNeeded: self.bits & (UInt64(1) &<< UInt64(count) &- 1))
+        self.skip(count)
+        return value
+    }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import TintypeImage
 
 /// The pixels of one entropy-coded image of a VP8L stream, decoded as far as their bits are there.
@@ -22,6 +21,7 @@ struct VP8LPixels: ~Copyable {
     let height: Int
     /// How many pixels are decoded, in the order of rows.
     private(set) var count = 0
+    private let memory: AlignedMemory
     private let pixels: UnsafeMutablePointer<UInt32>
     private let codes: VP8LPrefixCodes
     /// Which group codes the pixels of each tile; empty where one codes all.
@@ -41,8 +41,9 @@ struct VP8LPixels: ~Copyable {
         tileBits: Int,
         cacheBits: Int
     ) {
-        guard let memory = PixelBuffer.allocate(width * height * 4) else { return nil }
-        self.pixels = memory.bindMemory(to: UInt32.self, capacity: width * height)
+        guard let memory = try? AlignedMemory(byteCount: width * height * 4) else { return nil }
+        self.pixels = memory.start.bindMemory(to: UInt32.self, capacity: width * height)
+        self.memory = memory
         self.width = width
         self.height = height
         self.codes = codes
@@ -50,10 +51,6 @@ struct VP8LPixels: ~Copyable {
         self.tileBits = tileBits
         self.cacheBits = cacheBits
         self.cache = cacheBits > 0 ? Array(repeating: 0, count: 1 << cacheBits) : []
-    }
-
-    deinit {
-        free(self.pixels)
     }
 
     /// The pixels, of which ``count`` are known.

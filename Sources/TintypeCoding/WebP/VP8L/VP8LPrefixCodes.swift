@@ -63,9 +63,20 @@ struct VP8LPrefixCodes: ~Copyable {
         free(self.entries)
     }
 
-    /// The most bytes of all tables of an image that lies in a stream of so many bytes.
-    static func byteCount(pixelCount: Int, streamByteCount: Int) -> Int {
-        min(self.entryLimit + pixelCount / 4, streamByteCount.saturatingMultiplied(by: self.entriesPerByte)) * 4
+    /// The most bytes of all groups and tables of an image of so many tiles that lies in a stream of so many bytes.
+    static func byteCount(pixelCount: Int, tileCount: Int, streamByteCount: Int) -> Int {
+        // A tile that names another group than those before takes a bit at least.
+        let groups = min(tileCount, 1 << 16, streamByteCount.saturatingMultiplied(by: 8))
+        let entries = min(
+            self.entryLimit + pixelCount / 4,
+            streamByteCount.saturatingMultiplied(by: self.entriesPerByte)
+        )
+        return groups * MemoryLayout<Group>.stride + entries * 4
+    }
+
+    /// Makes room for as many groups as will be kept.
+    mutating func reserveGroups(_ count: Int) {
+        self.groups.reserveCapacity(count)
     }
 
     /// The block of tables.

@@ -2,8 +2,7 @@ import Glibc
 
 /// A value behind a POSIX mutex, with a condition to wait for.
 ///
-/// For the disk tier only: its threads are its own and may block. On the cooperative pool
-/// use `Locked`.
+/// For threads of a test's own, which may block.
 ///
 /// Sendable although unchecked: the value is only reached while the mutex is held.
 final class Monitor<Value>: @unchecked Sendable {

@@ -177,4 +177,89 @@ public final class CacheGroup: ImageCache {
     private func members(_ policy: (Policies) -> Policy) -> CacheGroupMembers {
         self.state.withLock { CacheGroupMembers(of: $0.caches, policy: policy($0.policies)) }
     }
+
+    /// Which caches of a group take part in an operation.
+    public enum Policy: Sendable, Hashable, CaseIterable {
+        /// All of them, one after the other, the highest first; a search ends with the first hit.
+        case serial
+        /// All of them at once.
+        case concurrent
+        /// Only the one that was added last.
+        case highestOnly
+        /// Only the one that was added first.
+        case lowestOnly
+    }
+
+    /// The policy for each kind of operation.
+    public struct Policies: Sendable, Hashable {
+        /// Looking up entries; default one after the other.
+        public var query: Policy
+        /// Asking whether there is an entry; default one after the other.
+        public var contains: Policy
+        /// Storing; default in the highest cache only.
+        public var store: Policy
+        /// Removing one entry; default everywhere at once.
+        public var remove: Policy
+        /// Removing all entries; default everywhere at once.
+        public var clear: Policy
+
+        /// Creates policies; those that are left out have their defaults.
+        public init(
+            query: Policy = .serial,
+            contains: Policy = .serial,
+            store: Policy = .highestOnly,
+            remove: Policy = .concurrent,
+            clear: Policy = .concurrent
+        ) {
+            self.query = query
+            self.contains = contains
+            self.store = store
+            self.remove = remove
+            self.clear = clear
+        }
+    }
+}
+
+/// The caches of a group that take part in one operation, the highest first.
+struct CacheGroupMembers: Sendable {
+    let caches: [any ImageCache]
+    let isConcurrent: Bool
+
+    /// Chooses from `caches`, the lowest first.
+    init(of caches: [any ImageCache], policy: CacheGroup.Policy) {
+        self.caches =
+            switch policy {
+            case .serial, .concurrent: caches.reversed()
+            case .highestOnly: Array(caches.suffix(1))
+            case .lowestOnly: Array(caches.prefix(1))
+            }
+        self.isConcurrent = policy == .concurrent
+    }
+
+    /// What `operation` gives for each cache, in their order.
+    func results<Value: Sendable>(
+        _ operation: @escaping @Sendable (any ImageCache) async -> Value
+    ) async -> [Value] {
+        guard self.isConcurrent else {
+            var values: [Value] = []
+            for cache in self.caches { values.append(await operation(cache)) }
+            return values
+        }
+        return await withTaskGroup(of: (index: Int, value: Value).self) { group in
+            for (index, cache) in self.caches.enumerated() {
+                group.addTask { (index, await operation(cache)) }
+            }
+            let values = await group.reduce(into: []) { $0.append($1) }
+            return values.sorted { $0.index < $1.index }.map(\.value)
+        }
+    }
+
+    /// How `operation` ends for each cache, in their order; a failure of one does not stop the others.
+    func attempts<Value: Sendable>(
+        _ operation: @escaping @Sendable (any ImageCache) async throws -> Value
+    ) async -> [Result<Value, any Error>] {
+        await self.results { cache in
+            do { return .success(try await operation(cache)) } catch { return .failure(error) }
+        }
+    }
 }
