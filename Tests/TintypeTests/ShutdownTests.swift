@@ -107,6 +107,13 @@ import Testing
             _ = try await loader.image(for: self.origin.url("/a"))
             await loader.shutdown()
         }
+        // Without waiting for anything to go away.
+        let kept = self.fixture.makeLoader { $0.disk = nil }
+        _ = try await kept.image(for: self.origin.url("/a"))
+        await kept.shutdown()
+        await #expect(throws: DownloadError.self) {
+            try await kept.downloads.response(for: DownloadRequest(url: self.origin.url("/a")))
+        }
         for _ in 0..<20 { try await round() }
         let before = try Resources.now()
         for _ in 0..<60 { try await round() }

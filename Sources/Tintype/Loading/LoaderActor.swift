@@ -230,7 +230,10 @@ public actor LoaderActor {
     /// Ends the loader: refuses new loads, ends those under way, and returns when nothing of it runs any more.
     ///
     /// Pictures and bytes that were to be stored are on disk then. What can be had without waiting is still given out;
-    /// whatever takes a load fails with `LoadError.Code.shutDown`. Threads and descriptors go with the loader and its cache.
+    /// whatever takes a load fails with `LoadError.Code.shutDown`. The first bytes of downloads that were broken off are on
+    /// disk, and the connections and threads of the downloads are given back. The threads of decode lanes and of the
+    /// cache go with the last reference to them: what was loaded may still be encoded, and a cache may be another
+    /// loader's too.
     ///
     /// - Parameter finishesLoads: Whether loads under way come to their ends; otherwise their callers get a
     ///   `CancellationError`.
@@ -240,6 +243,7 @@ public actor LoaderActor {
         // Loads that end may begin others, and stores.
         while let task = self.tasks.values.first { await task.value }
         await self.cache.waitForPendingStores()
+        await self.downloads.shutdown()
     }
 
     /// Returns when all that was to be stored before the call is on disk, or is known not to be storable.
