@@ -85,6 +85,10 @@ final class TransferEngine: @unchecked Sendable {
     }
     /// Those that have bytes which their observers do not know of.
     private var news: [Transfer] = []
+    /// Those that are over, and whose callers do not know yet.
+    ///
+    /// They hear of it together: each alone would wake a thread of its own.
+    private var settled: [(transfer: Transfer, result: Result<DownloadResponse, any Error>)] = []
     /// No transfer can be overdue before this.
     var nextDeadline: LoopInstant?
     /// Speeds are looked at in steps from here on.
@@ -279,13 +283,22 @@ final class TransferEngine: @unchecked Sendable {
     func drive() {
         self.announceNews()
         self.beginTurn()
-        repeat {
+        var hasEnded = true
+        while hasEnded {
             self.submitDelayed()
             self.relieveShortage()
             self.startReady()
             self.multi?.runTimer()
             self.announceNews()
-        } while self.completeFinished() || self.endOverdue()
+            hasEnded = self.completeFinished() || self.endOverdue()
+            self.tellSettled()
+        }
+    }
+
+    private func tellSettled() {
+        guard !self.settled.isEmpty else { return }
+        for (transfer, result) in self.settled { transfer.finish(result) }
+        self.settled.removeAll(keepingCapacity: true)
     }
 
     /// Before those that are complete end: their progress does as well.
@@ -449,7 +462,7 @@ final class TransferEngine: @unchecked Sendable {
             self.transfersByIdentity[transfer.identity] = nil
         }
         self.counters.receivedBytes += transfer.metrics.bytes
-        transfer.finish(result)
+        self.settled.append((transfer, result))
     }
 
     // MARK: Starting

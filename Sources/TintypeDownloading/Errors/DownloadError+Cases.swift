@@ -155,23 +155,6 @@ extension DownloadError {
         )
     }
 
-    static func stalled(
-        after timeout: Duration,
-        received: Int,
-        status: Int?,
-        headers: HeaderFields,
-        at address: ResourceAddress
-    ) -> DownloadError {
-        DownloadError(
-            code: .timedOut,
-            message: "\(address.host) sent nothing for \(timeout) after \(received) bytes of \(shown(address)); "
-                + "ask again later, or raise the timeout.",
-            url: url(address),
-            status: status,
-            headers: headers
-        )
-    }
-
     // MARK: Files
 
     static func fileNotFound(_ path: String, at address: ResourceAddress) -> DownloadError {
@@ -215,6 +198,15 @@ extension DownloadError {
             .timedOut,
             "\(shown(transfer.address)) was not complete after \(limit), with \(transfer.receivedBytes) bytes here; "
                 + "ask again later, or raise totalTimeout."
+        )
+    }
+
+    static func stalled(after limit: Duration, of transfer: Transfer) -> DownloadError {
+        .about(
+            transfer,
+            .timedOut,
+            "\(transfer.address.host) sent nothing for \(limit) after \(transfer.receivedBytes) bytes of "
+                + "\(shown(transfer.address)); ask again later, or raise the timeout."
         )
     }
 

@@ -19,20 +19,14 @@ public struct CurlError: Error, Sendable, Hashable, CustomStringConvertible {
 
 extension DownloadError {
     /// What a transfer's `CURLcode` means for the caller.
-    static func transferFailed(
-        _ code: CURLcode,
-        details: String,
-        status: Int?,
-        headers: HeaderFields,
-        hasHead: Bool,
-        at address: ResourceAddress
-    ) -> DownloadError {
+    static func transferFailed(_ code: CURLcode, details: String, of transfer: Transfer) -> DownloadError {
+        let address = transfer.address
         let underlyingError = CurlError(code: code, details: details)
         // libcurl says "receive error" for a body that breaks the chunked coding; only its words tell.
         let isBadlyChunked = code != CURLE_PARTIAL_FILE && details.contains("chunked-encod")
         // OpenSSL's words for the end of a connection without a close alert, or libcurl's for that it could send none.
         let isCutShort =
-            code == CURLE_RECV_ERROR && hasHead && address.scheme == .https
+            code == CURLE_RECV_ERROR && transfer.hasHead && address.scheme == .https
             && (details.contains("unexpected eof") || details.hasPrefix("Send failure"))
         let code = isBadlyChunked ? CURLE_WEIRD_SERVER_REPLY : code
         let (kind, message) =
@@ -46,8 +40,8 @@ extension DownloadError {
             code: kind,
             message: message,
             url: url(address),
-            status: status,
-            headers: headers,
+            status: transfer.status,
+            headers: transfer.responseHeaders,
             underlyingError: underlyingError
         )
     }

@@ -760,14 +760,7 @@ final class Transfer {
         }
         guard code == CURLE_OK else { throw self.error(code, details: details, connections) }
         guard let exchange, let plan = exchange.body?.plan, let status = exchange.status else {
-            throw .transferFailed(
-                CURLE_GOT_NOTHING,
-                details: "it ended inside the header",
-                status: nil,
-                headers: [:],
-                hasHead: false,
-                at: self.address
-            )
+            throw .transferFailed(CURLE_GOT_NOTHING, details: "it ended inside the header", of: self)
         }
         if let decoder = plan.decoder, decoder.hasStarted, !decoder.isComplete { throw .cutShort(self) }
         guard self.receivedBytes > 0 || self.mayBeEmpty(status) else {
@@ -803,14 +796,7 @@ final class Transfer {
         guard self.hasHead || self.status == nil || code != CURLE_BAD_FUNCTION_ARGUMENT else {
             return .invalidResponse("a line of its header is no field", at: self.address)
         }
-        return .transferFailed(
-            code,
-            details: details,
-            status: self.status,
-            headers: self.responseHeaders,
-            hasHead: self.hasHead,
-            at: self.address
-        )
+        return .transferFailed(code, details: details, of: self)
     }
 
     /// The error of a transfer that took too long.
@@ -819,14 +805,7 @@ final class Transfer {
         case .total: .tookTooLong(self.limits.totalTimeout ?? .zero, of: self)
         case .firstByte: .noFirstByte(after: self.limits.firstByteTimeout ?? .zero, of: self)
         case .speed: .tooSlow(self)
-        case .silence:
-            .stalled(
-                after: self.limits.timeout,
-                received: self.receivedBytes,
-                status: self.status,
-                headers: self.responseHeaders,
-                at: self.address
-            )
+        case .silence: .stalled(after: self.limits.timeout, of: self)
         }
     }
 
