@@ -82,6 +82,16 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
         )
     }
 
+    /// A picture can't be written as `format`.
+    static func notEncoded(_ format: ImageFormat, _ message: String) -> CodingError {
+        CodingError(code: .encodingFailed, message: message, format: format)
+    }
+
+    /// A file takes more than the limits allow; `option` is the one to raise.
+    static func overLimit(_ code: Code, _ format: ImageFormat?, raise option: String, _ what: String) -> CodingError {
+        CodingError(code: code, message: "\(what); raise \(option) if you trust the source.", format: format)
+    }
+
     /// A memory request for codec state failed.
     static func outOfMemory(_ format: ImageFormat) -> CodingError {
         CodingError(

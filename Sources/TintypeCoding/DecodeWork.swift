@@ -89,12 +89,8 @@ public final class DecodeWork {
     }
 
     private func error(needing units: Int) -> CodingError {
-        CodingError(
-            code: .tooMuchWork,
-            message: "Decoding takes the work of \(units) pixels or more and the limit is \(self.budget); "
-                + "raise maximumWork if you trust the source.",
-            format: self.format
-        )
+        let what = "Decoding takes the work of \(units) pixels or more and the limit is \(self.budget)"
+        return .overLimit(.tooMuchWork, self.format, raise: "maximumWork", what)
     }
 }
 

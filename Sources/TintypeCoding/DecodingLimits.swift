@@ -56,32 +56,22 @@ public struct DecodingLimits: Sendable, Hashable {
     /// Refuses too many encoded bytes, all of them or those that have arrived.
     func check(encodedByteCount count: Int) throws(CodingError) {
         guard count > self.maximumEncodedBytes else { return }
-        throw CodingError(
-            code: .tooManyBytes,
-            message: "The picture has \(count) encoded bytes and the limit is \(self.maximumEncodedBytes); "
-                + "raise maximumEncodedBytes if you trust the source."
-        )
+        let what = "The picture has \(count) encoded bytes and the limit is \(self.maximumEncodedBytes)"
+        throw .overLimit(.tooManyBytes, nil, raise: "maximumEncodedBytes", what)
     }
 
     /// Refuses a header that declares too large a picture, or too many frames.
     func check(_ header: ImageHeader) throws(CodingError) {
         let side = max(header.pixelWidth, header.pixelHeight)
+        let size = "The picture is \(header.pixelWidth)x\(header.pixelHeight)"
         guard side <= self.maximumSide else {
-            throw CodingError(
-                code: .sideTooLong,
-                message: "The picture is \(header.pixelWidth)x\(header.pixelHeight) and a side may have "
-                    + "\(self.maximumSide) pixels; raise maximumSide if you trust the source.",
-                format: header.format
-            )
+            let what = "\(size) and a side may have \(self.maximumSide) pixels"
+            throw .overLimit(.sideTooLong, header.format, raise: "maximumSide", what)
         }
         let pixels = header.pixelWidth.saturatingMultiplied(by: header.pixelHeight)
         guard pixels <= self.maximumPixels, pixels < .max else {
-            throw CodingError(
-                code: .tooManyPixels,
-                message: "The picture is \(header.pixelWidth)x\(header.pixelHeight) and the limit is "
-                    + "\(self.maximumPixels) pixels; raise maximumPixels if you trust the source.",
-                format: header.format
-            )
+            let what = "\(size) and the limit is \(self.maximumPixels) pixels"
+            throw .overLimit(.tooManyPixels, header.format, raise: "maximumPixels", what)
         }
         guard !header.animation.durations.isEmpty else { return }
         try self.check(
@@ -96,20 +86,14 @@ public struct DecodingLimits: Sendable, Hashable {
     /// What holds a frame list asks as it grows, so that a flood of frames costs no memory.
     func check(frameCount: Int, animationPixels: Int = 0, format: ImageFormat) throws(CodingError) {
         guard frameCount <= self.maximumFrames else {
-            throw CodingError(
-                code: .tooManyFrames,
-                message: "The animation has \(frameCount) frames or more and the limit is \(self.maximumFrames); "
-                    + "raise maximumFrames if you trust the source.",
-                format: format
-            )
+            let what = "The animation has \(frameCount) frames or more and the limit is \(self.maximumFrames)"
+            throw .overLimit(.tooManyFrames, format, raise: "maximumFrames", what)
         }
         guard animationPixels <= self.maximumAnimationPixels else {
-            throw CodingError(
-                code: .animationTooLarge,
-                message: "The \(frameCount) frames of the animation have \(animationPixels) pixels together and the "
-                    + "limit is \(self.maximumAnimationPixels); raise maximumAnimationPixels if you trust the source.",
-                format: format
-            )
+            let what =
+                "The \(frameCount) frames of the animation have \(animationPixels) pixels together and the "
+                + "limit is \(self.maximumAnimationPixels)"
+            throw .overLimit(.animationTooLarge, format, raise: "maximumAnimationPixels", what)
         }
     }
 }

@@ -11,23 +11,25 @@ package enum EXIF {
 
     /// The orientation in a TIFF block, or `nil` when there is none or the block is broken.
     static func orientation(in block: Data) -> Orientation? {
-        let start = self.start(of: block)
-        let tiff = block.slice(from: start, to: block.count)
-        guard let order = self.order(of: tiff), let offset = self.orientationOffset(in: tiff, order) else { return nil }
-        return tiff.uint16(at: offset, order).flatMap { Orientation(rawValue: UInt8(clamping: $0)) }
+        guard let (offset, order) = self.place(in: block) else { return nil }
+        return block.uint16(at: offset, order).flatMap { Orientation(rawValue: UInt8(clamping: $0)) }
     }
 
     /// The block with its orientation set to upright, to go with pixels that were turned.
     package static func upright(_ block: Data) -> Data {
+        guard let (offset, order) = self.place(in: block) else { return block }
+        var block = Data(block)
+        block[offset + (order == .big ? 1 : 0)] = Orientation.up.rawValue
+        block[offset + (order == .big ? 0 : 1)] = 0
+        return block
+    }
+
+    /// Where the two bytes of the orientation stand in a block.
+    private static func place(in block: Data) -> (offset: Int, order: ByteOrder)? {
         let start = self.start(of: block)
         let tiff = block.slice(from: start, to: block.count)
-        guard let order = self.order(of: tiff), let offset = self.orientationOffset(in: tiff, order) else {
-            return block
-        }
-        var block = Data(block)
-        block[start + offset + (order == .big ? 1 : 0)] = Orientation.up.rawValue
-        block[start + offset + (order == .big ? 0 : 1)] = 0
-        return block
+        guard let order = self.order(of: tiff), let offset = self.orientationOffset(in: tiff, order) else { return nil }
+        return (start + offset, order)
     }
 
     /// Where the TIFF structure begins, behind the prefix that JPEG gives it.
@@ -40,7 +42,7 @@ package enum EXIF {
         return tiff.has("MM", at: 0) ? .big : nil
     }
 
-    /// Where the two bytes of the orientation stand.
+    /// Where they stand in the TIFF structure.
     private static func orientationOffset(in tiff: Data, _ order: ByteOrder) -> Int? {
         guard
             tiff.uint16(at: 2, order) == 42, let directory = tiff.uint32(at: 4, order),

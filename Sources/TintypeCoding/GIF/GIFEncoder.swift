@@ -34,10 +34,9 @@ struct GIFEncoder {
             )
             if data.count <= maximumByteCount { return data }
         }
-        throw CodingError(
-            code: .encodingFailed,
-            message: "The picture can't be written as GIF in \(maximumByteCount) bytes; make it smaller.",
-            format: .gif
+        throw CodingError.notEncoded(
+            .gif,
+            "The picture can't be written as GIF in \(maximumByteCount) bytes; make it smaller."
         )
     }
 
@@ -116,11 +115,7 @@ struct GIFEncoder {
         }
         if let exact = exactChanges ?? exactWhole { return exact }
         guard let patch = try self.patch(changed, area, mustBeExact: false) else {
-            throw CodingError(
-                code: .encodingFailed,
-                message: "The picture can't be written as GIF: no palette was found.",
-                format: .gif
-            )
+            throw CodingError.notEncoded(.gif, "The picture can't be written as GIF: no palette was found.")
         }
         return patch
     }
@@ -142,10 +137,9 @@ struct GIFEncoder {
         }
         let size = first.orientation.uprightSize(width: first.width, height: first.height)
         guard size.width <= Self.maximumSide, size.height <= Self.maximumSide else {
-            throw CodingError(
-                code: .encodingFailed,
-                message: "A GIF has at most \(Self.maximumSide) pixels on a side; make the picture smaller.",
-                format: .gif
+            throw .notEncoded(
+                .gif,
+                "A GIF has at most \(Self.maximumSide) pixels on a side; make the picture smaller."
             )
         }
         for frame in frames {

@@ -153,12 +153,8 @@ struct GIFFile: CanvasFrameReader {
     /// Refuses an image that is over the limits, which its screen keeps: each pixel costs time.
     static func check(_ frame: GIFFrame, limits: DecodingLimits) throws(CodingError) {
         guard Int(frame.width) * Int(frame.height) > limits.maximumPixels else { return }
-        throw CodingError(
-            code: .tooManyPixels,
-            message: "A frame is \(frame.width)x\(frame.height) and the limit is \(limits.maximumPixels) pixels; "
-                + "raise maximumPixels if you trust the source.",
-            format: .gif
-        )
+        let what = "A frame is \(frame.width)x\(frame.height) and the limit is \(limits.maximumPixels) pixels"
+        throw .overLimit(.tooManyPixels, .gif, raise: "maximumPixels", what)
     }
 }
 

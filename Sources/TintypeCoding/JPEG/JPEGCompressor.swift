@@ -26,7 +26,8 @@ final class JPEGCompressor {
     /// Encodes upright pixels; alpha is laid over the background.
     func compress(_ pixels: PixelBuffer, options: EncodeOptions) throws -> Data {
         guard max(pixels.width, pixels.height) <= Self.maximumSide else {
-            throw Self.failed(
+            throw CodingError.notEncoded(
+                .jpeg,
                 "A JPEG has at most \(Self.maximumSide) pixels a side; make the picture smaller or choose PNG."
             )
         }
@@ -43,7 +44,8 @@ final class JPEGCompressor {
             }
         }
         if let data = try encodeIfFits(quality) ?? EncodeOptions.largest(below: quality, encodeIfFits) { return data }
-        throw Self.failed(
+        throw CodingError.notEncoded(
+            .jpeg,
             "The picture has more than \(limit) bytes as JPEG even at quality 1; make it smaller, or raise the limit."
         )
     }
@@ -143,12 +145,8 @@ final class JPEGCompressor {
         case .memory: throw CodingError.outOfMemory(.jpeg)
         default:
             let reason = String(cString: cjpeg_encoder_message(self.handle))
-            throw Self.failed("The picture can't be written as JPEG: \(reason).")
+            throw CodingError.notEncoded(.jpeg, "The picture can't be written as JPEG: \(reason).")
         }
-    }
-
-    private static func failed(_ message: String) -> CodingError {
-        CodingError(code: .encodingFailed, message: message, format: .jpeg)
     }
 }
 
@@ -229,10 +227,6 @@ struct JPEGSegments {
     }
 
     private static func tooLarge(_ name: String) -> CodingError {
-        CodingError(
-            code: .encodingFailed,
-            message: "The \(name) is too large for a JPEG; leave it out or make it smaller.",
-            format: .jpeg
-        )
+        .notEncoded(.jpeg, "The \(name) is too large for a JPEG; leave it out or make it smaller.")
     }
 }

@@ -54,19 +54,18 @@ struct PNGAnimationCompressor {
     private static func pictures(of animation: AnimationContent) throws -> [PixelBuffer] {
         let pictures = try animation.frames.map { try $0.image.upright().pixels }
         guard let first = pictures.first, animation.loopCount >= 0 else {
-            throw Self.failure("An animation needs at least one frame and a loop count that is not negative.")
+            throw CodingError.notEncoded(
+                .png,
+                "An animation needs at least one frame and a loop count that is not negative."
+            )
         }
         guard pictures.allSatisfy({ $0.width == first.width && $0.height == first.height }) else {
-            throw Self.failure("All frames of an animation must have the size of the first.")
+            throw CodingError.notEncoded(.png, "All frames of an animation must have the size of the first.")
         }
         let hasAlpha = pictures.contains { $0.format.hasAlpha }
         let isGray = pictures.allSatisfy { $0.format == .gray8 }
         let format: PixelFormat = hasAlpha ? .rgba8 : isGray ? .gray8 : .rgb8
         return try pictures.map { try $0.converted(to: format) }
-    }
-
-    private static func failure(_ message: String) -> CodingError {
-        CodingError(code: .encodingFailed, message: message, format: .png)
     }
 
     // MARK: Areas

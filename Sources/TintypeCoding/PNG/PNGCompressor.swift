@@ -83,12 +83,10 @@ extension EncodeOptions {
             if data.count <= limit { return data }
             smallest = min(smallest, data.count)
         }
-        throw CodingError(
-            code: .encodingFailed,
-            message:
-                "As PNG, which keeps every pixel, the picture takes \(smallest) bytes of \(limit); make it smaller "
-                + "or choose a lossy format.",
-            format: .png
+        throw CodingError.notEncoded(
+            .png,
+            "As PNG, which keeps every pixel, the picture takes \(smallest) bytes of \(limit); make it smaller "
+                + "or choose a lossy format."
         )
     }
 }
@@ -168,9 +166,7 @@ struct PNGDeflater: ~Copyable {
         let output = UnsafeMutableRawPointer.allocate(byteCount: bound, alignment: 16)
         defer { output.deallocate() }
         let count = libdeflate_zlib_compress(self.compressor, bytes.baseAddress, bytes.count, output, bound)
-        guard count > 0 else {
-            throw CodingError(code: .encodingFailed, message: "The picture can't be compressed as PNG.", format: .png)
-        }
+        guard count > 0 else { throw .notEncoded(.png, "The picture can't be compressed as PNG.") }
         return Data(bytes: output, count: count)
     }
 }

@@ -65,11 +65,7 @@ extension EncodeOptions.Compression {
 extension CodingError {
     /// A picture could not be written.
     static func webpEncoding(_ reason: String) -> CodingError {
-        CodingError(
-            code: .encodingFailed,
-            message: "The picture can't be written as WebP: \(reason).",
-            format: .webp
-        )
+        .notEncoded(.webp, "The picture can't be written as WebP: \(reason).")
     }
 }
 

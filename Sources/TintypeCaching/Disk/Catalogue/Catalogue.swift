@@ -161,9 +161,15 @@ struct Catalogue {
         if isKeeping, !old.isWhole { new.flags.insert(.needsReading) }
         new.sealTotals()
         if old.isShared {
-            try made.moveIntoPlace(in: self.folder.descriptor)
-            // Last: who sees this opens the new one.
+            // Before the new one has the place: if this process is ended in between, the next who has the lock finds
+            // that nothing has taken it. The other way round, others would go on with a catalogue that no one opens.
             old.flags.insert(.isSuperseded)
+            do throws(SystemCallError) {
+                try made.moveIntoPlace(in: self.folder.descriptor)
+            } catch {
+                old.flags.remove(.isSuperseded)
+                throw error
+            }
         }
         self.region = new
     }
