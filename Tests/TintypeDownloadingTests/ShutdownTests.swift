@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import TintypeConcurrency
 
 @testable import TintypeDownloading
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.waiting, .timeLimit(.minutes(5)))
 struct ShutdownTests {
     @Test func `threads and descriptors are given back before it returns`() async throws {
         let origin = try NginxOrigin(files: ["a": Data([1, 2, 3])])

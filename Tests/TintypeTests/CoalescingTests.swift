@@ -6,12 +6,12 @@ import Tintype
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct CoalescingTests {
     let fixture: LoaderFixture
-    let latch = Latch()
-    let origin: FaultyOrigin
+    let gate = Gate()
+    let origin: ScriptedOrigin
 
     init() throws {
-        self.fixture = try LoaderFixture()
-        self.origin = try FaultyOrigin(["/picture": .held(by: self.latch, body: try makePNG())])
+        self.origin = ScriptedOrigin(["/picture": .held(by: self.gate, body: try makePNG())])
+        self.fixture = try LoaderFixture(origin: self.origin)
     }
 
     @Test func aThousandTasksMakeOneRequestAndOneDecode() async throws {
@@ -20,7 +20,7 @@ import Tintype
         try await withThrowingTaskGroup(of: Image.self) { group in
             for _ in 0..<1_000 { group.addTask { try await loader.image(for: request) } }
             await until { await loader.waiterCount == 1_000 }
-            self.latch.open()
+            await self.gate.open()
             var pictures: [PixelBuffer] = []
             for try await image in group { pictures.append(image.pixels) }
             #expect(pictures.count == 1_000)
@@ -50,7 +50,7 @@ import Tintype
         async let stored = loader.response(for: others[2])
         async let shown = loader.response(for: others[3])
         await until { await loader.waiterCount == 5 }
-        self.latch.open()
+        await self.gate.open()
         let pictures = try await [first, kept, handedOut, stored, shown]
         #expect(pictures.allSatisfy { $0.image.pixels === pictures[0].image.pixels })
         #expect(pictures.map { $0.data != nil } == [false, false, true, false, false])
@@ -68,13 +68,13 @@ import Tintype
         for task in tasks.dropFirst() {
             await #expect(throws: CancellationError.self) { try await task.value }
         }
-        self.latch.open()
+        await self.gate.open()
         #expect(try await tasks[0].value.width == 8)
         #expect(self.origin.requestCount(for: "/picture") == 1)
         #expect(self.fixture.decodes.count == 1)
     }
 
-    @Test func cancellingAllClosesTheConnectionAndTheNextLoadStartsAfresh() async throws {
+    @Test func cancellingAllCancelsTheRequestAndTheNextLoadStartsAfresh() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/picture"))
         let tasks = (0..<1_000).map { _ in Task { try await loader.image(for: request) } }
@@ -82,9 +82,10 @@ import Tintype
         await self.origin.waitForRequests(for: "/picture")
         for task in tasks { task.cancel() }
         for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
-        await self.origin.waitForDisconnect(from: "/picture")
+        await self.origin.waitForCancellations(for: "/picture")
+        #expect(self.origin.cancellationCount(for: "/picture") == 1)
         #expect(await loader.loadCount == 0)
-        self.latch.open()
+        await self.gate.open()
         #expect(try await loader.image(for: request).width == 8)
         #expect(self.origin.requestCount(for: "/picture") == 2)
     }
@@ -110,7 +111,7 @@ import Tintype
     }
 
     @Test func differentHeadersAreDifferentLoads() async throws {
-        self.latch.open()
+        await self.gate.open()
         let loader = self.fixture.makeLoader()
         let url = self.origin.url("/picture")
         _ = try await loader.image(for: ImageRequest(url: url, headers: ["Authorization": "a"]))
@@ -120,7 +121,7 @@ import Tintype
     }
 
     @Test func randomCancellationLosesNothing() async throws {
-        self.latch.open()
+        await self.gate.open()
         let loader = self.fixture.makeLoader()
         let origin = self.origin
         await withTaskGroup { group in

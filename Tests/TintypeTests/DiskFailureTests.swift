@@ -7,11 +7,11 @@ import Tintype
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct DiskFailureTests {
     let fixture: LoaderFixture
-    let origin: FaultyOrigin
+    let origin: ScriptedOrigin
 
     init() throws {
-        self.fixture = try LoaderFixture()
-        self.origin = try FaultyOrigin(["/picture": .body(try makePNG())])
+        self.origin = ScriptedOrigin(["/picture": .body(try makePNG())])
+        self.fixture = try LoaderFixture(origin: self.origin)
     }
 
     @Test func aDamagedEntryIsAMissAndIsReplaced() async throws {
@@ -58,7 +58,7 @@ import Tintype
         let loader = self.fixture.makeLoader { $0.disk?.directory = URL(filePath: disk.path).appending(path: "cache") }
         let small = ImageRequest(url: self.origin.url("/picture"), options: [.waitForStore])
         #expect(try await loader.response(for: small).storeError == nil)
-        self.origin.script("/large", .body(Array(try Fixtures.data("kodak-3.png"))))
+        self.origin.script("/large", .body(try Fixtures.data("kodak-3.png")))
         let large = ImageRequest(url: self.origin.url("/large"), options: [.waitForStore])
         let response = try await loader.response(for: large)
         #expect(response.image.width == 768)

@@ -6,10 +6,11 @@ import Tintype
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadEventsTests {
     let fixture: LoaderFixture
+    let origin = ScriptedOrigin()
     let body: [UInt8]
 
     init() throws {
-        self.fixture = try LoaderFixture()
+        self.fixture = try LoaderFixture(origin: self.origin)
         self.body = Array(try Fixtures.data("flower.webp"))
     }
 
@@ -32,8 +33,10 @@ import Tintype
         let chunks = stride(from: 0, to: self.body.count, by: 10_000).map {
             Array(self.body[$0..<min($0 + 10_000, self.body.count)])
         }
-        let origin = try FaultyOrigin(["/a": isLengthKnown ? .body(self.body) : .chunked(chunks)])
-        let events = self.fixture.makeLoader().events(for: ImageRequest(url: origin.url("/a")))
+        var response = ScriptedResponse.pieces(chunks)
+        if !isLengthKnown { response.declaredLength = nil }
+        self.origin.script("/a", response)
+        let events = self.fixture.makeLoader().events(for: ImageRequest(url: self.origin.url("/a")))
         let (progress, ends) = try await self.collect(events)
         #expect(ends.count == 1)
         #expect(ends.first?.source == .network)
@@ -45,7 +48,8 @@ import Tintype
 
     @Test func aMemoryHitIsExactlyTheEnd() async throws {
         let loader = self.fixture.makeLoader()
-        let request = ImageRequest(url: Fixtures.url("flower.webp"))
+        self.origin.script("/a", .body(self.body))
+        let request = ImageRequest(url: self.origin.url("/a"))
         _ = try await loader.image(for: request)
         let (progress, ends) = try await self.collect(loader.events(for: request))
         #expect(progress.isEmpty)
@@ -53,48 +57,48 @@ import Tintype
     }
 
     @Test func twoReadersShareOneLoadAndBothSeeItsEnd() async throws {
-        let latch = Latch()
-        let origin = try FaultyOrigin(["/a": .held(by: latch, body: self.body)])
+        let gate = Gate()
+        self.origin.script("/a", .held(by: gate, body: self.body))
         let loader = self.fixture.makeLoader()
-        let events = loader.events(for: ImageRequest(url: origin.url("/a")))
+        let events = loader.events(for: ImageRequest(url: self.origin.url("/a")))
         async let first = self.collect(events)
         async let second = self.collect(events)
         await until { await loader.waiterCount == 2 }
-        latch.open()
+        await gate.open()
         #expect(try await first.ends.count == 1)
         #expect(try await second.ends.count == 1)
-        #expect(origin.requestCount(for: "/a") == 1)
+        #expect(self.origin.requestCount(for: "/a") == 1)
     }
 
     @Test func aFailureIsThrownOnceAndThenTheSequenceIsOver() async throws {
-        let origin = try FaultyOrigin()
-        var iterator = self.fixture.makeLoader().events(for: ImageRequest(url: origin.url("/none"))).makeAsyncIterator()
+        let none = ImageRequest(url: self.origin.url("/none"))
+        var iterator = self.fixture.makeLoader().events(for: none).makeAsyncIterator()
         let error = await #expect(throws: LoadError.self) { try await iterator.next() }
         #expect(error?.code == .badStatus)
         #expect(try await iterator.next() == nil)
     }
 
     @Test func leavingTheLoopEndsTheLoad() async throws {
-        let origin = try FaultyOrigin(["/a": .stall(declaredLength: 1_000, after: [1, 2, 3])])
+        self.origin.script("/a", .pieces([[1, 2, 3], [4]], movedBy: [Gate()]))
         let loader = self.fixture.makeLoader()
-        for try await event in loader.events(for: ImageRequest(url: origin.url("/a"))) {
+        for try await event in loader.events(for: ImageRequest(url: self.origin.url("/a"))) {
             guard case .progress(let progress) = event else { continue }
             #expect(progress.receivedBytes == 3)
             break
         }
-        await origin.waitForDisconnect(from: "/a")
+        await self.origin.waitForCancellations(for: "/a")
         await until { await loader.loadCount == 0 }
     }
 
     @Test func cancellingTheReaderEndsTheLoad() async throws {
-        let origin = try FaultyOrigin(["/a": .silence])
+        self.origin.script("/a", .silence)
         let loader = self.fixture.makeLoader()
         let reader = Task {
-            for try await _ in loader.events(for: ImageRequest(url: origin.url("/a"))) {}
+            for try await _ in loader.events(for: ImageRequest(url: self.origin.url("/a"))) {}
         }
-        await origin.waitForRequests(for: "/a")
+        await self.origin.waitForRequests(for: "/a")
         reader.cancel()
         await #expect(throws: CancellationError.self) { try await reader.value }
-        await origin.waitForDisconnect(from: "/a")
+        await self.origin.waitForCancellations(for: "/a")
     }
 }

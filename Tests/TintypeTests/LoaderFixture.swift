@@ -7,9 +7,12 @@ import TintypeConcurrency
 struct LoaderFixture {
     let directory: TemporaryDirectory
     let decodes = DecodeCounter()
+    private let origin: ScriptedOrigin?
 
-    init() throws {
+    /// Loaders ask the scripted origin for everything, and without one they download.
+    init(origin: ScriptedOrigin? = nil) throws {
         self.directory = try TemporaryDirectory()
+        self.origin = origin
     }
 
     /// A loader on the fixture's disk cache whose coders count.
@@ -18,6 +21,7 @@ struct LoaderFixture {
         configuration.disk = DiskCache.Configuration(directory: self.directory.url(of: "cache"))
         // On a starved machine an origin that is held back may be silent for longer than the default.
         configuration.downloads.timeout = .seconds(60)
+        configuration.fetcher = self.origin
         configuration.coders = CoderRegistry(coders: [
             CountingCoder(WebPCoder(), self.decodes), CountingCoder(PNGCoder(), self.decodes),
             CountingCoder(JPEGCoder(), self.decodes),

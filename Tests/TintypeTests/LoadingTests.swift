@@ -6,33 +6,13 @@ import Tintype
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadingTests {
     let fixture: LoaderFixture
-    let origin: NginxOrigin
+    let origin = ScriptedOrigin()
 
     init() throws {
-        self.fixture = try LoaderFixture()
-        self.origin = try NginxOrigin(files: [
-            "flower.jpg": try Fixtures.data("flower.jpg"),
-            "flower.webp": try Fixtures.data("flower.webp"),
-            "kodak-3.png": try Fixtures.data("kodak-3.png"),
-        ])
-    }
-
-    @Test(arguments: [
-        ("/flower.jpg", "jpeg", 2268, 1512), ("/flower.webp", "webp", 1134, 756), ("/kodak-3.png", "png", 768, 512),
-    ])
-    func comesFromNetworkThenMemoryThenDisk(path: String, format: String, width: Int, height: Int) async throws {
-        let request = ImageRequest(url: self.origin.url(path), options: [.waitForStore])
-        let loader = self.fixture.makeLoader()
-        for source in [LoadSource.network, .memory] {
-            let response = try await loader.response(for: request)
-            #expect(response.source == source)
-            #expect((response.image.width, response.image.height) == (width, height))
-            #expect(response.metadata.formatName == format)
-            #expect(response.storeError == nil)
+        self.fixture = try LoaderFixture(origin: self.origin)
+        for name in ["flower.jpg", "flower.webp", "kodak-3.png"] {
+            self.origin.script("/\(name)", .body(try Fixtures.data(name)))
         }
-        let restarted = self.fixture.makeLoader()
-        #expect(try await restarted.response(for: request).source == .disk)
-        #expect(try self.origin.requestCount(for: path) == 1)
     }
 
     @Test func aMemoryHitIsTheSamePixels() async throws {
@@ -47,7 +27,7 @@ import Tintype
     @Test(arguments: ["/flower.webp", "/./flower.webp#fragment"], [nil, Resize.fit(width: 50, height: 50)])
     func aMissCountsAsOneMissAndAHitAsOneHit(path: String, thumbnail: Resize?) async throws {
         let loader = self.fixture.makeLoader()
-        let url = try #require(URL(string: "http://127.0.0.1:\(self.origin.url("/").port ?? 0)\(path)"))
+        let url = try #require(URL(string: "https://origin.example\(path)"))
         func load() async throws {
             guard let thumbnail else { return _ = try await loader.image(for: url) }
             _ = try await loader.image(for: ImageRequest(url: url, thumbnail: thumbnail))
@@ -81,7 +61,7 @@ import Tintype
             }
             for try await (width, image) in group { #expect(image.width == width) }
         }
-        #expect(try self.origin.requestCount(for: "/flower.jpg") == 1)
+        #expect(self.origin.requestCount(for: "/flower.jpg") == 1)
         #expect(self.fixture.decodes.count == 1)
     }
 
@@ -99,7 +79,7 @@ import Tintype
         let loader = self.fixture.makeLoader()
         var request = ImageRequest(url: self.origin.url("/flower.webp"), options: [.waitForStore])
         _ = try await loader.image(for: request)
-        try self.origin.write(try Fixtures.data("kodak-3.png"), to: "flower.webp")
+        self.origin.script("/flower.webp", .body(try Fixtures.data("kodak-3.png")))
         #expect(try await loader.image(for: request).width == 1_134)
         request.cachePolicy = .reload
         #expect(try await loader.image(for: request).width == 768)
@@ -112,7 +92,7 @@ import Tintype
         let url = self.origin.url("/flower.webp")
         let request = ImageRequest(url: url, options: [.waitForStore])
         _ = try await self.fixture.makeLoader().image(for: request)
-        try self.origin.write(Data("<html>try later</html>".utf8), to: "flower.webp")
+        self.origin.script("/flower.webp", .body(Array("<html>try later</html>".utf8)))
         let loader = self.fixture.makeLoader()
         let reload = ImageRequest(url: url, cachePolicy: .reload)
         let error = await #expect(throws: LoadError.self) { try await loader.image(for: reload) }
@@ -129,7 +109,7 @@ import Tintype
         _ = try await loader.image(for: ImageRequest(url: url, options: [.waitForStore]))
         #expect(try await loader.response(for: cacheOnly).source == .memory)
         #expect(try await self.fixture.makeLoader().response(for: cacheOnly).source == .disk)
-        #expect(try self.origin.requestCount(for: "/kodak-3.png") == 1)
+        #expect(self.origin.requestCount(for: "/kodak-3.png") == 1)
     }
 
     @Test func skippedTiersStayEmpty() async throws {
@@ -156,7 +136,8 @@ import Tintype
     }
 
     @Test func filesAndDataURLsNeedNoNetworkAndNoDisk() async throws {
-        let loader = self.fixture.makeLoader()
+        let fixture = try LoaderFixture()
+        let loader = fixture.makeLoader()
         let file = ImageRequest(url: Fixtures.url("kodak-3.png"), options: [.waitForStore])
         let inline = try Data(makePNG()).base64EncodedString()
         let data = ImageRequest(url: try #require(URL(string: "data:image/png;base64,\(inline)")))
@@ -164,7 +145,7 @@ import Tintype
         let response = try await loader.response(for: data)
         #expect(response.source == .file)
         #expect((response.image.width, response.image.height) == (8, 6))
-        #expect(self.fixture.cacheFiles().isEmpty)
+        #expect(fixture.cacheFiles().isEmpty)
     }
 
     @Test func headerNeedsNoPixels() async throws {

@@ -7,39 +7,39 @@ import Tintype
 /// What the memory tier keeps of a response beside the picture.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct MemoryMetadataTests {
     private let fixture: LoaderFixture
+    private let origin = ScriptedOrigin()
 
     init() throws {
-        self.fixture = try LoaderFixture()
+        self.fixture = try LoaderFixture(origin: self.origin)
     }
 
     @Test func `a picture in memory keeps only the fields that decide about its reuse`() async throws {
         let padding = String(repeating: "x", count: 60_000)
-        let headers =
-            [
-                ("Content-Type", "image/png"), ("Cache-Control", "max-age=60"), ("ETag", "\"a\""),
-                ("Last-Modified", "Wed, 21 Oct 2015 07:28:00 GMT"), ("Vary", "Accept"), ("Connection", "close, X-Hop"),
-                ("X-Hop", "1"),
-            ] + (0..<4).map { ("X-Padding-\($0)", padding) }
-        let origin = try FaultyOrigin()
+        var headers: HeaderFields = [
+            "Content-Type": "image/png", "Cache-Control": "max-age=60", "ETag": "\"a\"",
+            "Last-Modified": "Wed, 21 Oct 2015 07:28:00 GMT", "Vary": "Accept", "Connection": "close, X-Hop",
+            "X-Hop": "1",
+        ]
+        for index in 0..<4 { headers["X-Padding-\(index)"] = padding }
         let count = 20
-        for index in 0..<count { origin.script("/\(index)", .body(try makePNG(), headers: headers)) }
+        for index in 0..<count { self.origin.script("/\(index)", .body(try makePNG(), headers: headers)) }
         let loader = self.fixture.makeLoader()
         for index in 0..<count {
-            let response = try await loader.response(for: ImageRequest(url: origin.url("/\(index)")))
+            let response = try await loader.response(for: ImageRequest(url: self.origin.url("/\(index)")))
             // The caller is shown all that the origin said.
             #expect(response.metadata.response?.values(for: "X-Padding-3") == [padding])
         }
         let statistics = try #require(loader.cache as? CacheActor).memory.statistics
         #expect(statistics.count == count)
         #expect(statistics.cost < count * 4_096)
-        let held = try await loader.response(for: ImageRequest(url: origin.url("/0")))
+        let held = try await loader.response(for: ImageRequest(url: self.origin.url("/0")))
         #expect(held.source == .memory)
         #expect(held.metadata.etag == "\"a\"")
         let names = held.metadata.response?.fields.map(\.name)
         #expect(names == ["Content-Type", "Cache-Control", "ETag", "Last-Modified", "Vary"])
         // The disk has the whole response, less what was said of the connection (RFC 9111, 3.1).
         await loader.cache.waitForPendingStores()
-        let stored = try await self.fixture.makeLoader().dataResponse(for: ImageRequest(url: origin.url("/0")))
+        let stored = try await self.fixture.makeLoader().dataResponse(for: ImageRequest(url: self.origin.url("/0")))
         #expect(stored.source == .disk)
         #expect(stored.headers["X-Padding-3"] == padding)
         #expect(stored.headers["X-Hop"] == nil)

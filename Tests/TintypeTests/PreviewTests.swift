@@ -6,9 +6,10 @@ import Tintype
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct PreviewTests {
     let fixture: LoaderFixture
+    let origin = ScriptedOrigin()
 
     init() throws {
-        self.fixture = try LoaderFixture()
+        self.fixture = try LoaderFixture(origin: self.origin)
     }
 
     /// A loader with the library's own coders: the fixture's counting ones make no previews.
@@ -16,26 +17,23 @@ import Tintype
         self.fixture.makeLoader { $0.coders = CoderRegistry() }
     }
 
-    private static func progressiveJPEG(colorProfile: Data? = nil) throws -> [UInt8] {
+    static func progressiveJPEG(colorProfile: Data? = nil) throws -> [UInt8] {
         let pixels = try PixelBuffer.smooth(.rgb8, width: 320, height: 240)
         var options = EncodeOptions(isProgressive: true)
         options.metadata.colorProfile = colorProfile
         return Array(try JPEGCoder().encode(Image(pixels: pixels), as: .jpeg, options: options))
     }
 
-    /// A response that sends half of the body, waits for the door, then sends the rest.
-    private static func halves(_ body: [UInt8], _ latch: Latch) -> FaultyResponse {
+    /// A response that sends most of the body, waits for the door, then sends the rest.
+    private static func halves(_ body: [UInt8], _ gate: Gate) -> ScriptedResponse {
         let middle = body.count * 3 / 4
-        return FaultyResponse([
-            FaultyResponse.head(200, [("Content-Length", "\(body.count)")]), .send(Array(body[..<middle])),
-            .wait(latch), .send(Array(body[middle...])),
-        ])
+        return .pieces([Array(body[..<middle]), Array(body[middle...])], movedBy: [gate])
     }
 
     @Test func aPictureIsShownBeforeItsLastByte() async throws {
-        let latch = Latch()
-        let origin = try FaultyOrigin(["/a": Self.halves(try Self.progressiveJPEG(), latch)])
-        let request = ImageRequest(url: origin.url("/a"), options: [.previews])
+        let gate = Gate()
+        self.origin.script("/a", Self.halves(try Self.progressiveJPEG(), gate))
+        let request = ImageRequest(url: self.origin.url("/a"), options: [.previews])
         var previews: [Image] = []
         var end: ImageResponse?
         for try await event in self.makeLoader().events(for: request) {
@@ -43,7 +41,7 @@ import Tintype
             case .progress, .cached: break
             case .preview(let image):
                 previews.append(image)
-                latch.open()
+                await gate.open()
             case .finished(let response): end = response
             }
         }
@@ -58,15 +56,17 @@ import Tintype
         by loader: LoaderActor? = nil,
         asking change: (inout ImageRequest) -> Void
     ) async throws -> [Image] {
-        let latch = Latch()
-        let origin = try FaultyOrigin(["/a": Self.halves(body, latch)])
-        var request = ImageRequest(url: origin.url("/a"), options: [.previews])
+        let gate = Gate()
+        // A path of its own: what another call has loaded is cached.
+        let path = "/\(UUID())"
+        self.origin.script(path, Self.halves(body, gate))
+        var request = ImageRequest(url: self.origin.url(path), options: [.previews])
         change(&request)
         var previews: [Image] = []
         for try await event in (loader ?? self.makeLoader()).events(for: request) {
             guard case .preview(let image) = event else { continue }
             previews.append(image)
-            latch.open()
+            await gate.open()
         }
         return previews
     }
@@ -101,16 +101,16 @@ import Tintype
     }
 
     @Test func noPreviewComesUnlessItIsAskedFor() async throws {
-        let origin = try FaultyOrigin(["/a": .body(try Self.progressiveJPEG())])
-        for try await event in self.makeLoader().events(for: ImageRequest(url: origin.url("/a"))) {
+        self.origin.script("/a", .body(try Self.progressiveJPEG()))
+        for try await event in self.makeLoader().events(for: ImageRequest(url: self.origin.url("/a"))) {
             if case .preview = event { Issue.record("no preview was asked for") }
         }
     }
 
     @Test func damagedBytesAreAnErrorOfTheLoadAndNotOfThePreview() async throws {
         let body = try Self.progressiveJPEG()
-        let origin = try FaultyOrigin(["/a": .body(Array(body[..<(body.count / 2)]))])
-        let request = ImageRequest(url: origin.url("/a"), options: [.previews])
+        self.origin.script("/a", .body(body[..<(body.count / 2)]))
+        let request = ImageRequest(url: self.origin.url("/a"), options: [.previews])
         let error = await #expect(throws: LoadError.self) {
             for try await _ in self.makeLoader().events(for: request) {}
         }

@@ -7,26 +7,13 @@ import Testing
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ShutdownTests {
     let fixture: LoaderFixture
-    let latch = Latch()
-    let origin: FaultyOrigin
+    let gate = Gate()
+    let origin: ScriptedOrigin
 
     init() throws {
-        self.fixture = try LoaderFixture()
         let body = try makePNG()
-        self.origin = try FaultyOrigin(["/held": .held(by: self.latch, body: body), "/a": .body(body)])
-    }
-
-    @Test func `loads under way are cancelled, down to their connection, and no other begins`() async throws {
-        let loader = self.fixture.makeLoader()
-        let held = self.origin.url("/held")
-        let tasks = (0..<10).map { _ in Task { try await loader.image(for: held) } }
-        await self.origin.waitForRequests(for: "/held")
-        await loader.shutdown()
-        for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
-        await self.origin.waitForDisconnect(from: "/held")
-        let error = await #expect(throws: LoadError.self) { try await loader.image(for: self.origin.url("/a")) }
-        #expect(error?.code == .shutDown)
-        #expect(await loader.loadCount == 0)
+        self.origin = ScriptedOrigin(["/held": .held(by: self.gate, body: body), "/a": .body(body)])
+        self.fixture = try LoaderFixture(origin: self.origin)
     }
 
     @Test func `loads under way may come to their ends first`() async throws {
@@ -35,24 +22,36 @@ import Testing
         let task = Task { try await loader.image(for: held) }
         await self.origin.waitForRequests(for: "/held")
         let end = Task { await loader.shutdown(finishesLoads: true) }
-        self.latch.open()
+        await self.gate.open()
         #expect(try await task.value.width == 8)
         await end.value
         #expect(try await self.fixture.makeLoader().response(for: ImageRequest(url: held)).source == .disk)
     }
 
     @Test func `bytes and variants that are to be stored are on disk at the end`() async throws {
+        let gate = Gate()
         let loader = self.fixture.makeLoader { configuration in
             configuration.variantEncoder = { image, _ in
-                // A store that takes its time.
-                for _ in 0..<1_000 { await Task.yield() }
+                await gate.wait()
                 return Data(try makePNG(width: image.width, height: image.height))
             }
         }
         var request = ImageRequest(url: self.origin.url("/a"), thumbnail: .fit(width: 4, height: 4))
         request.variantCaching = CacheUse()
         _ = try await loader.image(for: request)
-        await loader.shutdown()
+        let end = Task { await loader.shutdown() }
+        // The store goes on when no load begins any more.
+        let refused = ImageRequest(url: self.origin.url("/none"))
+        await until {
+            do {
+                _ = try await loader.data(for: refused)
+                return false
+            } catch {
+                return (error as? LoadError)?.code == .shutDown
+            }
+        }
+        await gate.open()
+        await end.value
         let cache = self.fixture.makeLoader().cache
         #expect(await cache.contains(request.key, in: .disk))
         #expect(await cache.contains(request.sourceKey, in: .disk))
@@ -99,24 +98,5 @@ import Testing
         }
         await hasEnded.wait()
         #expect(dropped == nil)
-    }
-
-    @Test func `loaders come and go, and leave no thread and no descriptor`() async throws {
-        func round() async throws {
-            let loader = self.fixture.makeLoader { $0.disk = nil }
-            _ = try await loader.image(for: self.origin.url("/a"))
-            await loader.shutdown()
-        }
-        // Without waiting for anything to go away.
-        let kept = self.fixture.makeLoader { $0.disk = nil }
-        _ = try await kept.image(for: self.origin.url("/a"))
-        await kept.shutdown()
-        await #expect(throws: DownloadError.self) {
-            try await kept.downloads.response(for: DownloadRequest(url: self.origin.url("/a")))
-        }
-        for _ in 0..<20 { try await round() }
-        let before = try Resources.now()
-        for _ in 0..<60 { try await round() }
-        await until { ((try? Resources.now().descriptors) ?? .max) <= before.descriptors + 16 }
     }
 }

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import Tintype
 
 /// What a load costs in steps, as `Docs/architecture.md` tells it.
-@Suite(.timeLimit(.minutes(1))) struct WalkTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct WalkTests {
     /// Brings one picture, of which it shows the progress byte by byte.
     private struct OnePicture: ImageFetching {
         let body: Data

@@ -233,12 +233,10 @@ extension DownloadResponse {
         maximumBodySize: Int,
         countedIn budget: ByteBudget
     ) throws(DownloadError) -> DownloadResponse {
-        // A downloader's own has been looked at, and counts already.
-        guard self.claim == nil else { return self }
         func refusal(_ code: DownloadError.Code, _ message: String) -> DownloadError {
             DownloadError(code: code, message: message, url: self.url, status: self.status, headers: self.headers)
         }
-        let name = self.url.withoutCredentials.text
+        var name: String { self.url.withoutCredentials.text }
         if let status, !statuses.contains(status) {
             throw refusal(.badStatus, "\(name) was answered with status \(status); check the request.")
         }
@@ -251,6 +249,7 @@ extension DownloadResponse {
         guard !self.body.isEmpty || !(200..<300).contains(self.status ?? 200) else {
             throw refusal(.emptyBody, "The body of \(name) is empty; check what is stored there.")
         }
-        return self.claimed(in: budget)
+        // A downloader's own counts already.
+        return self.claim == nil ? self.claimed(in: budget) : self
     }
 }

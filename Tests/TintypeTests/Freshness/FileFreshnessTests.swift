@@ -1,10 +1,11 @@
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 import Tintype
 
 /// Files have no HTTP: their time of modification and their size tell their versions apart.
-@Suite(.timeLimit(.minutes(1))) struct FileFreshnessTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct FileFreshnessTests {
     private let fixture: LoaderFixture
     private let url: URL
 

@@ -8,11 +8,10 @@ import Testing
 /// Pictures that depend on a request field of which the response says nothing.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct IdentityFieldTests {
     private let fixture: LoaderFixture
-    private let origin: FaultyOrigin
+    private let origin = ScriptedOrigin()
 
     init() throws {
-        self.fixture = try LoaderFixture()
-        self.origin = try FaultyOrigin()
+        self.fixture = try LoaderFixture(origin: self.origin)
     }
 
     private func makeLoader(
@@ -29,14 +28,13 @@ import Testing
     private func script(_ name: String, vary: String? = nil) {
         self.origin.script(
             "/a",
-            FaultyResponse([
-                .answer { head in
-                    let value = CacheTestOrigin.parse(head).headers[name]
-                    guard let body = try? makePNG(width: value?.utf8.count ?? 5) else { return .reset }
-                    let fields = [("Cache-Control", "max-age=600")] + (vary.map { [("Vary", $0)] } ?? [])
-                    return .body(body, headers: fields)
-                }
-            ])
+            .answer { request in
+                let value = request.headers[name]
+                guard let body = try? makePNG(width: value?.utf8.count ?? 5) else { return .reset }
+                var fields: HeaderFields = ["Cache-Control": "max-age=600"]
+                fields["Vary"] = vary
+                return .body(body, headers: fields)
+            }
         )
     }
 
@@ -99,13 +97,13 @@ import Testing
         _ = try await self.makeLoader(.neverRevalidate).image(for: honoring)
         let offline = try await self.makeLoader(.neverRevalidate).response(for: self.request(headers, .cacheOnly))
         #expect((offline.source, offline.image.width) == (.disk, 7))
-        self.origin.script("/a", .body(try makePNG(width: 9), headers: [("Cache-Control", "max-age=600")]))
+        self.origin.script("/a", .body(try makePNG(width: 9), headers: ["Cache-Control": "max-age=600"]))
         #expect(try await self.makeLoader(.neverRevalidate).image(for: self.request(headers, .reload)).width == 9)
         #expect(try await self.makeLoader(.neverRevalidate).image(for: honoring).width == 9)
     }
 
     @Test func `requests that overlap are not shared across such a field`() async throws {
-        let door = Latch()
+        let door = Gate()
         let body = try makePNG()
         self.origin.script("/a", .held(by: door, body: body))
         let loader = self.makeLoader()
@@ -114,7 +112,7 @@ import Testing
             return Task { try await loader.image(for: request) }
         }
         await self.origin.waitForRequests(2, for: "/a")
-        door.open()
+        await door.open()
         for task in tasks { _ = try await task.value }
         #expect(self.origin.requestCount(for: "/a") == 2)
     }
@@ -138,52 +136,5 @@ import Testing
             #expect(try await self.makeLoader().image(for: self.request([name: value])).width == 5)
         }
         #expect(self.origin.requestCount(for: "/a") == 1)
-    }
-
-    @Test func `a status that a hook sets to an error is stored nowhere`() async throws {
-        self.script("X-User")
-        let loader = self.makeLoader(.neverRevalidate) { configuration in
-            configuration.downloadHooks.modifyResponse = { response in
-                var response = response
-                response.status = 404
-                return response
-            }
-        }
-        let error = await #expect(throws: LoadError.self) { try await loader.image(for: self.request([:])) }
-        #expect(error?.code == .badStatus)
-        #expect(self.fixture.cacheFiles().isEmpty)
-        #expect(await loader.cache.tiers(holding: self.request([:]).key, in: .all) == .none)
-    }
-
-    @Test(arguments: [true, false])
-    func `a download that was resumed is stored as the whole`(isInMemory: Bool) async throws {
-        let content = try makePNG(width: 300, height: 300)
-        let cut = content.count / 2
-        let fields = [("ETag", "\"v1\""), ("Cache-Control", "max-age=600"), ("Content-Type", "image/png")]
-        let half = FaultyResponse([
-            FaultyResponse.head(200, fields + [("Accept-Ranges", "bytes"), ("Content-Length", "\(content.count)")]),
-            .send(Array(content[..<cut])), .close,
-        ])
-        let range = "bytes \(cut)-\(content.count - 1)/\(content.count)"
-        let rest = FaultyResponse.body(
-            Array(content[cut...]),
-            status: 206,
-            headers: fields.dropLast() + [("Content-Range", range)]
-        )
-        self.origin.script("/a", sequence: [half, rest])
-        let parts = DownloadActor.PartialBodies(directory: self.fixture.directory.path(of: "parts"))
-        let loader = self.makeLoader { configuration in
-            configuration.downloads.partialBodies = parts
-            if isInMemory { configuration.downloads.retryPolicy = RetryPolicy(maximumAttempts: 2) }
-        }
-        if !isInMemory { await #expect(throws: LoadError.self) { try await loader.image(for: self.request([:])) } }
-        let response = try await loader.response(for: self.request([:]))
-        #expect(response.image.width == 300)
-        #expect(response.metadata.response?.status == 200)
-        #expect(response.metadata.response?.values(for: "Content-Length") == ["\(content.count)"])
-        #expect(response.metadata.response?.values(for: "Content-Range") == [])
-        #expect(response.metadata.mediaType == "image/png")
-        #expect(try await self.makeLoader().response(for: self.request([:])).source == .disk)
-        #expect(self.origin.requestCount(for: "/a") == 2)
     }
 }

@@ -9,9 +9,10 @@ import TintypeConcurrency
 /// Loads that ask the origin because the caller says so, and loads that overlap with them.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct RefreshTests {
     let fixture: LoaderFixture
+    let scripted = ScriptedOrigin()
 
     init() throws {
-        self.fixture = try LoaderFixture()
+        self.fixture = try LoaderFixture(origin: self.scripted)
     }
 
     private func collect(_ events: LoadEvents) async throws -> (cached: [ImageResponse], end: ImageResponse?) {
@@ -30,7 +31,7 @@ import TintypeConcurrency
     }
 
     @Test(arguments: [false, true]) func theCachedPictureComesFirstAndThenTheFreshOne(isOnDiskOnly: Bool) async throws {
-        let origin = try RevisingOrigin([("Cache-Control", "max-age=600")])
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
         let first = self.fixture.makeLoader()
         _ = try await first.image(for: ImageRequest(url: origin.url, options: [.waitForStore]))
         let loader = isOnDiskOnly ? self.fixture.makeLoader() : first
@@ -55,7 +56,7 @@ import TintypeConcurrency
     }
 
     @Test func withNothingCachedThereIsOnlyTheEnd() async throws {
-        let origin = try RevisingOrigin()
+        let origin = RevisingOrigin(at: self.scripted)
         let request = ImageRequest(url: origin.url, cachePolicy: .revalidate)
         let events = try await self.collect(self.fixture.makeLoader().events(for: request))
         #expect(events.cached.isEmpty)
@@ -64,7 +65,7 @@ import TintypeConcurrency
     }
 
     @Test func anImageIsTheFinalOne() async throws {
-        let origin = try RevisingOrigin()
+        let origin = RevisingOrigin(at: self.scripted)
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: origin.url, cachePolicy: .revalidate)
         _ = try await loader.image(for: request)
@@ -74,7 +75,7 @@ import TintypeConcurrency
     }
 
     @Test func aReloadIsUnconditionalAndPassesCachesOnTheWay() async throws {
-        let origin = try RevisingOrigin()
+        let origin = RevisingOrigin(at: self.scripted)
         let loader = self.fixture.makeLoader()
         _ = try await loader.image(for: ImageRequest(url: origin.url))
         _ = try await loader.image(for: ImageRequest(url: origin.url, cachePolicy: .reload))
@@ -83,10 +84,10 @@ import TintypeConcurrency
     }
 
     @Test func aReloadWaitsForTheFetchThatBeganBeforeAndAsksItself() async throws {
-        let latch = Latch()
-        let origin = try RevisingOrigin()
+        let gate = Gate()
+        let origin = RevisingOrigin(at: self.scripted)
         let loader = self.fixture.makeLoader()
-        origin.fail(with: .held(by: latch, body: try makePNG(width: 30)))
+        origin.fail(with: .held(by: gate, body: try makePNG(width: 30)))
         async let old = loader.image(for: ImageRequest(url: origin.url))
         await origin.waitForRequests(1)
         origin.fail(with: nil)
@@ -94,7 +95,7 @@ import TintypeConcurrency
         async let new = loader.image(for: request)
         await until { await loader.queueCount(of: request) == 1 }
         #expect(origin.requests.count == 1)
-        latch.open()
+        await gate.open()
         #expect(try await old.width == 30)
         #expect(try await new.width == 10)
         #expect(origin.requests.count == 2)
@@ -102,15 +103,11 @@ import TintypeConcurrency
 
     @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness])
     func whatAReloadBringsReplacesWhatWasAskedForBefore(policy: CachePolicy) async throws {
-        let latch = Latch()
-        let origin = try RevisingOrigin([("Cache-Control", "max-age=600")])
+        let gate = Gate()
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
         let loader = self.fixture.makeLoader { $0.cachePolicy = policy }
         let thumbnail = ImageRequest(url: origin.url, thumbnail: .fit(width: 100, height: 3))
-        let old = FaultyResponse([
-            .wait(latch), FaultyResponse.head(200, [("Content-Length", "\(try makePNG(width: 30).count)")]),
-            .send(try makePNG(width: 30)),
-        ])
-        origin.fail(with: old)
+        origin.fail(with: .held(by: gate, body: try makePNG(width: 30)))
         async let oldThumbnail = loader.image(for: thumbnail)
         async let oldImage = loader.image(for: ImageRequest(url: origin.url))
         await origin.waitForRequests(1)
@@ -120,7 +117,7 @@ import TintypeConcurrency
         let reload = ImageRequest(url: origin.url, options: [.waitForStore], cachePolicy: .reload)
         async let new = loader.image(for: reload)
         await until { await loader.queueCount(of: reload) == 1 }
-        latch.open()
+        await gate.open()
         // Callers that asked before get what was asked for.
         #expect(try await oldImage.width == 30)
         #expect(try await oldThumbnail.width == 15)
@@ -135,7 +132,7 @@ import TintypeConcurrency
     /// Whatever overlaps with whatever: after the last reload nothing older is served.
     @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .revalidate])
     func afterAStormTheNewestPictureIsEverywhere(policy: CachePolicy) async throws {
-        let origin = try RevisingOrigin([("Cache-Control", "max-age=600")])
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
         let loader = self.fixture.makeLoader { $0.cachePolicy = policy }
         @Sendable func request(_ index: Int, _ policy: CachePolicy? = nil) -> ImageRequest {
             let thumbnail: Resize? = index % 3 == 0 ? nil : .stretch(width: 4 * (index % 3), height: 3)

@@ -1,33 +1,34 @@
 import FoundationEssentials
-import TestSupport
 import Tintype
 import TintypeConcurrency
 
-/// An origin of one picture that changes, and that answers conditional requests.
+/// A picture at a scripted origin that changes, and about which conditional requests are answered.
 ///
 /// The picture of revision `n` is `10 + n` pixels wide and has the tag `"n"`.
 final class RevisingOrigin: Sendable {
     private struct State {
         var revision = 0
-        var headers: [(String, String)] = []
-        var requests: [HeaderFields] = []
-        var failure: FaultyResponse?
+        var headers: HeaderFields
+        var failure: ScriptedResponse?
         var variesOn: String?
     }
 
-    private let server: FaultyOrigin
-    private let state = Locked(State())
+    private static let path = "/picture"
 
-    init(_ headers: [(String, String)] = []) throws {
-        self.server = try FaultyOrigin()
-        self.state.withLock { $0.headers = headers }
-        self.server.script("/picture", FaultyResponse([.answer { [weak self] in self?.answer($0) ?? .reset }]))
+    private let origin: ScriptedOrigin
+    private let state: Locked<State>
+
+    /// Puts the picture at an origin, which the loaders of a test ask.
+    init(_ headers: HeaderFields = [:], at origin: ScriptedOrigin) {
+        self.origin = origin
+        self.state = Locked(State(headers: headers))
+        origin.script(Self.path, .answer { [weak self] in self?.answer(to: $0.headers) ?? .reset })
     }
 
-    var url: URL { self.server.url("/picture") }
+    var url: URL { self.origin.url(Self.path) }
 
     /// The fields of each request that came.
-    var requests: [HeaderFields] { self.state.withLock { $0.requests } }
+    var requests: [HeaderFields] { self.origin.requests(for: Self.path).map(\.headers) }
 
     /// Changes the picture.
     func revise() {
@@ -35,12 +36,12 @@ final class RevisingOrigin: Sendable {
     }
 
     /// What is sent beside the tag from now on.
-    func setHeaders(_ headers: [(String, String)]) {
+    func setHeaders(_ headers: HeaderFields) {
         self.state.withLock { $0.headers = headers }
     }
 
     /// What is done instead of an answer from now on.
-    func fail(with failure: FaultyResponse?) {
+    func fail(with failure: ScriptedResponse?) {
         self.state.withLock { $0.failure = failure }
     }
 
@@ -49,21 +50,17 @@ final class RevisingOrigin: Sendable {
         self.state.withLock { $0.variesOn = name }
     }
 
+    /// Returns once the picture was asked for `count` times, and what the last one gets is settled.
     func waitForRequests(_ count: Int) async {
-        // Once a request is among these, its answer is settled.
-        await until { self.requests.count >= count }
+        await self.origin.waitForRequests(count, for: Self.path)
     }
 
-    func waitForDisconnect() async {
-        await self.server.waitForDisconnect(from: "/picture")
+    func waitForCancellation() async {
+        await self.origin.waitForCancellations(for: Self.path)
     }
 
-    private func answer(_ head: [UInt8]) -> FaultyResponse {
-        let headers = CacheTestOrigin.parse(head).headers
-        let state = self.state.withLock { state in
-            state.requests.append(headers)
-            return state
-        }
+    private func answer(to headers: HeaderFields) -> ScriptedResponse {
+        let state = self.state.withLock { $0 }
         if let failure = state.failure { return failure }
         var fields = state.headers
         var width = 10 + state.revision
@@ -72,10 +69,10 @@ final class RevisingOrigin: Sendable {
             let value = headers[name] ?? ""
             width += value.utf8.count
             tag = "\"\(state.revision)-\(value.utf8.count)\""
-            fields.append(("Vary", name))
+            fields.append(name, for: "Vary")
         }
-        fields.append(("ETag", tag))
-        if headers["If-None-Match"] == tag { return FaultyResponse([FaultyResponse.head(304, fields)]) }
+        fields.append(tag, for: "ETag")
+        if headers["If-None-Match"] == tag { return .body([], status: 304, headers: fields) }
         guard let body = try? makePNG(width: width) else { return .reset }
         return .body(body, headers: fields)
     }

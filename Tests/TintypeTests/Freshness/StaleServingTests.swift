@@ -10,9 +10,10 @@ import TintypeConcurrency
 @Suite(.waiting, .timeLimit(.minutes(5))) struct StaleServingTests {
     let fixture: LoaderFixture
     let clock = TestClock()
+    let scripted = ScriptedOrigin()
 
     init() throws {
-        self.fixture = try LoaderFixture()
+        self.fixture = try LoaderFixture(origin: self.scripted)
     }
 
     private func makeLoader() -> LoaderActor {
@@ -24,15 +25,15 @@ import TintypeConcurrency
     }
 
     @Test func aStalePictureIsServedAtOnceAndReplacedBehindIt() async throws {
-        let origin = try RevisingOrigin([("Cache-Control", "max-age=10, stale-while-revalidate=60")])
+        let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-while-revalidate=60"], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url)
         _ = try await loader.image(for: request)
         origin.revise()
         self.clock.advance(by: 20)
         // The new one comes when both have had the old one.
-        let latch = Latch()
-        origin.fail(with: .held(by: latch, body: try makePNG(width: 11)))
+        let gate = Gate()
+        origin.fail(with: .held(by: gate, body: try makePNG(width: 11)))
         // From memory, and from a loader that has it on disk only.
         let loaders = [loader, self.makeLoader()]
         for loader in loaders {
@@ -42,29 +43,29 @@ import TintypeConcurrency
         }
         await origin.waitForRequests(3)
         origin.fail(with: nil)
-        latch.open()
+        await gate.open()
         for loader in loaders { await loader.waitForRevalidations() }
         #expect(try await loader.image(for: request).width == 11)
     }
 
     @Test func oneRevalidationRunsForAPicture() async throws {
-        let latch = Latch()
-        let origin = try RevisingOrigin([("Cache-Control", "max-age=10, stale-while-revalidate=60")])
+        let gate = Gate()
+        let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-while-revalidate=60"], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url)
         _ = try await loader.image(for: request)
         self.clock.advance(by: 20)
-        origin.fail(with: .held(by: latch, body: try makePNG(width: 30)))
+        origin.fail(with: .held(by: gate, body: try makePNG(width: 30)))
         for _ in 0..<100 { #expect(try await loader.image(for: request).width == 10) }
         await origin.waitForRequests(2)
-        latch.open()
+        await gate.open()
         await loader.waitForRevalidations()
         #expect(origin.requests.count == 2)
         #expect(origin.requests[1]["If-None-Match"] == "\"0\"")
     }
 
     @Test func bytesAreRevalidatedBehindTheirReaderToo() async throws {
-        let origin = try RevisingOrigin([("Cache-Control", "max-age=10, stale-while-revalidate=60")])
+        let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-while-revalidate=60"], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url)
         let first = try await loader.data(for: request)
@@ -79,7 +80,7 @@ import TintypeConcurrency
     }
 
     @Test func aLoaderThatGoesAwayEndsItsRevalidations() async throws {
-        let origin = try RevisingOrigin([("Cache-Control", "max-age=10, stale-while-revalidate=60")])
+        let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-while-revalidate=60"], at: self.scripted)
         do {
             let loader = self.makeLoader()
             let request = ImageRequest(url: origin.url)
@@ -89,15 +90,16 @@ import TintypeConcurrency
             _ = try await loader.image(for: request)
             await origin.waitForRequests(2)
         }
-        await origin.waitForDisconnect()
+        await origin.waitForCancellation()
     }
 
     @Test(arguments: [
-        FaultyResponse.body([1], status: 503), .body([1], status: 500), .reset, .garbage,
-        .lying(declaredLength: 100, body: [1]),
+        ScriptedResponse.body([1], status: 503), .body([1], status: 500), .reset, .failure(.invalidResponse),
+        ScriptedResponse([.send([1]), .fail(.bodyCutShort)]), .failure(.timedOut), .failure(.hostNotFound),
+        .failure(.cannotConnect), .failure(.tlsFailed),
     ])
-    func aFailedOriginIsStoodInFor(failure: FaultyResponse) async throws {
-        let origin = try RevisingOrigin([("Cache-Control", "max-age=10, stale-if-error=60")])
+    func aFailedOriginIsStoodInFor(failure: ScriptedResponse) async throws {
+        let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-if-error=60"], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url)
         _ = try await loader.image(for: request)
@@ -117,7 +119,10 @@ import TintypeConcurrency
     @Test(arguments: [true, false]) func aFailedRevalidationIsStoodInForWhereTheOriginPermitsIt(
         permits: Bool
     ) async throws {
-        let origin = try RevisingOrigin([("Cache-Control", permits ? "max-age=10, stale-if-error=60" : "max-age=10")])
+        let origin = RevisingOrigin(
+            ["Cache-Control": permits ? "max-age=10, stale-if-error=60" : "max-age=10"],
+            at: self.scripted
+        )
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url, cachePolicy: .revalidate)
         _ = try await loader.image(for: request)
@@ -134,7 +139,7 @@ import TintypeConcurrency
     }
 
     @Test(arguments: [404, 410, 403]) func anAnswerThatIsNoFailureIsTold(status: Int) async throws {
-        let origin = try RevisingOrigin([("Cache-Control", "max-age=10, stale-if-error=60")])
+        let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-if-error=60"], at: self.scripted)
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url)
         _ = try await loader.image(for: request)

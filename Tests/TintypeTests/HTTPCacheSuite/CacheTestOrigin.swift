@@ -5,10 +5,10 @@ import TintypeHTTP
 
 @testable import Tintype
 
-/// What an origin does in one test of the suite, and what it saw.
+/// What a scripted origin does in one test of the suite, and what it saw.
 ///
-/// It speaks the suite's protocol for `/test/<uuid>`; its script is given and its state read directly,
-/// in place of `/config` and `/state`.
+/// Its script is given and its state read directly, in place of the suite's `/config` and `/state`. What a downloader
+/// adds to a request, such as `Accept`, it does not see; no test of the suite asks for that.
 final class CacheTestOrigin: Sendable {
     /// A request that reached the origin.
     struct Seen: Sendable {
@@ -24,22 +24,24 @@ final class CacheTestOrigin: Sendable {
     let uuid: String
     private let test: CacheTest
     private let clock: TestClock
+    private let scripted: ScriptedOrigin
     private let state = Locked<[Seen]>([])
 
-    init(_ test: CacheTest, clock: TestClock) {
+    init(_ test: CacheTest, clock: TestClock, at scripted: ScriptedOrigin) {
         self.test = test
+        self.scripted = scripted
         self.clock = clock
         self.uuid = UUID().uuidString.lowercased()
     }
 
     var seen: [Seen] { self.state.withLock { $0 } }
 
-    /// The URL of an exchange, at which `server` is made to answer.
-    func url(of exchange: CacheTest.Exchange, at server: FaultyOrigin) -> URL {
+    /// The URL of an exchange, at which the origin is made to answer.
+    func url(of exchange: CacheTest.Exchange) -> URL {
         var path = "/test/\(self.uuid)"
         if let name = exchange.json["filename"]?.string { path += "/\(name)" }
-        server.script(path, FaultyResponse([.answer { [self] in self.answer($0) }]))
-        return server.url(path + (exchange.json["query_arg"]?.string.map { "?\($0)" } ?? ""))
+        self.scripted.script(path, .answer { [weak self] in self?.answer(to: $0) ?? .reset })
+        return self.scripted.url(path + (exchange.json["query_arg"]?.string.map { "?\($0)" } ?? ""))
     }
 
     /// The text of a field: a number is seconds from now where the field is a date.
@@ -50,8 +52,8 @@ final class CacheTestOrigin: Sendable {
         return HTTPDate.text(of: now.addingTimeInterval(number))
     }
 
-    private func answer(_ head: [UInt8]) -> FaultyResponse {
-        let (method, headers) = Self.parse(head)
+    private func answer(to request: DownloadRequest) -> ScriptedResponse {
+        let headers = request.headers
         let count = self.seen.count + 1
         let number = headers["Req-Num"].flatMap { Int($0) } ?? count
         guard self.test.exchanges.indices.contains(number - 1) else {
@@ -66,21 +68,21 @@ final class CacheTestOrigin: Sendable {
         let status = self.status(of: exchange, headers)
         let seen = Seen(
             number: number,
-            method: method,
+            method: request.method.description,
             headers: headers,
             sent: fields.filter(\.back).map { ($0.name, $0.value) }
         )
         self.state.withLock { $0.append(seen) }
         if exchange.json["disconnect"]?.isTrue ?? false { return .reset }
 
-        var all = fields.map { ($0.name, $0.value) }
-        all.append(("Server-Request-Count", "\(count)"))
-        all.append(("Client-Request-Count", "\(number)"))
-        all.append(("Server-Now", HTTPDate.text(of: now)))
+        var all = HeaderFields()
+        for field in fields { all.append(field.value, for: field.name) }
+        all.append("\(count)", for: "Server-Request-Count")
+        all.append("\(number)", for: "Client-Request-Count")
+        all.append(HTTPDate.text(of: now), for: "Server-Now")
         let body = [204, 304].contains(status) ? "" : exchange.json["response_body"]?.string ?? self.uuid
-        let isDeclared = all.contains { $0.0.lowercased() == "content-length" }
-        if !isDeclared, status != 304 { all.append(("Content-Length", "\(body.utf8.count)")) }
-        return FaultyResponse([FaultyResponse.head(status, all), .send(Array(body.utf8))])
+        if all["Content-Length"] == nil, status != 304 { all.append("\(body.utf8.count)", for: "Content-Length") }
+        return .body(Array(body.utf8), status: status, headers: all)
     }
 
     /// 304 for a request that has the validator of an earlier response, where one is due, and else 999.
@@ -94,16 +96,5 @@ final class CacheTestOrigin: Sendable {
         }
         let isCurrent = wasSent("etag", in: "If-None-Match") || wasSent("last-modified", in: "If-Modified-Since")
         return isCurrent ? 304 : 999
-    }
-
-    static func parse(_ head: [UInt8]) -> (method: String, headers: HeaderFields) {
-        let lines = String(decoding: head, as: UTF8.self).split(whereSeparator: \.isNewline)
-        var headers = HeaderFields()
-        for line in lines.dropFirst() {
-            guard let colon = line.firstIndex(of: ":") else { continue }
-            let value = line[line.index(after: colon)...].drop { $0 == " " }
-            headers.append(String(value), for: String(line[..<colon]))
-        }
-        return (lines.first.map { String($0.prefix { $0 != " " }) } ?? "", headers)
     }
 }

@@ -35,12 +35,12 @@ struct CacheTestRun: Sendable {
 
     let test: CacheTest
     let isShared: Bool
-    let server: FaultyOrigin
 
     func run() async throws -> Outcome {
-        let fixture = try LoaderFixture()
+        let scripted = ScriptedOrigin()
+        let fixture = try LoaderFixture(origin: scripted)
         let clock = TestClock()
-        let origin = CacheTestOrigin(self.test, clock: clock)
+        let origin = CacheTestOrigin(self.test, clock: clock, at: scripted)
         let loader = fixture.makeLoader { configuration in
             configuration.cachePolicy = .honorFreshness
             configuration.isSharedCache = self.isShared
@@ -82,7 +82,7 @@ struct CacheTestRun: Sendable {
         for field in exchange.fields("request_headers") {
             headers.append(origin.text(field.value, of: field.name, now: now), for: field.name)
         }
-        var request = ImageRequest(url: origin.url(of: exchange, at: self.server), headers: headers)
+        var request = ImageRequest(url: origin.url(of: exchange), headers: headers)
         switch exchange.json["cache"]?.string {
         case "no-cache": request.cachePolicy = .revalidate
         case "reload": request.cachePolicy = .reload

@@ -18,11 +18,10 @@ import TintypeConcurrency
     @Test(.enabled(if: Fixtures.corpus != nil, "the corpus is not on this machine"))
     func requiredTestsPass() async throws {
         let tests = try #require(try CacheTest.all())
-        let server = try FaultyOrigin()
         let runnable = tests.filter { $0.obstacle == nil }
         let runs = runnable.flatMap { test in
             [false, true].filter { $0 ? !test.isForPrivateCaches : !test.isForSharedCaches }.map { isShared in
-                CacheTestRun(test: test, isShared: isShared, server: server)
+                CacheTestRun(test: test, isShared: isShared)
             }
         }
         let results = try await Self.results(of: runs)

@@ -6,7 +6,7 @@ import TintypeConcurrency
 
 @testable import Tintype
 
-/// A download is as urgent as the most urgent of those who wait for it.
+/// A download is as urgent as the most urgent of the callers that wait for it; the downloader is real.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadPrioritiesTests {
     let fixture: LoaderFixture
     /// Holds the only connection, so that what follows has to wait for its turn.
@@ -63,30 +63,5 @@ import TintypeConcurrency
     @Test func aCallerThatJoinsMakesTheLoadAsUrgentAsItself() async throws {
         let requests = [self.request("/a", .low), self.request("/b"), self.request("/a", .high)]
         #expect(try await self.order(of: requests, waiting: 2, changes: 1) == ["/a", "/b"])
-    }
-
-    @Test func aChangeIsSeenByADownloadThatBegins() async {
-        let flight = Flight(id: 1, LoadTable.Briefing(demand: .init(priority: .low), hasTurn: true, newestBody: nil))
-        let request = DownloadRequest(url: self.origin.url("/a"))
-        // Before the download begins it has nothing to tell; then the download sees the change itself.
-        #expect(flight.change(.init(priority: .veryHigh)) == nil)
-        await flight.running(Fetch(request: request, fetcher: DownloadActor())) { priority in
-            #expect(priority() == .veryHigh)
-            #expect(flight.change(.init(priority: .low))?.request == request)
-            #expect(flight.change(.init(priority: .low, showsPreviews: true)) == nil)
-            #expect(priority() == .low)
-        }
-        #expect(flight.change(.init(priority: .high)) == nil)
-    }
-
-    @Test func theOriginIsToldWhatTheCodersRead() async throws {
-        let origin = try FaultyOrigin(["/a": .body(try makePNG())])
-        _ = try await self.fixture.makeLoader().image(for: origin.url("/a"))
-        let accept = try #require(origin.requestHeads(for: "/a").first)
-        for type in ["image/jpeg", "image/png", "image/webp", "image/*;q=0.8"] { #expect(accept.contains(type)) }
-        #expect(!accept.contains("image/avif"))
-        let own = self.fixture.makeLoader { $0.downloads.acceptHeader = "image/png" }
-        _ = try await own.image(for: ImageRequest(url: origin.url("/a"), cachePolicy: .reload))
-        #expect(origin.requestHeads(for: "/a").last?.contains("Accept: image/png\r\n") == true)
     }
 }
