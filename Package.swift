@@ -196,10 +196,17 @@ let package = Package(
 
         // Tests
         .target(name: "CAllocationMeter", path: "Tests/CAllocationMeter"),
+        .target(
+            name: "CDescriptorLimit",
+            path: "Tests/CDescriptorLimit",
+            cSettings: [.define("_GNU_SOURCE")]
+        ),
         .target(name: "CSignals", path: "Tests/CSignals"),
         .target(
             name: "TestSupport",
-            dependencies: ["TintypeConcurrency", "TintypeImage", "CAllocationMeter", "CCrypto", "CShims"],
+            dependencies: [
+                "TintypeConcurrency", "TintypeImage", "CAllocationMeter", "CCrypto", "CDescriptorLimit", "CShims",
+            ],
             path: "Tests/TestSupport",
             exclude: ["Fixtures"]
         ),
@@ -275,7 +282,7 @@ for target in package.targets where target.type == .test {
 // One policy for every Swift target, written once.
 let cTargets = [
     "CJPEG", "CShims", "CPNGFilters", "CWebPSteps", "CAllocationCounter", "CAllocationMeter", "CCodecLoops",
-    "CSignals",
+    "CDescriptorLimit", "CSignals",
 ]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =

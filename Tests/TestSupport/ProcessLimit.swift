@@ -1,11 +1,12 @@
+import CDescriptorLimit
 import Glibc
 
 /// A limit of the process that a test runs in: for exit tests, which have a process of their own.
 public enum ProcessLimit {
     /// Lets the process open one more file, and no second one, until `body` is over.
     ///
-    /// What is open stays open. One is left for libdispatch: once a second it opens a file of `/proc`, and ends the
-    /// process where it can't.
+    /// What is open stays open. libdispatch gets the files that it opens to look at its threads: it ends the process
+    /// where it can't open them, and the one that is left may be in use at that moment.
     public static func withOneDescriptor<Result>(_ body: () async throws -> Result) async throws -> Result {
         var old = rlimit()
         let free = dup(STDERR_FILENO)
@@ -16,7 +17,11 @@ public enum ProcessLimit {
         // The limit is one of numbers, and the lowest free number is always taken first.
         var low = rlimit(rlim_cur: rlim_t(free + 1), rlim_max: old.rlim_max)
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &low)
-        defer { setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &old) }
+        descriptor_limit_spare_dispatch(true)
+        defer {
+            descriptor_limit_spare_dispatch(false)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &old)
+        }
         return try await body()
     }
 

@@ -9,7 +9,7 @@ import Testing
 @testable import TintypeCaching
 
 /// A catalogue that is cut short, emptied or can't be written while it is mapped costs its contents, and no process.
-@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskCutCatalogueTests {
+@Suite(.waiting, .timeLimit(.minutes(30))) struct DiskCutCatalogueTests {
     enum Cut: String, CaseIterable, Codable, Sendable {
         case toNothing, toAWord, toTheHeader, toAPage, toTheHalf, toNothingAndBack, toAPageAndBack
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TintypeCaching
 
-@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskDamageTests {
+@Suite(.waiting, .timeLimit(.minutes(30))) struct DiskDamageTests {
     private let folder: ScratchFolder
     private let cache: DiskCache
     private let key = CacheKey("k")

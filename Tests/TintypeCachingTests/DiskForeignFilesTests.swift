@@ -7,7 +7,7 @@ import Testing
 @testable import TintypeCaching
 
 /// What others have in the folder of a cache stays there, whatever the cache is asked to do.
-@Suite(.waiting, .timeLimit(.minutes(5))) struct DiskForeignFilesTests {
+@Suite(.waiting, .timeLimit(.minutes(30))) struct DiskForeignFilesTests {
     private let folder: ScratchFolder
     private let keys = (0..<60).map { CacheKey("\($0)") }
 

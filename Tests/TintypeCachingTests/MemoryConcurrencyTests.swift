@@ -5,7 +5,7 @@ import TintypeImage
 
 @testable import TintypeCaching
 
-@Suite(.waiting, .timeLimit(.minutes(5))) struct MemoryConcurrencyTests {
+@Suite(.waiting, .timeLimit(.minutes(30))) struct MemoryConcurrencyTests {
     /// 1,000,000 operations in all.
     private static let taskCount = 16
     private static let steps = 62_500

@@ -69,7 +69,8 @@ import Testing
         #expect(run.errors == "tintype: in.jpg: a.jpg can't be written (Too many levels of symbolic links).\n")
     }
 
-    @Test func `a failed write leaves the old file and nothing beside it`() async throws {
+    @Test(.disabled(if: ThisProcess.isThreadSanitized, "the thread sanitizer writes a file before main, and needs it"))
+    func `a failed write leaves the old file and nothing beside it`() async throws {
         try self.fixture.folder.write([1], to: "out.jpg")
         let run = try await self.fixture.run("load", "in.jpg", "-o", "out.jpg", prelude: "ulimit -f 0 && trap '' XFSZ")
         #expect(run.code == 1)

@@ -11,7 +11,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// The handler reads nothing but these words, and calls nothing but the system.
+// The handler reads nothing but these words, and calls nothing but the system: under the thread sanitizer as well,
+// whose atomic operations hold a lock of its own where the fault was, and would wait for that in the handler.
+#if __has_attribute(disable_sanitizer_instrumentation)
+#define IN_HANDLER __attribute__((disable_sanitizer_instrumentation))
+#else
+#define IN_HANDLER
+#endif
 
 enum { capacity = 1024 };
 
@@ -41,14 +47,14 @@ static struct sigaction *_Atomic next_action;
 static __thread const siginfo_t *handed_info;
 static __thread uintptr_t handed_frame;
 
-static int replace(uintptr_t base, size_t size) {
+IN_HANDLER static int replace(uintptr_t base, size_t size) {
     long result = syscall(
         SYS_mmap, base, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0L);
     return result == (long)base;
 }
 
 /// Puts empty memory where the fault was, if that is in one of the mappings.
-static int take(uintptr_t address) {
+IN_HANDLER static int take(uintptr_t address) {
     int count = atomic_load_explicit(&used, memory_order_acquire);
     for (int index = 0; index < count; index++) {
         mapping *one = &mappings[index];
@@ -63,7 +69,7 @@ static int take(uintptr_t address) {
     return 0;
 }
 
-static void hand_on(const struct sigaction *action, int number, siginfo_t *info, void *context) {
+IN_HANDLER static void hand_on(const struct sigaction *action, int number, siginfo_t *info, void *context) {
     if (action->sa_flags & SA_SIGINFO) {
         action->sa_sigaction(number, info, context);
     } else if (action->sa_handler == SIG_IGN && info->si_code <= 0) {
@@ -78,7 +84,7 @@ static void hand_on(const struct sigaction *action, int number, siginfo_t *info,
     }
 }
 
-static void handle(int number, siginfo_t *info, void *context) {
+IN_HANDLER static void handle(int number, siginfo_t *info, void *context) {
     int error = errno;
     // A code above zero is the kernel's: `si_addr` is the address of a fault.
     if (info->si_code <= 0 || !take((uintptr_t)info->si_addr)) {
