@@ -19,6 +19,8 @@ public struct DecodingLimits: Sendable, Hashable {
     /// The frames of an animation; default 10,000.
     public var maximumFrames: Int
     /// The pixels of all frames of an animation together, each as large as the canvas; default 500 million.
+    ///
+    /// Where the file has a colour profile they count three times: each frame is brought to sRGB by itself.
     public var maximumAnimationPixels: Int
 
     /// Limits, by default those that the loader uses.
@@ -74,9 +76,10 @@ public struct DecodingLimits: Sendable, Hashable {
             throw .overLimit(.tooManyPixels, header.format, raise: "maximumPixels", what)
         }
         guard !header.animation.durations.isEmpty else { return }
+        let weight = header.colorProfile == nil ? 1 : 3
         try self.check(
             frameCount: header.animation.frameCount,
-            animationPixels: pixels.saturatingMultiplied(by: header.animation.frameCount),
+            animationPixels: pixels.saturatingMultiplied(by: header.animation.frameCount * weight),
             format: header.format
         )
     }
@@ -91,7 +94,7 @@ public struct DecodingLimits: Sendable, Hashable {
         }
         guard animationPixels <= self.maximumAnimationPixels else {
             let what =
-                "The \(frameCount) frames of the animation have \(animationPixels) pixels together and the "
+                "The \(frameCount) frames of the animation count as \(animationPixels) pixels together and the "
                 + "limit is \(self.maximumAnimationPixels)"
             throw .overLimit(.animationTooLarge, format, raise: "maximumAnimationPixels", what)
         }

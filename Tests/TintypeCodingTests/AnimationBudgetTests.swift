@@ -137,6 +137,18 @@ import TintypeImage
         #expect(error?.code == .tooManyFrames)
     }
 
+    /// 870 kB of 25 megapixels, nine times: 6 s of processor time, two thirds of it for the colours.
+    @Test func `frames whose colours are converted count three times`() throws {
+        var header = ImageHeader(format: .png, pixelWidth: 5_000, pixelHeight: 5_000)
+        header.animation.durations = Array(repeating: 100, count: 9)
+        try DecodingLimits().check(header)
+        header.colorProfile = Data([1])
+        let error = #expect(throws: CodingError.self) { try DecodingLimits().check(header) }
+        #expect(error?.code == .animationTooLarge)
+        header.animation.durations = Array(repeating: 100, count: 6)
+        try DecodingLimits().check(header)
+    }
+
     @Test(arguments: [ImageFormat.png, .gif, .webp]) func `a header has the same limits by default in every coder`(
         format: ImageFormat
     ) throws {
