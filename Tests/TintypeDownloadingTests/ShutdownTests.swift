@@ -18,8 +18,9 @@ struct ShutdownTests {
             try await ShutdownTests.use(address, folder)
             let before = ThisProcess.descriptorCount
             for _ in 0..<20 { try await ShutdownTests.use(address, folder) }
-            try #require(!ThisProcess.threadNames.contains { $0.hasPrefix("tintype-") })
-            try #require(ThisProcess.descriptorCount == before)
+            // A thread that was joined may be seen for a moment longer, and the runtime opens a file now and then.
+            await until { !ThisProcess.threadNames.contains { $0.hasPrefix("tintype-") } }
+            await until { ThisProcess.descriptorCount <= before }
         }
     }
 
@@ -39,7 +40,7 @@ struct ShutdownTests {
         }
         try #require(ThisProcess.threadNames.contains("tintype-curl"))
         await downloader.shutdown()
-        try #require(!ThisProcess.threadNames.contains("tintype-curl"))
+        await until { !ThisProcess.threadNames.contains("tintype-curl") }
         // The actor is still of use to those that have it.
         try #require(await downloader.counters.active == 0)
     }
