@@ -174,16 +174,14 @@ final class ScriptedOrigin: ImageFetching {
     private static func path(of url: URL) -> String { url.standardized.path }
 
     /// Changes the state, then lets those go on that waited for what it has become.
-    @discardableResult
-    private func update<Result: Sendable>(_ change: @Sendable (inout State) -> Result) async -> Result {
-        let (result, satisfied) = self.state.withLock { state -> (Result, [Gate]) in
-            let result = change(&state)
+    private func update(_ change: @Sendable (inout State) -> Void) async {
+        let satisfied = self.state.withLock { state -> [Gate] in
+            change(&state)
             let satisfied = state.observers.filter { $0.condition(state) }
             if !satisfied.isEmpty { state.observers = state.observers.filter { !$0.condition(state) } }
-            return (result, satisfied.map(\.gate))
+            return satisfied.map(\.gate)
         }
         for gate in satisfied { await gate.open() }
-        return result
     }
 
     private func wait(until condition: @escaping @Sendable (State) -> Bool) async {
@@ -266,12 +264,6 @@ struct ScriptedResponse: Sendable {
         return response
     }
 
-    fileprivate var isSuccess: Bool { (200..<300).contains(self.status ?? 200) }
-
-    fileprivate func settled(for request: DownloadRequest) -> ScriptedResponse {
-        self.answer?(request).settled(for: request) ?? self
-    }
-
     /// A failure instead of an answer.
     static func failure(_ code: DownloadError.Code) -> ScriptedResponse { ScriptedResponse([.fail(code)]) }
 
@@ -279,6 +271,14 @@ struct ScriptedResponse: Sendable {
     static var silence: ScriptedResponse { ScriptedResponse([.wait(Gate())]) }
     /// The connection breaks before an answer.
     static let reset = ScriptedResponse.failure(.connectionLost)
+
+    // MARK: Parts
+
+    fileprivate var isSuccess: Bool { (200..<300).contains(self.status ?? 200) }
+
+    fileprivate func settled(for request: DownloadRequest) -> ScriptedResponse {
+        self.answer?(request).settled(for: request) ?? self
+    }
 }
 
 extension Gate {
