@@ -1,21 +1,50 @@
 /// A one-shot door that tests open by hand.
 public actor Gate {
     private var isOpen = false
-    private var waiters: [CheckedContinuation<Void, Never>] = []
+    private var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+    private var waiterCount = 0
 
     public init() {}
 
     /// Opens the door for those who wait and those who come later.
     public func open() {
         self.isOpen = true
-        let waiters = self.waiters
-        self.waiters = []
+        let waiters = self.waiters.values
+        self.waiters = [:]
         for waiter in waiters { waiter.resume() }
     }
 
     /// Returns once the door is open.
     public func wait() async {
+        await self.wait(as: self.makeWaiter())
+    }
+
+    /// Returns once the door is open.
+    ///
+    /// - Throws: `CancellationError` as soon as the task is cancelled.
+    public func waitUnlessCancelled() async throws {
+        let waiter = self.makeWaiter()
+        try await withTaskCancellationHandler {
+            // A cancellation from here on finds the waiter: it has to wait for the actor.
+            try Task.checkCancellation()
+            await self.wait(as: waiter)
+            try Task.checkCancellation()
+        } onCancel: {
+            Task { await self.resume(waiter) }
+        }
+    }
+
+    private func makeWaiter() -> Int {
+        self.waiterCount += 1
+        return self.waiterCount
+    }
+
+    private func wait(as waiter: Int) async {
         if self.isOpen { return }
-        await withCheckedContinuation { self.waiters.append($0) }
+        await withCheckedContinuation { self.waiters[waiter] = $0 }
+    }
+
+    private func resume(_ waiter: Int) {
+        self.waiters.removeValue(forKey: waiter)?.resume()
     }
 }

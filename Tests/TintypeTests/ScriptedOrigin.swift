@@ -22,8 +22,6 @@ final class ScriptedOrigin: ImageFetching {
         var priorities: [String: [DownloadPriority]] = [:]
         var cancellations: [String: Int] = [:]
         var observers: [Observer] = []
-        /// The doors at which requests have waited.
-        var gates: [Gate] = []
 
         func requestCount(for path: String) -> Int { self.requests.count { $0.path == path } }
     }
@@ -37,12 +35,6 @@ final class ScriptedOrigin: ImageFetching {
 
     init(_ scripts: [String: ScriptedResponse] = [:]) {
         self.state = Locked(State(scripts: scripts))
-    }
-
-    deinit {
-        // What waits at a door that no test opened ends with the origin.
-        let gates = self.state.withLock { $0.gates }
-        Task { for gate in gates { await gate.open() } }
     }
 
     /// The URL of a path, which starts with a slash.
@@ -158,9 +150,7 @@ final class ScriptedOrigin: ImageFetching {
                     TransferProgress(receivedBytes: Int64(body.count), expectedBytes: script.declaredLength)
                 )
                 observer.didReceive?(Data(bytes))
-            case .wait(let gate):
-                self.state.withLock { $0.gates.append(gate) }
-                try await gate.waitUnlessCancelled()
+            case .wait(let gate): try await gate.waitUnlessCancelled()
             case .fail(let code):
                 throw DownloadError(code: code, message: "It was scripted to fail.", url: request.url)
             }
@@ -174,16 +164,14 @@ final class ScriptedOrigin: ImageFetching {
     private static func path(of url: URL) -> String { url.standardized.path }
 
     /// Changes the state, then lets those go on that waited for what it has become.
-    @discardableResult
-    private func update<Result: Sendable>(_ change: @Sendable (inout State) -> Result) async -> Result {
-        let (result, satisfied) = self.state.withLock { state -> (Result, [Gate]) in
-            let result = change(&state)
+    private func update(_ change: @Sendable (inout State) -> Void) async {
+        let satisfied = self.state.withLock { state -> [Gate] in
+            change(&state)
             let satisfied = state.observers.filter { $0.condition(state) }
             if !satisfied.isEmpty { state.observers = state.observers.filter { !$0.condition(state) } }
-            return (result, satisfied.map(\.gate))
+            return satisfied.map(\.gate)
         }
         for gate in satisfied { await gate.open() }
-        return result
     }
 
     private func wait(until condition: @escaping @Sendable (State) -> Bool) async {
@@ -191,7 +179,6 @@ final class ScriptedOrigin: ImageFetching {
         let isSatisfied = self.state.withLock { state -> Bool in
             if condition(state) { return true }
             state.observers.append(Observer(condition: condition, gate: gate))
-            state.gates.append(gate)
             return false
         }
         // A test whose time is over waits no longer.
@@ -266,12 +253,6 @@ struct ScriptedResponse: Sendable {
         return response
     }
 
-    fileprivate var isSuccess: Bool { (200..<300).contains(self.status ?? 200) }
-
-    fileprivate func settled(for request: DownloadRequest) -> ScriptedResponse {
-        self.answer?(request).settled(for: request) ?? self
-    }
-
     /// A failure instead of an answer.
     static func failure(_ code: DownloadError.Code) -> ScriptedResponse { ScriptedResponse([.fail(code)]) }
 
@@ -279,20 +260,12 @@ struct ScriptedResponse: Sendable {
     static var silence: ScriptedResponse { ScriptedResponse([.wait(Gate())]) }
     /// The connection breaks before an answer.
     static let reset = ScriptedResponse.failure(.connectionLost)
-}
 
-extension Gate {
-    /// Returns once the door is open.
-    ///
-    /// - Throws: `CancellationError` as soon as the task is cancelled.
-    fileprivate nonisolated func waitUnlessCancelled() async throws {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
-        Task {
-            await self.wait()
-            continuation.finish()
-        }
-        // Ends with either.
-        for await _ in stream {}
-        try Task.checkCancellation()
+    // MARK: Parts
+
+    fileprivate var isSuccess: Bool { (200..<300).contains(self.status ?? 200) }
+
+    fileprivate func settled(for request: DownloadRequest) -> ScriptedResponse {
+        self.answer?(request).settled(for: request) ?? self
     }
 }
