@@ -4,7 +4,7 @@ import Tintype
 
 // The README's samples, line by line, as the server of a user compiles them.
 
-func first(url: URL) async throws -> (ImageRequest, LoaderActor) {
+func first(url: URL, other: URL) async throws -> (ImageRequest, LoaderActor) {
     let loader = LoaderActor()
     let image = try await loader.image(for: url)
 
@@ -12,7 +12,7 @@ func first(url: URL) async throws -> (ImageRequest, LoaderActor) {
     let thumbnail = try await loader.image(for: request)
     let jpeg = try await loader.encode(thumbnail, as: .jpeg)
 
-    for try await event in loader.events(for: request) {
+    for try await event in loader.events(for: ImageRequest(url: other)) {
         if case .progress(let progress) = event { print(progress.receivedBytes, progress.expectedBytes ?? -1) }
     }
     _ = (image, jpeg)

@@ -43,14 +43,19 @@ struct LoadServices: Sendable {
 
     /// The picture, if it is in memory and may be served.
     func memoryResponse(for request: ImageRequest) -> ImageResponse? {
+        self.memoryEntry(for: request).map { self.response(of: $0.entry, $0.decision) }
+    }
+
+    /// The entry in memory, if it may be served; of the looks that a load takes, this one counts.
+    @inline(__always)
+    func memoryEntry(for request: ImageRequest) -> (entry: MemoryEntry, decision: ReuseDecision)? {
         let plan = self.rules.plan(for: request)
         guard plan.picture.query.contains(.memory), let entry = self.cache.memoryEntry(for: request.key) else {
             return nil
         }
-        let metadata = entry.metadata ?? EntryMetadata()
-        let decision = self.rules.decision(for: metadata, of: request, under: plan.policy)
-        guard decision == .serve || decision == .serveWhileRevalidating else { return nil }
-        return self.response(of: entry, decision)
+        let freshness = entry.metadata?.response?.freshness
+        let decision = self.rules.decision(freshness, of: request, under: plan.policy)
+        return decision == .revalidate ? nil : (entry, decision)
     }
 
     /// A picture in memory as a response.

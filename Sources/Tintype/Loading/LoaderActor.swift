@@ -100,7 +100,12 @@ public actor LoaderActor {
         {
             return image
         }
-        return try await self.response(for: request).image
+        // Without the response around it, whose parts are copied on the way.
+        guard let (entry, decision) = self.services.memoryEntry(for: request) else {
+            return try await self.load(request, observer: nil).image
+        }
+        if decision == .serveWhileRevalidating { await self.revalidate(.picture, request) }
+        return entry.image
     }
 
     /// The picture that `request` describes, and where it came from.
@@ -214,7 +219,7 @@ public actor LoaderActor {
         var request = request
         request.cachePolicy = .cacheOnly
         do {
-            return try await self.response(for: request)
+            return try await self.load(request, observer: nil)
         } catch is LoadError {
             return nil
         }
@@ -335,20 +340,22 @@ public actor LoaderActor {
             // What a newer body makes obsolete is gone before any caller has that body.
             guard let obsolete = await self?.conclude(flight, product, result), !obsolete.isEmpty else { return }
             await store.removePictures(obsolete, of: product.source)
-            await self?.finish(flight, result)
+            _ = await self?.conclude(flight, product, result, isCleared: true)
         }
     }
 
     /// Ends a flight whose work is done, unless something has to go from the cache before.
     ///
-    /// - Returns: The pictures that have to go; ``finish(_:_:)`` must follow then.
+    /// - Parameter isCleared: Whether it has gone.
+    /// - Returns: The pictures that have to go; the flight has not ended then.
     private func conclude(
         _ flight: Flight,
         _ product: LoadTable.Product,
-        _ result: Result<FlightResult, any Error>
+        _ result: Result<FlightResult, any Error>,
+        isCleared: Bool = false
     ) -> [CacheKey] {
         self.footprint.entries += 1
-        let obsolete = self.obsolete(by: flight, product, result)
+        let obsolete = isCleared ? [] : self.obsolete(by: flight, product, result)
         if obsolete.isEmpty { self.finish(flight, result) }
         return obsolete
     }

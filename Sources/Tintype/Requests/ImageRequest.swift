@@ -89,7 +89,7 @@ public struct ImageRequest: Sendable, Hashable {
     /// Describes a load.
     ///
     /// - Parameters:
-    ///   - url: An `http:`, `https:`, `file:` or `data:` URL.
+    ///   - url: An `http:`, `https:`, `file:` or `data:` URL, or one that the fetcher knows.
     ///   - headers: Header fields to send besides the loader's own; they are a part of the key. Where HTTP's
     ///     freshness counts, those that only say what is wanted, such as `Accept-Language`, tell the bytes on disk
     ///     apart where the response's `Vary` names them, and the others always.

@@ -281,3 +281,25 @@ final class JPEGWork {
         }
     }
 }
+
+// MARK: Scale
+
+extension JPEGHeader {
+    /// The largest of 1, 2, 4 and 8 that leaves at least the sufficient size when the sides are divided by it.
+    ///
+    /// The steps between them exist too, but only these have SIMD code.
+    func divisor(for sufficientSize: PixelSize?) -> Int {
+        guard let size = sufficientSize, size.width > 0, size.height > 0 else { return 1 }
+        let shrink = min(self.width / size.width, self.height / size.height)
+        return [8, 4, 2].first { $0 <= shrink } ?? 1
+    }
+
+    /// Pixels decoded to a `divisor`-th, with what is known about them.
+    func decodedImage(_ pixels: PixelBuffer, divisor: Int) -> DecodedImage {
+        DecodedImage(
+            Image(pixels: pixels, orientation: self.orientation ?? .up, sourceFormat: .jpeg),
+            coveredWidth: Double(self.width) / Double(divisor),
+            coveredHeight: Double(self.height) / Double(divisor)
+        )
+    }
+}

@@ -70,12 +70,12 @@ struct FreshnessRules: Sendable {
         of request: ImageRequest,
         under policy: CachePolicy
     ) -> ReuseDecision {
-        ReuseDecision(
-            metadata.response?.freshness,
-            policy: policy,
-            headers: request.headers,
-            now: self.now()
-        )
+        self.decision(metadata.response?.freshness, of: request, under: policy)
+    }
+
+    /// The same for an entry of which this is known.
+    func decision(_ freshness: Freshness?, of request: ImageRequest, under policy: CachePolicy) -> ReuseDecision {
+        ReuseDecision(freshness, policy: policy, headers: request.headers, now: self.now())
     }
 }
 
