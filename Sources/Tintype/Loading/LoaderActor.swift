@@ -344,9 +344,8 @@ public actor LoaderActor {
         }
     }
 
-    /// Ends a flight whose work is done, unless something has to go from the cache before.
+    /// Ends a flight whose work is done, unless something has to go from the cache before and has not (`isCleared`).
     ///
-    /// - Parameter isCleared: Whether it has gone.
     /// - Returns: The pictures that have to go; the flight has not ended then.
     private func conclude(
         _ flight: Flight,
