@@ -26,7 +26,7 @@ public struct DataResponse: Sendable {
     /// How the bytes came, where they may be the newest of their source.
     let arrival: LoadTable.Arrival?
     /// What counts the bytes, as long as the loader has them.
-    let claim: ByteClaim?
+    var claim: ByteClaim?
     /// The callers and pictures that got them together.
     var sharerCount = 1
 
@@ -50,5 +50,12 @@ public struct DataResponse: Sendable {
         self.mayBeKept = mayBeKept
         self.arrival = arrival
         self.claim = claim
+    }
+
+    /// The same, as a caller gets it.
+    var unclaimed: DataResponse {
+        var copy = self
+        copy.claim = nil
+        return copy
     }
 }

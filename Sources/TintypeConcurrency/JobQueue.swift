@@ -172,13 +172,15 @@ package final class JobQueue: Sendable {
             guard !state.isStopping, !state.isRetired else {
                 state.hasEnded = state.isStopping
                 state.hasThread = false
+                // Here, because a job that comes next may be run by a task.
+                self.runner.store(0, ordering: .relaxed)
                 return .end
             }
             state.isSleeping = true
             return .sleep
         }
         // Not before: until then a task may run jobs.
-        if step != .park { self.runner.store(step == .end ? 0 : POSIXThread.currentID, ordering: .relaxed) }
+        if step == .run || step == .sleep { self.runner.store(POSIXThread.currentID, ordering: .relaxed) }
         return step
     }
 

@@ -65,6 +65,17 @@ public final class WeightedGate: Sendable {
         }
     }
 
+    /// Takes `weight` in once it fits, for as long as the place lives.
+    ///
+    /// What holds a place must not wait for another one.
+    ///
+    /// - Throws: `CancellationError` when the caller is cancelled while it waits.
+    public func place(for weight: Int) async throws -> Place {
+        let weight = min(max(0, weight), self.state.withLock { $0.capacity })
+        try await self.enter(weight)
+        return Place(self, weight: weight)
+    }
+
     /// Takes `weight` in if there is room for it now, and no caller waits; never more than the whole capacity.
     ///
     /// For what can be left out: it neither waits nor lets others wait for long.

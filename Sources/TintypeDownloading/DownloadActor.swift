@@ -156,7 +156,9 @@ public actor DownloadActor {
         if self.loop.queue.hasThread { await self.endTransfers() }
         await self.files.retire()
         await self.loop.engine.partials?.retire()
-        if self.loop.queue.hasThread { await self.retireLoop() } else { self.loop.retire() }
+        // In this order: no thread starts any more, so that what closes the engine has it to itself.
+        self.loop.retire()
+        await self.closeEngine()
         self.loop.join()
     }
 
@@ -164,8 +166,8 @@ public actor DownloadActor {
         self.loop.engine.cancelAll()
     }
 
-    private func retireLoop() {
-        self.loop.retire()
+    private func closeEngine() {
+        self.loop.engine.close()
     }
 
     /// What has been done so far, `file:` and `data:` URLs not counted.

@@ -60,6 +60,37 @@ struct DecodePipeline: Sendable {
         }
     }
 
+    /// What the codec gives for several pictures, and the memory that it takes, until the last of them is made.
+    final class SharedStep: Sendable {
+        fileprivate let decoded: DecodedImage
+        private let place: WeightedGate.Place
+
+        fileprivate init(_ decoded: DecodedImage, _ place: WeightedGate.Place) {
+            self.decoded = decoded
+            self.place = place
+        }
+    }
+
+    /// Does the part of a plan that plans for other sizes share.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    func step(of plan: DecodePlan) async throws -> SharedStep {
+        let byteCount = plan.byteCount
+        let place = try await self.gate.place(for: byteCount)
+        let decoded = try await self.lanes.run {
+            try MemoryRoom.require(byteCount)
+            return try plan.decodeStep()
+        }
+        return SharedStep(decoded, place)
+    }
+
+    /// Makes the picture of a plan out of a step that it shares: no larger than that, and counted with it.
+    ///
+    /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
+    func picture(of step: SharedStep, by plan: DecodePlan) async throws -> Image {
+        try await self.lanes.run { try plan.picture(of: step.decoded) }
+    }
+
     /// Brings a decoded picture to the size of the request's thumbnail.
     ///
     /// - Throws: `TransformError`, `ImageError`, `CancellationError`.

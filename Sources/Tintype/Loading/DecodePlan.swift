@@ -109,10 +109,14 @@ package struct DecodePlan: Sendable {
         return try self.decoder.finish(resized, options: self.options)
     }
 
-    /// What the codec gives, as plans for other sizes may want it too; `nil` where the picture is not decoded whole.
+    /// What the codec gives, as plans for other sizes may want it too; `nil` where the picture is not decoded whole, or
+    /// is larger than that.
     var step: PixelLayout? {
-        guard self.geometry != nil, !self.isStreamed else { return nil }
-        return try? self.decoder.encoded.decodedLayout(options: self.options)
+        guard let geometry, !self.isStreamed,
+            let layout = try? self.decoder.encoded.decodedLayout(options: self.options),
+            geometry.width <= layout.width, geometry.height <= layout.height
+        else { return nil }
+        return layout
     }
 
     /// Decodes what ``step`` describes.

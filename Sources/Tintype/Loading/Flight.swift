@@ -1,6 +1,5 @@
 import FoundationEssentials
 import TintypeCaching
-import TintypeCoding
 import TintypeConcurrency
 import TintypeDownloading
 import TintypeImage
@@ -25,7 +24,7 @@ enum FlightResult: Sendable {
     case bytes(DataResponse)
     /// A picture, and whether the cache has it now.
     case picture(ImageResponse, isKept: Bool)
-    case decoded(DecodedImage)
+    case decoded(DecodePipeline.SharedStep)
     /// An entry on disk of a picture that was made of such bytes.
     case stored(CacheKey, madeOf: UInt64?)
     case turn

@@ -96,7 +96,8 @@ struct LoadServices: Sendable {
             metadata: stored.metadata,
             headers: stored.metadata.response?.servedFields(reusedAt: self.rules.now()) ?? [:],
             revalidation: revalidation,
-            arrival: .read,
+            // A picture in memory is not what the disk has.
+            arrival: stored.data == nil ? nil : .read,
             claim: stored.claim
         )
     }

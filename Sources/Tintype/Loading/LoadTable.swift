@@ -1,3 +1,4 @@
+import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
 
@@ -27,6 +28,8 @@ struct LoadTable: Sendable {
         let key: CacheKey
         /// Whose bytes it is made of.
         let source: CacheKey
+        /// What is asked for the bytes, one flight at a time: sources whose bytes are stored under one name have one.
+        let origin: CacheKey
         /// The tiers that may answer: those for the bytes, and those for the picture.
         var queries: [CacheTiers] = []
         var policy = CachePolicy.neverRevalidate
@@ -119,15 +122,19 @@ struct LoadTable: Sendable {
         var isOutdated = false
     }
 
+    private struct Origin {
+        /// The flight that may ask it: one at a time, so that bodies come and are stored one after the other.
+        var turn: ID
+        /// The flights that wait for their turns, and their waiters.
+        var queue: [(flight: ID, waiter: ID)] = []
+    }
+
     private struct Source {
         /// Those whose tasks have not ended.
         var flights: Set<ID> = []
-        /// The flight that may ask the origin: one at a time, so that bodies come and are stored one after the other.
-        var turn: ID?
-        /// The flights that wait for their turns, and their waiters.
-        var queue: [(flight: ID, waiter: ID)] = []
-        /// The newest body that is known.
+        /// The newest body that is known, and when the origin sent or confirmed it.
         var body: UInt64?
+        var date: Date?
         /// What is, or was, in the cache of that body.
         var pictures: Set<CacheKey> = []
         var lastUse: ID = 0
@@ -140,6 +147,7 @@ struct LoadTable: Sendable {
     private var flightOfProduct: [Product: ID] = [:]
     private var flightOfWaiter: [ID: ID] = [:]
     private var sources: [CacheKey: Source] = [:]
+    private var origins: [CacheKey: Origin] = [:]
     private var lastID: ID = 0
     /// The pictures of all sources, those with long keys several times.
     private var pictureCount = 0
@@ -155,8 +163,8 @@ struct LoadTable: Sendable {
 
     /// Whether there is no flight and no waiter.
     var isEmpty: Bool {
-        self.flights.isEmpty && self.flightOfProduct.isEmpty && self.flightOfWaiter.isEmpty
-            && self.sources.values.allSatisfy { $0.flights.isEmpty && $0.turn == nil && $0.queue.isEmpty }
+        self.flights.isEmpty && self.flightOfProduct.isEmpty && self.flightOfWaiter.isEmpty && self.origins.isEmpty
+            && self.sources.values.allSatisfy { $0.flights.isEmpty }
     }
 
     /// The number of sources that are loaded, or whose pictures are remembered.
@@ -180,8 +188,8 @@ struct LoadTable: Sendable {
     /// The number of callers and flights that wait for what flight `id` makes.
     func waiterCount(of id: ID) -> Int { self.flights[id]?.waiters.count ?? 0 }
 
-    /// The number of flights of `source` that wait until they may ask the origin.
-    func queueCount(of source: CacheKey) -> Int { self.sources[source]?.queue.count ?? 0 }
+    /// The number of flights that wait until they may ask `origin`.
+    func queueCount(of origin: CacheKey) -> Int { self.origins[origin]?.queue.count ?? 0 }
 
     /// Whether a flight makes `product`.
     func makes(_ product: Product) -> Bool { self.flightOfProduct[product] != nil }
@@ -238,7 +246,7 @@ struct LoadTable: Sendable {
             actions.append(.resume(waiter: waiter))
         }
         self.leaveAll(flight.waits, &actions)
-        self.endTurn(of: id, source: flight.product.source, &actions)
+        self.end(id, flight.product, &actions)
         return actions
     }
 
@@ -258,18 +266,19 @@ struct LoadTable: Sendable {
     ///
     /// Once it has the right, what it reads is the newest there is.
     ///
-    /// - Returns: Whether it has the right already; otherwise `waiter` is granted it, or dismissed.
-    mutating func requestTurn(of id: ID, waiter: ID) -> Bool {
-        guard let flight = self.flights[id], var source = self.sources[flight.product.source] else { return true }
-        guard let holder = source.turn, holder != id else {
-            source.turn = id
-            self.sources[flight.product.source] = source
+    /// - Returns: Nothing where it has the right now. Otherwise what is to be done, because what has the right becomes
+    ///   as urgent as what waits for it; `waiter` is granted it later, or dismissed.
+    mutating func requestTurn(of id: ID, waiter: ID) -> [Action]? {
+        guard let origin = self.flights[id]?.product.origin else { return nil }
+        guard let holder = self.origins[origin]?.turn, holder != id else {
+            if self.origins[origin] == nil { self.origins[origin] = Origin(turn: id) }
             self.flights[id]?.isOutdated = false
-            return true
+            return nil
         }
-        source.queue.append((id, waiter))
-        self.sources[flight.product.source] = source
-        return false
+        self.origins[origin]?.queue.append((id, waiter))
+        var actions: [Action] = []
+        self.update(holder, &actions)
+        return actions
     }
 
     // MARK: Bodies in order
@@ -277,31 +286,32 @@ struct LoadTable: Sendable {
     /// Takes note of a body that a flight brought; what was made of another one before is obsolete.
     ///
     /// What was read while the origin sent another one is older, and changes nothing. Read at another time, another
-    /// body is one that another process has stored.
-    mutating func accept(_ body: UInt64, from id: ID, _ arrival: Arrival) -> Succession {
-        guard let flight = self.flights[id], var source = self.sources[flight.product.source] else {
+    /// body is one that another process has stored, if its `date` is a later one: the disk may have refused the newest.
+    mutating func accept(_ body: UInt64, from id: ID, _ arrival: Arrival, date: Date?) -> Succession {
+        guard let flight = self.flights[id], let source = self.sources[flight.product.source] else {
             return Succession()
         }
+        let isLater = source.date.map { known in date.map { $0 > known } ?? false } ?? true
         if arrival == .fetched {
-            for other in source.flights where other != source.turn { self.flights[other]?.isOutdated = true }
-        } else if flight.isOutdated {
+            for other in source.flights where other != id { self.flights[other]?.isOutdated = true }
+        } else if flight.isOutdated || !isLater {
             return Succession()
         }
+        self.sources[flight.product.source]?.date = date
         guard source.body != body else { return Succession() }
-        let succession = Succession(obsolete: source.pictures.sorted { $0.text < $1.text }, flights: source.flights)
         self.pictureCount -= source.weight
-        source.pictures = []
-        source.body = body
-        self.sources[flight.product.source] = source
-        return succession
+        self.sources[flight.product.source]?.pictures = []
+        self.sources[flight.product.source]?.body = body
+        return Succession(obsolete: source.pictures.sorted { $0.text < $1.text }, flights: source.flights)
     }
 
     /// Takes note of a picture in the cache that flight `id` made of `body`.
     ///
     /// - Returns: Whether it may stay there: no newer body has come.
     mutating func keep(_ picture: CacheKey, madeOf body: UInt64, by id: ID) -> Bool {
-        guard let name = self.flights[id]?.product.source, var source = self.sources[name] else { return false }
-        guard source.body == nil || source.body == body else { return false }
+        guard let name = self.flights[id]?.product.source, let newest = self.sources[name].map(\.body),
+            newest == nil || newest == body, var source = self.sources.removeValue(forKey: name)
+        else { return false }
         source.body = body
         source.lastUse = id
         let isNew = source.pictures.insert(picture).inserted
@@ -328,8 +338,9 @@ struct LoadTable: Sendable {
         var source = self.sources.removeValue(forKey: product.source) ?? Source()
         source.flights.insert(id)
         source.lastUse = id
-        if product.kind == .bytes, source.turn == nil { source.turn = id }
-        let briefing = Briefing(demand: demand, hasTurn: source.turn == id, newestBody: source.body)
+        let hasTurn = product.kind == .bytes && self.origins[product.origin] == nil
+        if hasTurn { self.origins[product.origin] = Origin(turn: id) }
+        let briefing = Briefing(demand: demand, hasTurn: hasTurn, newestBody: source.body)
         self.sources[product.source] = source
         return .start(id, briefing)
     }
@@ -346,9 +357,10 @@ struct LoadTable: Sendable {
         if self.flightOfProduct[flight.product] == id { self.flightOfProduct[flight.product] = nil }
         actions.append(.cancel(id))
         self.leaveAll(flight.waits, &actions)
-        let queue = self.sources[flight.product.source]?.queue ?? []
+        let queue = self.origins[flight.product.origin]?.queue ?? []
         for entry in queue where entry.flight == id { actions.append(.dismiss(waiter: entry.waiter, from: nil)) }
-        self.sources[flight.product.source]?.queue.removeAll { $0.flight == id }
+        self.origins[flight.product.origin]?.queue.removeAll { $0.flight == id }
+        if let holder = self.origins[flight.product.origin]?.turn { self.update(holder, hasLess: true, &actions) }
     }
 
     private mutating func leaveAll(_ waits: Set<ID>, _ actions: inout [Action]) {
@@ -361,19 +373,25 @@ struct LoadTable: Sendable {
     }
 
     /// Only the end of its task ends a flight's turn: one that was abandoned may still be storing.
-    private mutating func endTurn(of id: ID, source name: CacheKey, _ actions: inout [Action]) {
-        guard var source = self.sources.removeValue(forKey: name) else { return }
-        source.flights.remove(id)
-        source.queue.removeAll { $0.flight == id }
-        if source.turn == id {
-            source.turn = source.queue.first?.flight
-            if !source.queue.isEmpty {
-                let next = source.queue.removeFirst()
-                self.flights[next.flight]?.isOutdated = false
-                actions.append(.grant(waiter: next.waiter))
-            }
+    private mutating func end(_ id: ID, _ product: Product, _ actions: inout [Action]) {
+        if var source = self.sources.removeValue(forKey: product.source) {
+            source.flights.remove(id)
+            if !source.flights.isEmpty || !source.pictures.isEmpty { self.sources[product.source] = source }
         }
-        if !source.flights.isEmpty || !source.pictures.isEmpty { self.sources[name] = source }
+        guard var origin = self.origins.removeValue(forKey: product.origin) else { return }
+        origin.queue.removeAll { $0.flight == id }
+        if origin.turn == id {
+            // The most urgent one, and of several the first.
+            let urgencies = origin.queue.map { self.flights[$0.flight]?.demand.priority ?? .veryLow }
+            guard let most = urgencies.max(), let index = urgencies.firstIndex(of: most) else { return }
+            let next = origin.queue.remove(at: index)
+            origin.turn = next.flight
+            self.flights[next.flight]?.isOutdated = false
+            actions.append(.grant(waiter: next.waiter))
+        }
+        let holder = origin.turn
+        self.origins[product.origin] = origin
+        self.update(holder, &actions)
     }
 
     private func demand(of interest: Interest) -> Demand {
@@ -389,8 +407,13 @@ struct LoadTable: Sendable {
     /// With `hasLess` it can only have become less: mostly the first of those that are left wants as much as all did,
     /// and a thousand that leave cost no million looks.
     private mutating func update(_ id: ID, hasLess: Bool = false, _ actions: inout [Action]) {
-        guard let flight = self.flights[id] else { return }
+        guard let flight = self.flights[id], !flight.isAbandoned else { return }
         var sum = Demand()
+        if let origin = self.origins[flight.product.origin], origin.turn == id {
+            for entry in origin.queue {
+                sum.priority = max(sum.priority, self.flights[entry.flight]?.demand.priority ?? .veryLow)
+            }
+        }
         for interest in flight.waiters.values {
             sum.formUnion(self.demand(of: interest))
             if hasLess, sum == flight.demand { return }
@@ -405,6 +428,11 @@ struct LoadTable: Sendable {
         actions.append(.change(id, demand))
         for wait in flight.waits.sorted() {
             if let other = self.flightOfWaiter[wait] { self.update(other, &actions) }
+        }
+        if let origin = self.origins[flight.product.origin], origin.turn != id,
+            origin.queue.contains(where: { $0.flight == id })
+        {
+            self.update(origin.turn, &actions)
         }
     }
 

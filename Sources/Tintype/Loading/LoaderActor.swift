@@ -141,9 +141,8 @@ public actor LoaderActor {
                 interest: .caller(self.services.demand(of: request))
             )
             if response.revalidation == .inBackground { await self.revalidate(.bytes, request) }
-            // From here on the bytes are the caller's.
-            response.claim?.giveBack()
-            return response
+            // From here on the bytes are the caller's; pictures that are made of them may still count them.
+            return response.unclaimed
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -184,7 +183,6 @@ public actor LoaderActor {
                 mayServeStale: true,
                 interest: .caller(self.services.demand(of: request))
             )
-            defer { bytes.claim?.giveBack() }
             guard bytes.metadata.bodyDigest != response.metadata.bodyDigest else {
                 return response.with(data: bytes.data)
             }
@@ -271,7 +269,11 @@ public actor LoaderActor {
     var sourceCount: Int { self.table.sourceCount }
 
     /// The number of loads of a source that wait until they may ask its origin.
-    func queueCount(of request: ImageRequest) -> Int { self.table.queueCount(of: request.sourceKey) }
+    func queueCount(of request: ImageRequest) -> Int {
+        self.table.queueCount(
+            of: LoadTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: true).origin
+        )
+    }
 
     /// Returns when the revalidations in the background that were begun before the call have ended.
     public func waitForRevalidations() async {
@@ -367,7 +369,8 @@ public actor LoaderActor {
         switch result {
         case .success(.bytes(let response)):
             guard let body = response.metadata.bodyDigest, let arrival = response.arrival else { return [] }
-            let succession = self.table.accept(body, from: flight.id, arrival)
+            let date = response.metadata.responseDate
+            let succession = self.table.accept(body, from: flight.id, arrival, date: date)
             for id in succession.flights { self.flights[id]?.note(newestBody: body) }
             return succession.obsolete
         case .success(.picture(let response, isKept: true)):
@@ -395,13 +398,13 @@ public actor LoaderActor {
     /// Lets a flight wait until it may ask the origin; `nil` where it may at once.
     ///
     /// - Throws: `CancellationError` for a flight that was abandoned.
-    func requestTurn(of flight: Flight) throws -> LoadWaiter? {
+    func requestTurn(of flight: Flight) throws -> (waiter: LoadWaiter, changes: [UrgencyChange])? {
         self.footprint.entries += 1
         guard self.table.demand(of: flight.id) != nil else { throw CancellationError() }
         let waiter = LoadWaiter(id: self.table.makeID())
-        guard !self.table.requestTurn(of: flight.id, waiter: waiter.id) else { return nil }
+        guard let actions = self.table.requestTurn(of: flight.id, waiter: waiter.id) else { return nil }
         self.waiters[waiter.id] = waiter
-        return waiter
+        return (waiter, self.perform(actions))
     }
 
     private func perform(
@@ -446,7 +449,7 @@ public actor LoaderActor {
 
     /// Stores a picture of `source` in the background.
     func store(_ key: CacheKey, of source: CacheKey, _ work: @escaping Work) {
-        let product = LoadTable.Product(kind: .store(self.table.makeID()), key: key, source: source)
+        let product = LoadTable.Product(kind: .store(self.table.makeID()), key: key, source: source, origin: source)
         // Of a loader that has been shut down too: what was made is not lost.
         let joined = try? self.join(product, .background, work: work)
         if let joined, let id = self.table.flight(of: joined.waiter.id) { self.stores.insert(id) }
@@ -494,10 +497,10 @@ struct LoaderReference: Sendable {
         of source: CacheKey,
         by plan: DecodePlan,
         for flight: Flight
-    ) async throws -> DecodedImage {
-        let product = LoadTable.Product(kind: .decode, key: key, source: source)
+    ) async throws -> DecodePipeline.SharedStep {
+        let product = LoadTable.Product(kind: .decode, key: key, source: source, origin: source)
         let result = try await self.result(product, .flight(flight.id)) { [services] _ in
-            .decoded(try await services.decoding.carryOut(plan) { try $0.decodeStep() })
+            .decoded(try await services.decoding.step(of: plan))
         }
         guard case .decoded(let decoded) = result else { preconditionFailure("a flight made another product") }
         return decoded
@@ -510,7 +513,9 @@ struct LoaderReference: Sendable {
 
     /// Returns when a flight may ask the origin.
     func waitForTurn(of flight: Flight) async throws {
-        _ = try await self.loader?.requestTurn(of: flight)?.result()
+        guard let turn = try await self.loader?.requestTurn(of: flight) else { return }
+        await self.tell(turn.changes)
+        _ = try await turn.waiter.result()
     }
 
     /// Does the work of a flight.
@@ -595,6 +600,7 @@ extension LoadTable.Product {
             kind: kind,
             key: isPicture ? request.key : request.sourceKey,
             source: request.sourceKey,
+            origin: plan.usesHTTPKeys ? rules.resourceKey(of: request) : request.sourceKey,
             queries: isPicture ? [plan.bytes.query, plan.picture.query] : [plan.bytes.query],
             policy: plan.policy,
             usesHTTPKeys: plan.usesHTTPKeys,

@@ -35,20 +35,32 @@ struct PictureLoad: Sendable {
         // The candidates are gone or of no use after all, and the bytes are not there.
         if bytes.source == .memory { bytes = try await self.bytes() }
         do {
-            return try await self.makePicture(of: bytes)
-        } catch let error as CodingError where error.isAboutContent && self.request.coder == nil {
-            // A request's own coder that fails says nothing of the bytes: others may read them.
-            // What is no picture must not stay in the cache; what was on disk may have been
-            // damaged there, so the origin is asked once more. Bytes that are not stored leave an
-            // older, good copy.
-            if bytes.source == .disk || self.rules.isStorable(bytes.data, for: self.request) {
-                await self.services.store.remove(self.request)
-            }
+            return try await self.makePictureOrRemove(bytes)
+        } catch let error as CodingError where self.isAboutContent(error) {
+            // What was on disk may have been damaged there, so the origin is asked once more.
             guard bytes.source == .disk, self.plan.policy != .cacheOnly else { throw error }
             // Loads that hold bytes must not wait for room for others.
             bytes.claim?.giveBack()
-            return try await self.makePicture(of: self.bytes())
+            return try await self.makePictureOrRemove(self.bytes())
         }
+    }
+
+    /// Makes the picture; what is none must not stay in the cache.
+    private func makePictureOrRemove(_ bytes: DataResponse) async throws -> FlightResult {
+        do {
+            return try await self.makePicture(of: bytes)
+        } catch let error as CodingError where self.isAboutContent(error) {
+            // Bytes that are not stored leave an older, good copy.
+            if bytes.source == .disk || self.rules.isStorable(bytes.data, for: self.request) {
+                await self.services.store.remove(self.request)
+            }
+            throw error
+        }
+    }
+
+    /// Whether the bytes are at fault: a request's own coder that fails says nothing of them, others may read them.
+    private func isAboutContent(_ error: CodingError) -> Bool {
+        error.isAboutContent && self.request.coder == nil
     }
 
     // MARK: Candidates
@@ -110,7 +122,8 @@ struct PictureLoad: Sendable {
             return .picture(self.services.response(of: entry, decision), isKept: false)
         case .variant(let entry):
             guard let response = try await self.variants.response(from: entry, for: self.request) else { return nil }
-            return .picture(response, isKept: await self.keepInMemory(response))
+            _ = await self.keepInMemory(response)
+            return .picture(response, isKept: true)
         case .original(let entry):
             return try await self.keep(self.variants.thumbnail(of: entry, for: self.request))
         }
@@ -200,7 +213,7 @@ struct PictureLoad: Sendable {
                 by: plan,
                 for: self.flight
             )
-            return try await self.services.decoding.carryOut(plan) { try $0.picture(of: decoded) }
+            return try await self.services.decoding.picture(of: decoded, by: plan)
         }
     }
 
@@ -227,7 +240,7 @@ struct PictureLoad: Sendable {
 
     /// Stores a picture in memory where a load wants that, unless it is made of older bytes than others.
     ///
-    /// - Returns: Whether it may be in the cache.
+    /// - Returns: Whether it may be in the cache, this one or another tier's.
     private func keepInMemory(_ response: ImageResponse) async -> Bool {
         guard self.flight.admits(response.metadata.bodyDigest) else { return false }
         if self.flight.demand.pictureTiers.contains(.memory) {
@@ -241,7 +254,7 @@ struct PictureLoad: Sendable {
                 in: .memory
             )
         }
-        return true
+        return !self.flight.demand.pictureTiers.isEmpty
     }
 }
 

@@ -56,9 +56,6 @@ struct CachingPlan: Sendable, Hashable {
     /// Whether the memory may answer without a look at what is known of its entry.
     var answersUnchecked: Bool { self.picture.query.contains(.memory) && self.policy.servesAnyAge }
 
-    /// Whether the load fills any tier.
-    var storesAnything: Bool { !self.bytes.store.union(self.picture.store).isEmpty }
-
     /// Whether the disk may have the original bytes of what is loaded.
     var touchesDisk: Bool { self.bytes.store.union(self.bytes.query).contains(.disk) }
 }

@@ -69,11 +69,8 @@ final class CurlLoop: SerialExecutor {
         self.thread.withLock { $0.take() }?.detach()
     }
 
-    /// Closes the engine and lets the thread end; jobs that come later run on the cooperative pool.
-    ///
-    /// Called in a job of the loop, or where it has no thread.
+    /// Lets the thread end once it has run what is queued; jobs that come later run on the cooperative pool.
     func retire() {
-        self.engine.close()
         _ = self.queue.retire(self)
     }
 
