@@ -57,7 +57,9 @@ struct BitFlips {
             await second.shutdown()
             let files = try self.entryFiles()
             guard statistics.entryCount == files.count else {
-                throw Failure("round \(round): \(files.count) files are counted as \(statistics.entryCount)")
+                throw Failure(
+                    "round \(round): \(files.count) files are counted as \(statistics.entryCount), after a bit at \(place)"
+                )
             }
         }
         return found

@@ -24,6 +24,12 @@ public final class Latch: Sendable {
         return poll(&source, 1, 0) == 1
     }
 
+    /// Blocks the thread until the door is open.
+    public func wait() {
+        var source = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
+        while poll(&source, 1, -1) != 1 {}
+    }
+
     /// Opens the door for those who wait and those who come later.
     public func open() {
         var one: UInt64 = 1

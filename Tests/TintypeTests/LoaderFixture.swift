@@ -56,17 +56,20 @@ final class DecodeCounter: Sendable {
 struct CountingCoder: ImageCoder {
     private let base: any ImageCoder
     private let counter: DecodeCounter
+    /// Holds back every decode.
+    private let latch: Latch?
 
-    init(_ base: any ImageCoder, _ counter: DecodeCounter) {
+    init(_ base: any ImageCoder, _ counter: DecodeCounter, heldBy latch: Latch? = nil) {
         self.base = base
         self.counter = counter
+        self.latch = latch
     }
 
     var decodableFormats: Set<ImageFormat> { self.base.decodableFormats }
     var encodableFormats: Set<ImageFormat> { self.base.encodableFormats }
 
     func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
-        CountingImage(base: try self.base.open(data, limits: limits), counter: self.counter)
+        CountingImage(base: try self.base.open(data, limits: limits), counter: self.counter, latch: self.latch)
     }
 
     func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
@@ -77,11 +80,13 @@ struct CountingCoder: ImageCoder {
 private struct CountingImage: EncodedImage {
     let base: any EncodedImage
     let counter: DecodeCounter
+    let latch: Latch?
 
     var header: ImageHeader { self.base.header }
 
     func decode(options: DecodeOptions) throws -> DecodedImage {
         self.counter.increment()
+        self.latch?.wait()
         return try self.base.decode(options: options)
     }
 }

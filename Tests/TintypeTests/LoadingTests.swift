@@ -2,7 +2,8 @@ import FoundationEssentials
 import TestSupport
 import TestTraits
 import Testing
-import Tintype
+
+@testable import Tintype
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct LoadingTests {
     let fixture: LoaderFixture
@@ -50,8 +51,15 @@ import Tintype
 
     /// 490 to 499 pixels are made of what the codec gives for any of them.
     @Test func everySizeOfOneSourceSharesOneRequestAndTheDecodesThatAreEqual() async throws {
-        let loader = self.fixture.makeLoader()
-        let url = self.origin.url("/flower.jpg")
+        let (gate, latch) = (Gate(), Latch())
+        let coder = CountingCoder(JPEGCoder(), self.fixture.decodes, heldBy: latch)
+        let loader = self.fixture.makeLoader {
+            $0.coders = CoderRegistry(coders: [coder])
+            // One is held, and the other one reads the headers.
+            $0.laneCount = 2
+        }
+        let url = self.origin.url("/ten.jpg")
+        self.origin.script("/ten.jpg", .held(by: gate, body: Array(try Fixtures.data("flower.jpg"))))
         try await withThrowingTaskGroup(of: (Int, Image).self) { group in
             for width in 490..<500 {
                 group.addTask {
@@ -59,9 +67,13 @@ import Tintype
                     return (width, try await loader.image(for: request))
                 }
             }
+            await until { await loader.bytesWaiterCount == 10 }
+            await gate.open()
+            await until { await loader.decodeWaiterCount == 10 }
+            latch.open()
             for try await (width, image) in group { #expect(image.width == width) }
         }
-        #expect(self.origin.requestCount(for: "/flower.jpg") == 1)
+        #expect(self.origin.requestCount(for: "/ten.jpg") == 1)
         #expect(self.fixture.decodes.count == 1)
     }
 

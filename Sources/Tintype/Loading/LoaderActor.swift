@@ -265,6 +265,9 @@ public actor LoaderActor {
     /// The number of callers and loads of pictures that wait for bytes.
     var bytesWaiterCount: Int { self.table.waiterCount(of: .bytes) }
 
+    /// The number of loads of pictures that wait for a decode that they share.
+    var decodeWaiterCount: Int { self.table.waiterCount(of: .decode) }
+
     /// The number of sources that are loaded, or whose pictures are remembered.
     var sourceCount: Int { self.table.sourceCount }
 
