@@ -138,7 +138,7 @@ public struct CacheError: Error, Sendable, CustomStringConvertible {
         CacheError(
             code: .noSpace,
             message:
-                "No room could be made within the size limit of the cache folder \(directory); raise the limit or check who else uses the folder."
+                "No room could be made within the size limit of the cache folder \(directory); raise the limit or check what else uses the folder."
         )
     }
 

@@ -25,7 +25,7 @@ public final class Coalescer<Key: Hashable & Sendable, Value: Sendable, Update: 
     ///   - observer: Is shown the flight's updates: first the newest one so far, then those
     ///     that follow. It may be called from any thread, and a replayed update may come
     ///     after a newer one, so it must cope with that.
-    ///   - operation: The work. It runs in a task of its own, which is cancelled when nobody waits for it any more.
+    ///   - operation: The work. It runs in a task of its own, which is cancelled when no caller waits for it any more.
     /// - Returns: What the operation returned.
     /// - Throws: What the operation threw, or `CancellationError` as soon as the caller's
     ///   own task is cancelled.
@@ -102,7 +102,7 @@ struct CoalescerState<Key: Hashable & Sendable, Value: Sendable, Update: Sendabl
     }
 
     enum JoinAction {
-        /// Nobody runs this key: start the operation as this flight.
+        /// This key is not run: start the operation as this flight.
         case start(UInt64)
         /// Wait; the newest update so far is shown to the waiter's observer.
         case wait(latest: Update?)
@@ -147,7 +147,7 @@ struct CoalescerState<Key: Hashable & Sendable, Value: Sendable, Update: Sendabl
         return .wait(latest: flight.latest)
     }
 
-    /// Stores the flight's task and returns true when nobody waits for it any more.
+    /// Stores the flight's task and returns true when no caller waits for it any more.
     mutating func attach(_ task: Task<Void, Never>, to key: Key, flight: UInt64) -> Bool {
         // The flight may be gone because it finished: cancelling it then does nothing.
         guard self.flights[key]?.id == flight else { return true }

@@ -17,7 +17,7 @@ public final class WeightedGate: Sendable {
     /// The number of operations that wait to enter.
     public var waiterCount: Int { self.state.withLock { $0.waiterCount } }
 
-    /// Lets nobody in until ``resume()``; those inside go on.
+    /// Lets nothing in until ``resume()``; those inside go on.
     public func suspend() {
         self.state.withLock { $0.suspend() }
     }
@@ -27,7 +27,7 @@ public final class WeightedGate: Sendable {
         for continuation in self.state.withLock({ $0.resume() }) { continuation.resume() }
     }
 
-    /// Whether nobody is let in.
+    /// Whether nothing is let in.
     public var isSuspended: Bool { self.state.withLock { $0.isSuspended } }
 
     /// Runs `operation` once `weight` fits, and gives the weight back when it ends.
@@ -109,7 +109,7 @@ public final class WeightedGate: Sendable {
     }
 }
 
-/// Who is inside a weighted gate and who waits before it, in order of arrival.
+/// What is inside a weighted gate, and what waits before it in order of arrival.
 ///
 /// Pure: each method returns the continuations that the caller resumes outside the lock.
 struct WeightedGateState {
@@ -145,7 +145,7 @@ struct WeightedGateState {
     }
 
     mutating func enter(id: UInt64, weight: Int, continuation: Continuation) -> EnterAction {
-        // Nobody overtakes: a heavy waiter at the head would otherwise starve.
+        // Nothing overtakes: a heavy waiter at the head would otherwise starve.
         guard self.isSuspended || !self.waiters.isEmpty || weight > self.capacity - self.used else {
             self.used += weight
             return .proceed

@@ -246,7 +246,7 @@ public actor DownloadActor {
 extension DownloadActor {
     /// Downloads a body chunk by chunk, to be taken while it arrives.
     ///
-    /// Nobody shares the transfer, nothing of it is resumed, and hooks for responses do not see it: a request
+    /// The transfer is not shared, nothing of it is resumed, and hooks for responses do not see it: a request
     /// hook does. `file:` and `data:` URLs are not streamed.
     ///
     /// - Parameters:
@@ -294,7 +294,7 @@ extension DownloadActor {
 }
 
 extension DownloadActor {
-    /// Makes a download more or less urgent for all who wait for it.
+    /// Makes a download more or less urgent for all that wait for it.
     ///
     /// It matters while the transfer waits for its turn; one that runs goes on as it is. Does nothing where no
     /// equal request is in flight.

@@ -41,6 +41,18 @@ import Testing
         #expect((hit.hits, hit.misses) == (1, 1))
     }
 
+    /// What the origin is asked about first is read once, when it has answered.
+    @Test(arguments: [CachePolicy.neverRevalidate, .revalidate])
+    func bytesOnDiskAreReadOnce(policy: CachePolicy) async throws {
+        let loader = self.fixture.makeLoader()
+        let url = self.origin.url("/flower.webp")
+        _ = try await loader.data(for: ImageRequest(url: url, options: [.waitForStore]))
+        let before = await loader.cache.statistics().disks.map(\.hits)
+        _ = try await loader.data(for: ImageRequest(url: url, cachePolicy: policy))
+        let after = await loader.cache.statistics().disks.map(\.hits)
+        #expect(after.reduce(0, +) - before.reduce(0, +) <= 1)
+    }
+
     @Test func dataIsWhatTheOriginSentAndIsNeverDecoded() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/flower.webp"))

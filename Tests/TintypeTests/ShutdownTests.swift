@@ -28,8 +28,8 @@ import Testing
         #expect(try await self.fixture.makeLoader().response(for: ImageRequest(url: held)).source == .disk)
     }
 
-    @Test func `bytes and variants that are to be stored are on disk at the end`() async throws {
-        let gate = Gate()
+    /// A loader that has a picture, and whose variant is on its way to the disk until the gate opens.
+    private func makeLoader(storingBehind gate: Gate) async throws -> (LoaderActor, ImageRequest) {
         let loader = self.fixture.makeLoader { configuration in
             configuration.variantEncoder = { image, _ in
                 await gate.wait()
@@ -39,6 +39,12 @@ import Testing
         var request = ImageRequest(url: self.origin.url("/a"), thumbnail: .fit(width: 4, height: 4))
         request.variantCaching = CacheUse()
         _ = try await loader.image(for: request)
+        return (loader, request)
+    }
+
+    @Test func `bytes and variants that are to be stored are on disk at the end`() async throws {
+        let gate = Gate()
+        let (loader, request) = try await self.makeLoader(storingBehind: gate)
         let end = Task { await loader.shutdown() }
         // The store goes on when no load begins any more.
         let refused = ImageRequest(url: self.origin.url("/none"))
@@ -59,15 +65,7 @@ import Testing
 
     @Test func `pending stores of variants are waited for`() async throws {
         let gate = Gate()
-        let loader = self.fixture.makeLoader { configuration in
-            configuration.variantEncoder = { image, _ in
-                await gate.wait()
-                return Data(try makePNG(width: image.width, height: image.height))
-            }
-        }
-        var request = ImageRequest(url: self.origin.url("/a"), thumbnail: .fit(width: 4, height: 4))
-        request.variantCaching = CacheUse()
-        _ = try await loader.image(for: request)
+        let (loader, request) = try await self.makeLoader(storingBehind: gate)
         #expect(await !loader.cache.contains(request.key, in: .disk))
         await gate.open()
         await loader.waitForPendingStores()

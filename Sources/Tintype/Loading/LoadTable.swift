@@ -202,9 +202,6 @@ struct LoadTable: Sendable {
     /// The flight that a waiter waits for.
     func flight(of waiter: ID) -> ID? { self.flightOfWaiter[waiter] }
 
-    /// The newest body of a source that is known.
-    func newestBody(of source: CacheKey) -> UInt64? { self.sources[source]?.body }
-
     // MARK: Waiting
 
     /// Lets `waiter` wait for `product`, of a flight that is there or of a new one.
@@ -357,10 +354,15 @@ struct LoadTable: Sendable {
         if self.flightOfProduct[flight.product] == id { self.flightOfProduct[flight.product] = nil }
         actions.append(.cancel(id))
         self.leaveAll(flight.waits, &actions)
-        let queue = self.origins[flight.product.origin]?.queue ?? []
-        for entry in queue where entry.flight == id { actions.append(.dismiss(waiter: entry.waiter, from: nil)) }
-        self.origins[flight.product.origin]?.queue.removeAll { $0.flight == id }
-        if let holder = self.origins[flight.product.origin]?.turn { self.update(holder, hasLess: true, &actions) }
+        self.leaveQueue(id, flight.product.origin, &actions)
+    }
+
+    private mutating func leaveQueue(_ id: ID, _ origin: CacheKey, _ actions: inout [Action]) {
+        guard let index = self.origins[origin]?.queue.firstIndex(where: { $0.flight == id }),
+            let entry = self.origins[origin]?.queue.remove(at: index), let holder = self.origins[origin]?.turn
+        else { return }
+        actions.append(.dismiss(waiter: entry.waiter, from: nil))
+        self.update(holder, hasLess: true, &actions)
     }
 
     private mutating func leaveAll(_ waits: Set<ID>, _ actions: inout [Action]) {
@@ -378,20 +380,17 @@ struct LoadTable: Sendable {
             source.flights.remove(id)
             if !source.flights.isEmpty || !source.pictures.isEmpty { self.sources[product.source] = source }
         }
-        guard var origin = self.origins.removeValue(forKey: product.origin) else { return }
-        origin.queue.removeAll { $0.flight == id }
-        if origin.turn == id {
-            // The most urgent one, and of several the first.
-            let urgencies = origin.queue.map { self.flights[$0.flight]?.demand.priority ?? .veryLow }
-            guard let most = urgencies.max(), let index = urgencies.firstIndex(of: most) else { return }
-            let next = origin.queue.remove(at: index)
-            origin.turn = next.flight
-            self.flights[next.flight]?.isOutdated = false
-            actions.append(.grant(waiter: next.waiter))
-        }
-        let holder = origin.turn
+        guard self.origins[product.origin]?.turn == id, var origin = self.origins.removeValue(forKey: product.origin)
+        else { return }
+        // The most urgent one, and of several the first.
+        let urgencies = origin.queue.map { self.flights[$0.flight]?.demand.priority ?? .veryLow }
+        guard let most = urgencies.max(), let index = urgencies.firstIndex(of: most) else { return }
+        let next = origin.queue.remove(at: index)
+        origin.turn = next.flight
         self.origins[product.origin] = origin
-        self.update(holder, &actions)
+        self.flights[next.flight]?.isOutdated = false
+        actions.append(.grant(waiter: next.waiter))
+        self.update(next.flight, &actions)
     }
 
     private func demand(of interest: Interest) -> Demand {

@@ -394,7 +394,7 @@ public actor LoaderActor {
         self.tasks[flight.id] = nil
         self.stores.remove(flight.id)
         self.flights[flight.id] = nil
-        // A flight that ends waits for nothing, so that nothing becomes less urgent by that.
+        // A flight that ends waits for nothing, and what has the turn next asks how urgent it is when it begins.
         _ = self.perform(self.table.finish(flight.id), result)
     }
 

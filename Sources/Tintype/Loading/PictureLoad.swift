@@ -125,7 +125,7 @@ struct PictureLoad: Sendable {
             _ = await self.keepInMemory(response)
             return .picture(response, isKept: true)
         case .original(let entry):
-            return try await self.keep(self.variants.thumbnail(of: entry, for: self.request))
+            return await self.keep(try await self.variants.thumbnail(of: entry, for: self.request))
         }
     }
 
@@ -153,7 +153,7 @@ struct PictureLoad: Sendable {
                 guard bytes.source == .memory else { continue }
                 let thumbnail = try await self.variants.thumbnail(of: entry, for: self.request)
                 let response = ImageResponse(thumbnail.image, source: .memory, bytes)
-                return bytes.mayBeKept ? try await self.keep(response) : .picture(response, isKept: false)
+                return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
             }
         }
         return nil
@@ -193,7 +193,7 @@ struct PictureLoad: Sendable {
         let image = try await self.decode(bytes)
         try Task.checkCancellation()
         let response = ImageResponse(image, source: bytes.source, bytes)
-        return bytes.mayBeKept ? try await self.keep(response) : .picture(response, isKept: false)
+        return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
     }
 
     /// Decodes the bytes; loads that got them together share what the codec does for several of them.
@@ -220,7 +220,7 @@ struct PictureLoad: Sendable {
     // MARK: Keeping
 
     /// Stores a picture that was made, in the tiers that `request` names.
-    private func keep(_ response: ImageResponse) async throws -> FlightResult {
+    private func keep(_ response: ImageResponse) async -> FlightResult {
         let kept = await self.keepInMemory(response)
         guard kept, self.request.isVariant, self.flight.demand.pictureTiers.contains(.disk) else {
             return .picture(response, isKept: kept)

@@ -64,9 +64,11 @@ struct SourceStore: Sendable {
     }
 
     /// The entry that a request selects, where that can be told without waiting; it counts in no budget.
+    ///
+    /// What is asked for at the origin first is read when that has answered.
     func readyEntry(for request: ImageRequest) -> StoredSource? {
         let plan = self.rules.plan(for: request)
-        guard plan.bytes.query.contains(.disk) else { return nil }
+        guard plan.bytes.query.contains(.disk), plan.policy != .revalidate else { return nil }
         guard plan.usesHTTPKeys else { return self.readyEntry(request.sourceKey) }
         guard !Precondition.bypassesCache(request.headers),
             let stored = self.readyEntry(self.rules.resourceKey(of: request)),

@@ -285,7 +285,7 @@ public final class DiskCache: Sendable {
     /// limit holds, and what killed writers left behind.
     ///
     /// Not needed for the limits, which hold without it. It frees the space of expired entries
-    /// that nobody asks for, and takes notice of files that were added or removed by hand.
+    /// that are not asked for, and takes notice of files that were added or removed by hand.
     public func prune() async -> PruneResult {
         await self.whileOpen { await self.housekeeper.prune() } ?? PruneResult()
     }

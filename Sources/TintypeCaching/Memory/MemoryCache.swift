@@ -303,7 +303,7 @@ public final class MemoryCache: Sendable {
         ///
         /// ``MemoryCache/contains(_:)`` never does, and an expiry in the metadata is not put off.
         public var extendsLifetimeOnRead: Bool
-        /// Whether pictures that left the cache are found again while somebody holds them; default `true`.
+        /// Whether pictures that left the cache are found again while they are held elsewhere; default `true`.
         public var keepsWeakly: Bool
         /// Whether the cache gives memory back when the machine or the cgroup is short of it; default `false`, and
         /// `true` for the cache of a loader.

@@ -3,7 +3,7 @@ import TintypeImage
 
 /// The entries of a memory tier by key, in slots: what a look-up reads.
 ///
-/// Knows no limits and no order; ``MemoryLedger`` decides, and changes it while nobody reads.
+/// Knows no limits and no order; ``MemoryLedger`` decides, and changes it while no thread reads.
 struct MemoryTable: ~Copyable, Sendable {
     /// What is asked for at every hit beside the picture.
     struct Mark: Sendable {
@@ -160,7 +160,7 @@ struct MemoryLookUp<Value: Sendable>: Sendable {
 /// The look-ups of one stripe that the policy has not heard of yet.
 ///
 /// Writing one down is all that a hit costs beside the look-up itself; the policy learns of many at once,
-/// in their order, before it next has to choose. When nobody has time to tell it, further ones are lost:
+/// in their order, before it next has to choose. When no thread has time to tell it, further ones are lost:
 /// then there are so many of them that a part says enough.
 struct AccessBuffer: Sendable {
     /// A look-up that found an entry.

@@ -91,11 +91,11 @@ actor FileReader {
             let reason = isDirectory ? "it is a directory" : "it is no ordinary file"
             throw .fileUnreadable(path.text, reason: reason, at: address)
         }
-        let time = status.st_mtim
-        return (
-            descriptor, Int(status.st_size),
-            "\"\(status.st_dev)-\(status.st_ino)-\(status.st_size)-\(time.tv_sec).\(time.tv_nsec)\""
-        )
+        // Servers hand tags on: they must not tell inodes. The time of the last change of any kind tells a
+        // file that took another one's place as well.
+        let (modified, changed) = (status.st_mtim, status.st_ctim)
+        let times = "\(modified.tv_sec).\(modified.tv_nsec)-\(changed.tv_sec).\(changed.tv_nsec)"
+        return (descriptor, Int(status.st_size), "\"\(status.st_size)-\(times)\"")
     }
 
     /// Reads some bytes; returns false at the end of the file.

@@ -22,6 +22,6 @@ public enum DownloadPriority: Int, Sendable, Hashable, Comparable, CaseIterable 
 public enum DownloadOrder: Sendable, Hashable {
     /// The one that was asked for first.
     case firstInFirstOut
-    /// The one that was asked for last: what somebody looks at now, before what they scrolled past.
+    /// The one that was asked for last: what is looked at now, before what was scrolled past.
     case lastInFirstOut
 }

@@ -201,7 +201,7 @@ struct TransferMachine {
         case judge
         /// Leave behind what takes memory.
         case yield
-        /// Tell those who wait.
+        /// Tell the callers that wait.
         case finish
     }
 

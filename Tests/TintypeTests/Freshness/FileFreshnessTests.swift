@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import TestSupport
 import TestTraits
 import Testing
@@ -38,6 +39,23 @@ import Tintype
         #expect(changed.image.width == (thumbnail == nil ? 20 : 5))
         #expect(changed.metadata.bodyDigest != first.metadata.bodyDigest)
         #expect(self.fixture.decodes.count == 2)
+    }
+
+    @Test func `a file of the same size and time that took its place is seen, and the tag tells no inode`() async throws
+    {
+        let loader = self.fixture.makeLoader { $0.cachePolicy = .honorFreshness }
+        let first = try await loader.response(for: ImageRequest(url: self.url))
+        let old = try FileManager.default.attributesOfItem(atPath: self.url.path)
+        let inode = try #require(old[.systemFileNumber] as? Int)
+        #expect(first.metadata.etag?.contains("\(inode)") == false)
+        let other = self.fixture.directory.url(of: "other.png")
+        try Data(makePNG(width: 10, gray: 99)).write(to: other)
+        let date = try #require(old[.modificationDate] as? Date)
+        try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: other.path)
+        try #require(rename(other.path, self.url.path) == 0)
+        let second = try await loader.response(for: ImageRequest(url: self.url))
+        #expect(second.source == .file)
+        #expect(second.metadata.bodyDigest != first.metadata.bodyDigest)
     }
 
     @Test func `a file that is gone is an error where it is looked at, and none where it is not`() async throws {

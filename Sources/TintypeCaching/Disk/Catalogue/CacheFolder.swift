@@ -266,7 +266,7 @@ final class CacheFolder: Sendable {
             region.flags.insert(.needsReading)
             region.setBoot(.current)
         }
-        // Whoever has the lock next repairs what is not valid.
+        // The process that has the lock next repairs what is not valid.
         if isValid { region.sealTotals() }
         return CacheFolder(
             path: path,
@@ -381,7 +381,7 @@ final class CacheFolder: Sendable {
         return fstatat(folder, self.entriesName, &status, AT_SYMLINK_NOFOLLOW) == 0
     }
 
-    /// Takes the lowest number that nobody who lives has, and that nobody has left anything under.
+    /// Takes the lowest number that no process has that lives, and under which nothing was left.
     private static func takeOwner(_ lockFile: FolderLock, _ region: CatalogueRegion) -> Int {
         for number in 1..<CatalogueLayout.ownerCount where region[owner: number] == 0 {
             if lockFile.tryOwner(number) { return number }

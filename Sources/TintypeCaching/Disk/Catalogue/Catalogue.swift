@@ -161,7 +161,7 @@ struct Catalogue {
         if isKeeping, !old.isWhole { new.flags.insert(.needsReading) }
         new.sealTotals()
         if old.isShared {
-            // Before the new one has the place: if this process is ended in between, the next who has the lock finds
+            // Before the new one has the place: if this process is ended in between, the next process that has the lock finds
             // that nothing has taken it. The other way round, others would go on with a catalogue that no one opens.
             old.flags.insert(.isSuperseded)
             do throws(SystemCallError) {

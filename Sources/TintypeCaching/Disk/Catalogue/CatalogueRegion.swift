@@ -290,13 +290,13 @@ final class CatalogueRegion: @unchecked Sendable {
         for _ in 0..<self.slotCount {
             let first = self.loadSlot(slot, word: 0)
             if first == 0 {
-                // Whoever moves slots makes the sequence odd before, and raises it after.
+                // What moves slots makes the sequence odd before, and raises it after.
                 return sequence.isMultiple(of: 2) && self[.sequence] == sequence ? .absent : .unknown
             }
             if first == name.high {
                 let (second, third) = (self.loadSlot(slot, word: 1), self.loadSlot(slot, word: 2))
                 if CatalogueRecord.matches(name, second, third) {
-                    // Read while somebody changed it, or damaged.
+                    // Read while it was changed, or damaged.
                     guard let record = CatalogueRecord((first, second, third, self.loadSlot(slot, word: 3))) else {
                         return .unknown
                     }
@@ -425,7 +425,7 @@ final class CatalogueRegion: @unchecked Sendable {
     /// Works the totals out anew, after a process was ended while changing them.
     func recountTotals() {
         _ = self.countEntries()
-        // Nobody could give back what those without a number of their own had reserved.
+        // Nothing could give back what processes without a number of their own had reserved.
         self[owner: 0] = 0
         let reserved = (1..<CatalogueLayout.ownerCount).map { self[owner: $0] }
         self[.reservedByteCount] = UInt64(reserved.reduce(0) { $0.addingClamped(Int(clamping: $1)) })
@@ -438,7 +438,7 @@ final class CatalogueRegion: @unchecked Sendable {
         let isCertain = self[.sequence].isMultiple(of: 2)
         var (count, bytes) = (0, 0)
         let damaged = self.forEachRecord { record in
-            // Whoever was ended while closing a gap has left an entry in two slots.
+            // A process that was ended while closing a gap has left an entry in two slots.
             if !isCertain, !seen.insert(record.name).inserted { return }
             other.insert(record)
             count += 1
