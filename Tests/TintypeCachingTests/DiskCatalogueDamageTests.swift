@@ -94,4 +94,53 @@ import Testing
         #expect(statistics.entryCount == self.keys.count)
         #expect(statistics.byteCount == self.folder.byteCount())
     }
+
+    @Test func entryWithAWrongNameAndByChanceTheRightCheckIsForgotten() async throws {
+        try await self.fill()
+        do {
+            let folder = try openFolder(self.folder.path)
+            let region = folder.region
+            let free = try #require((0..<region.slotCount).last { region.loadSlot($0, word: 0) == 0 })
+            // Of the first shard, and in the place of the last.
+            let name = EntryName(high: 1, low: 0)
+            region.storeSlot(
+                free,
+                CatalogueRecord(name: name, byteCount: 50, usedAt: 1e9, storedAt: 1e9, expiresAt: .infinity)
+            )
+        }
+        let cache = DiskCache(.init(directory: self.folder.url))
+        _ = await cache.prune()
+        let statistics = await cache.statistics()
+        #expect(statistics.entryCount == self.keys.count)
+        #expect(statistics.byteCount == self.folder.byteCount())
+    }
+
+    @Test func folderIsReadAfterAClearingThatWasCutShort() async throws {
+        try await self.fill()
+        do {
+            // What a process leaves that is killed while it moves the entries aside.
+            let folder = try openFolder(self.folder.path)
+            folder.region.flags.insert(.needsReading)
+            for key in self.keys.prefix(60) { unlink(self.folder.path(of: key)) }
+        }
+        let cache = DiskCache(.init(directory: self.folder.url))
+        _ = await cache.removeExpired()
+        let statistics = await cache.statistics()
+        #expect(statistics.entryCount == 60)
+        #expect(statistics.byteCount == self.folder.byteCount())
+    }
+
+    @Test func totalsThatDoNotHoldHaveTheFolderRead() async throws {
+        try await self.fill()
+        do {
+            let folder = try openFolder(self.folder.path)
+            folder.region[.entryCount] = 7
+            unlink(self.folder.path(of: self.keys[0]))
+        }
+        let cache = DiskCache(.init(directory: self.folder.url))
+        _ = await cache.removeExpired()
+        let statistics = await cache.statistics()
+        #expect(statistics.entryCount == self.keys.count - 1)
+        #expect(statistics.byteCount == self.folder.byteCount())
+    }
 }

@@ -56,6 +56,21 @@ import Testing
         #expect(self.folder.files() == self.folder.entryFiles())
     }
 
+    @Test func clearingBesideAnotherThatDeletesWhatWasClearedForgetsNoFile() async throws {
+        let (clearing, deleting) = (self.makeCache(), self.makeCache())
+        for _ in 0..<60 {
+            for number in 0..<12 {
+                try await clearing.store(makeData(10), metadata: .init(), for: CacheKey("\(number)"))
+            }
+            async let deletion: Void = {
+                for _ in 0..<4 { await deleting.waitForHousekeeping() }
+            }()
+            try await clearing.removeAll()
+            await deletion
+            #expect(await clearing.statistics().entryCount == self.folder.entryFiles().count)
+        }
+    }
+
     @Test func useByOneWhoOnlyReadsCountsAfterTheCatalogueHasGrown() async throws {
         let clock = TestClock()
         func makeCache() -> DiskCache {

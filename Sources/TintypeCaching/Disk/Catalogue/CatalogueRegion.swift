@@ -322,6 +322,18 @@ final class CatalogueRegion: @unchecked Sendable {
         return damaged
     }
 
+    /// Whether an entry lies where a search for it does not come by: a bit of its name has turned over, and its check
+    /// holds by chance.
+    ///
+    /// Also when entries are moved meanwhile.
+    var hasMisplacedRecords: Bool {
+        (0..<self.slotCount).contains { slot in
+            guard let record = CatalogueRecord(self.loadSlot(slot)) else { return false }
+            guard case .found(_, let place, _) = self.find(record.name) else { return true }
+            return place != slot
+        }
+    }
+
     // MARK: What only the holder of the folder's lock may do
 
     /// Whether one more entry fits.

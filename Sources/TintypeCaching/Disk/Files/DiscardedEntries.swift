@@ -21,22 +21,28 @@ final class DiscardedEntries: Sendable {
 
     /// Moves all entries aside, to be deleted later.
     ///
+    /// The folders that they go to are made while the lock is held, and empty ones are removed only while it is: another
+    /// process that deletes what was cleared never takes them away in between.
+    ///
     /// - Throws: Why some could not be moved; the catalogue is to be compared with the folder then.
     func takeAll(in folder: CacheFolder) throws(SystemCallError) {
-        let place = "\(CacheFolder.discardedName)/\(OwnFiles.randomDigits())"
-        for part in [CacheFolder.discardedName, place, "\(place)/\(CacheFolder.entriesName)"] {
-            try folder.makeSubfolder(part)
-        }
         let mixed = self.mixedShards(in: folder)
+        let place = "\(CacheFolder.discardedName)/\(OwnFiles.randomDigits())"
         try folder.withCatalogue { catalogue, _ throws(SystemCallError) in
+            for part in [CacheFolder.discardedName, place, "\(place)/\(CacheFolder.entriesName)"] {
+                try folder.makeSubfolder(part)
+            }
             let byteCount = Int(clamping: catalogue.region[.byteCount])
+            // If this process is ended from here on, the next that has the lock finds totals that do not hold.
+            catalogue.region.flags.insert(.needsReading)
             var failure: SystemCallError?
             for path in CacheFolder.shardPaths where OwnFiles.isFolder(path, in: folder.descriptor) {
                 do throws(SystemCallError) {
                     if mixed.contains(path) {
                         try self.takeEntries(of: path, to: "\(place)/\(path)", in: folder)
                     } else if renameat(folder.descriptor, path, folder.descriptor, "\(place)/\(path)") != 0 {
-                        guard errno == ENOENT else { throw SystemCallError.last("rename") }
+                        let error = SystemCallError.last("rename")
+                        if OwnFiles.isFolder(path, in: folder.descriptor) { throw error }
                     }
                 } catch {
                     failure = error
@@ -71,8 +77,9 @@ final class DiscardedEntries: Sendable {
         for name in Folder.names(at: path, in: folder.descriptor) where OwnFiles.isEntry(name) {
             let entry = "\(path)/\(name)"
             guard OwnFiles.isRegular(entry, in: folder.descriptor) else { continue }
-            guard renameat(folder.descriptor, entry, folder.descriptor, "\(place)/\(name)") == 0 || errno == ENOENT
-            else { throw SystemCallError.last("rename") }
+            if renameat(folder.descriptor, entry, folder.descriptor, "\(place)/\(name)") == 0 { continue }
+            let error = SystemCallError.last("rename")
+            if OwnFiles.isRegular(entry, in: folder.descriptor) { throw error }
         }
     }
 
@@ -107,7 +114,9 @@ final class DiscardedEntries: Sendable {
         for shard in Folder.names(at: entries, in: folder.descriptor) where OwnFiles.isShard(shard) {
             guard self.deleteShard(shard, of: entries, in: folder, &left) else { return false }
         }
-        for path in [entries, place] { unlinkat(folder.descriptor, path, AT_REMOVEDIR) }
+        try? folder.withCatalogue { _, _ in
+            for path in [entries, place] { unlinkat(folder.descriptor, path, AT_REMOVEDIR) }
+        }
         return true
     }
 
@@ -116,8 +125,9 @@ final class DiscardedEntries: Sendable {
         let path = "\(entries)/\(shard)"
         var freed = 0
         defer {
-            if freed > 0 {
-                try? folder.withCatalogue { catalogue, _ in catalogue.region.add(-freed, to: .discardedByteCount) }
+            try? folder.withCatalogue { catalogue, _ in
+                if freed > 0 { catalogue.region.add(-freed, to: .discardedByteCount) }
+                unlinkat(folder.descriptor, path, AT_REMOVEDIR)
             }
         }
         for name in Folder.names(at: path, in: folder.descriptor) {
@@ -136,7 +146,6 @@ final class DiscardedEntries: Sendable {
                 self.folders.counters.noteRemovalError(.last("unlink"), of: file)
             }
         }
-        unlinkat(folder.descriptor, path, AT_REMOVEDIR)
         return true
     }
 

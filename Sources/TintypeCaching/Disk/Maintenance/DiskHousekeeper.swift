@@ -81,6 +81,8 @@ actor DiskHousekeeper {
         let store = self.store
         guard let folder = store.folders.openInPlace() else { return }
         if case .readOnly = folder.mode { return }
+        // What another process was ended in is repaired before it is asked whether the folder needs reading.
+        if !folder.region.hasValidTotals { try? folder.withCatalogue { _, _ in } }
         result.temporaryFiles += store.temporary.removeLeftovers(in: folder)
         store.discarded.delete(in: folder)
         if isReading || folder.region.flags.contains(.needsReading) {

@@ -18,6 +18,10 @@ struct FolderScan {
 
     /// Reads the names of all entries, takes up those that are not known, and forgets those that are gone.
     mutating func run() -> PruneResult {
+        // Entries in a place that belongs to others, by a bit that turned over, would not be met with their shard's.
+        if self.folder.region.hasMisplacedRecords {
+            try? self.folder.withCatalogue { catalogue, _ throws(SystemCallError) in try catalogue.dropDamaged() }
+        }
         for shard in UInt8.min...UInt8.max {
             if self.store.folders.closing.isSet { return self.result }
             self.readShard(shard)
