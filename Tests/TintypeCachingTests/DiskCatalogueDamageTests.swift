@@ -143,4 +143,23 @@ import Testing
         #expect(statistics.entryCount == self.keys.count - 1)
         #expect(statistics.byteCount == self.folder.byteCount())
     }
+
+    @Test func roomIsMadeAlthoughTheSlotsOfAllEntriesWereLost() async throws {
+        try await self.fill()
+        do {
+            // As a file that was cut after its header, and made as long again.
+            let region = try openFolder(self.folder.path).region
+            for slot in 0..<region.slotCount {
+                for word in 0..<CatalogueLayout.wordsPerSlot { region.storeSlot(slot, word: word, 0) }
+            }
+        }
+        let limit = self.folder.byteCount() + 100
+        let cache = DiskCache(.init(directory: self.folder.url, sizeLimit: limit))
+        for number in 0..<20 {
+            try await cache.store(makeData(100), metadata: .sample, for: CacheKey("new \(number)"))
+        }
+        let statistics = await cache.statistics()
+        #expect(statistics.byteCount == self.folder.byteCount())
+        #expect(statistics.byteCount <= limit)
+    }
 }

@@ -142,7 +142,11 @@ final class SizeLimit: Sendable {
             return .again
         case .none:
             if region[.reservedByteCount] > 0 || !isKnown { return .wait }
-            throw .noRoom
+            guard !isHopeless, region[.byteCount] > 0 else { throw .noRoom }
+            // Bytes are counted, and no entry is found: slots were lost, and only the folder knows what is there.
+            region.recountTotals()
+            region.flags.remove(.isComplete)
+            return .wait
         }
     }
 
