@@ -4,11 +4,15 @@
 #include <malloc.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <stdint.h>
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -41,7 +45,8 @@ int cshims_epoll_create(void) {
 int cshims_epoll_set(int epoll, int descriptor, int events) {
     if (events == 0) return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, NULL);
     struct epoll_event event = {0};
-    event.events = (events & CSHIMS_READABLE ? EPOLLIN : 0) | (events & CSHIMS_WRITABLE ? EPOLLOUT : 0);
+    event.events = (events & CSHIMS_READABLE ? EPOLLIN : 0) | (events & CSHIMS_WRITABLE ? EPOLLOUT : 0)
+        | (events & CSHIMS_ONCE_EACH ? EPOLLET : 0);
     event.data.fd = descriptor;
     if (epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0) return 0;
     return errno == ENOENT ? epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) : -1;
@@ -58,6 +63,21 @@ int cshims_epoll_wait(int epoll, cshims_event *events, int capacity, int millise
             | (ready[i].events & (EPOLLERR | EPOLLHUP) ? CSHIMS_BROKEN : 0);
     }
     return count;
+}
+
+void cshims_prefer_short_slices(long nanoseconds) {
+    // glibc 2.36 has neither the structure nor the function.
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } attributes = {.size = sizeof(attributes)};
+    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0 || attributes.policy != SCHED_OTHER)
+        return;
+    attributes.runtime = (uint64_t)nanoseconds;
+    syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 unsigned cshims_thread_number(void) {

@@ -1,3 +1,4 @@
+import CShims
 import Glibc
 import TintypeConcurrency
 
@@ -12,6 +13,8 @@ import TintypeConcurrency
 final class CurlLoop: SerialExecutor {
     private static let threadName = "tintype-curl"
     private static let batchesBeforeSockets = 8
+    /// The shortest that Linux permits.
+    private static let sliceNanoseconds = 100_000
 
     /// Only jobs of the actor may use it, except for `wake()`.
     let engine: TransferEngine
@@ -83,6 +86,8 @@ final class CurlLoop: SerialExecutor {
 
     private func run() {
         defer { self.didEnd?() }
+        // All loads wait for this thread, which does little at a time: it must not stand behind others that compute.
+        cshims_prefer_short_slices(Self.sliceNanoseconds)
         var batch: [UnownedJob] = []
         var batchesInRow = 0
         while true {

@@ -16,8 +16,8 @@ final class CurlMulti {
     /// One transfer has at most ``turnShare`` of it.
     static let turn = Duration.milliseconds(1)
     /// The bytes that those which have more than a share may take together in one turn of the loop.
-    static let turnBytes = 512 << 10
-    private static let leastShare = 64 << 10
+    static let turnBytes = 128 << 10
+    private static let leastShare = 32 << 10
     private static let hasGlobalState = Locked(false)
 
     let share: UnsafeMutableRawPointer

@@ -29,7 +29,7 @@ final class SocketPoll {
             _ = write(self.descriptor, &one, 8)
         }
 
-        /// Waits for ``wake()`` alone.
+        /// Waits for ``wake()`` alone; may return at once for one that has ended another wait.
         func wait() {
             var value: UInt64 = 0
             while read(self.descriptor, &value, 8) < 0, errno == EINTR {}
@@ -78,7 +78,9 @@ final class SocketPoll {
     init() throws(LoopStartError) {
         self.wakeup = try Wakeup()
         self.epoll = cshims_epoll_create()
-        guard self.epoll >= 0, cshims_epoll_set(self.epoll, self.wakeup.descriptor, CInt(CSHIMS_READABLE)) == 0 else {
+        // Each write to it is a new event, so that it need not be read.
+        let events = CInt(CSHIMS_READABLE | CSHIMS_ONCE_EACH)
+        guard self.epoll >= 0, cshims_epoll_set(self.epoll, self.wakeup.descriptor, events) == 0 else {
             throw LoopStartError(refused: errno)
         }
     }
@@ -245,7 +247,7 @@ final class SocketPoll {
     }
 
     private func serve(_ event: cshims_event, _ body: (_ descriptor: CInt, _ events: CInt) -> Void) {
-        guard event.descriptor != self.wakeup.descriptor else { return self.wakeup.wait() }
+        guard event.descriptor != self.wakeup.descriptor else { return }
         let socket = self.sockets[Int(event.descriptor)]
         guard socket.wanted == 0 else {
             body(event.descriptor, event.events)

@@ -14,6 +14,10 @@ int cshims_eventfd(void);
 /// Names the calling thread. Linux keeps the first 15 bytes.
 void cshims_set_thread_name(const char *_Nonnull name);
 
+/// Asks for short slices of processor time for the calling thread, so that it waits less for its turn when it wakes up
+/// (EEVDF, from Linux 6.12 on; older kernels change nothing). Its share stays what it is.
+void cshims_prefer_short_slices(long nanoseconds);
+
 /// Opens a file for reading if that takes no waiting: `EAGAIN` where the disk would have to be asked.
 ///
 /// Follows no link. Returns the descriptor, or -1 with errno set (`ENOSYS` before Linux 5.12).
@@ -52,6 +56,8 @@ enum {
     CSHIMS_WRITABLE = 2,
     /// Only reported, never waited for: the peer left, or the descriptor failed.
     CSHIMS_BROKEN = 4,
+    /// Only waited for: each time that it becomes ready is reported once, whether or not it is read.
+    CSHIMS_ONCE_EACH = 8,
 };
 
 /// A descriptor that is ready.
