@@ -22,6 +22,6 @@ public struct LoadError: Error, Sendable, CustomStringConvertible {
 }
 
 extension LoadError: LocalizedError {
-    /// The message, for those who print `localizedDescription`.
+    /// The message, for programs that print `localizedDescription`.
     public var errorDescription: String? { self.message }
 }

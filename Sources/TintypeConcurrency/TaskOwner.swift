@@ -1,4 +1,4 @@
-/// Owns tasks whose results nobody awaits, and ends them when it goes away.
+/// Owns tasks whose results are not awaited, and ends them when it goes away.
 public final class TaskOwner: Sendable {
     private struct State {
         var tasks: [UInt64: Task<Void, Never>] = [:]

@@ -55,9 +55,9 @@ extension DownloadActor {
         public var retryPolicy = RetryPolicy.never
         /// Where the first bytes of bodies are kept whose transfers broke off, or `nil` for nowhere.
         public var partialBodies: PartialBodies?
-        /// Whom to trust over TLS.
+        /// Which servers to trust over TLS.
         public var tls = TLSPolicy()
-        /// Through whom requests go; default nobody, whatever the environment says.
+        /// The proxy that requests go through; default none, whatever the environment says.
         public var proxy = ProxyPolicy.none
         /// Where cookies come from and go to, or `nil` for none.
         public var cookieJar: CookieJar?

@@ -10,7 +10,7 @@ public struct DownloadCounters: Sendable, Hashable {
     public internal(set) var succeeded = 0
     /// The transfers that ended with an error.
     public internal(set) var failed = 0
-    /// The transfers that ended because nobody waited any more.
+    /// The transfers that ended because no caller waited any more.
     public internal(set) var cancelled = 0
     /// The tries after the first ones.
     public internal(set) var retried = 0

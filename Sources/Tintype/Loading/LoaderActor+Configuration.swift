@@ -35,7 +35,7 @@ extension LoaderActor {
         public var isSharedCache: Bool
         /// Fields of requests that choose no picture, whatever their value is, such as `X-Request-ID`; default none.
         ///
-        /// Where HTTP's freshness counts, a field that may say who asks keeps stored pictures apart, although the
+        /// Where HTTP's freshness counts, a field that may identify the user keeps stored pictures apart, although the
         /// response does not vary on it. That is every field but a few (`Accept` and its kind, `User-Agent`,
         /// `Cache-Control`, conditions) and the ones that are named here.
         public var neutralHeaders: Set<String>

@@ -18,7 +18,7 @@ struct StoredSource: Sendable {
 /// Finds and keeps encoded bytes on disk, by the key that a request's policy asks for.
 ///
 /// Without revalidation that is URL and headers. Where HTTP's freshness counts, it is the URL with the headers
-/// that may say who asks, and those that the response's `Vary` names select among its representations (RFC 9111,
+/// that may identify the user, and those that the response's `Vary` names select among its representations (RFC 9111,
 /// 4.1). The names have an entry of their own beside those of the representations.
 struct SourceStore: Sendable {
     let cache: any ImageCache

@@ -4,7 +4,7 @@ public import TintypeDownloading
 /// Brings pictures into a cache before they are asked for.
 ///
 /// A prefetcher works on several lists at once; its limits hold for all of them together. A list
-/// lives as long as its reader, who keeps the prefetcher alive.
+/// lives as long as its reader, which keeps the prefetcher alive.
 public final class Prefetcher: Sendable {
     /// Where prefetched pictures go.
     public enum Destination: Sendable, Hashable {
@@ -28,7 +28,7 @@ public final class Prefetcher: Sendable {
     ///   - destination: Where the pictures go; default disk.
     ///   - concurrency: How many are loaded at once, at least 1; default 3.
     ///   - priority: How urgent the downloads are, whatever the requests say; default low, so that
-    ///     those that somebody waits for go first.
+    ///     those that a user waits for go first.
     public init(
         loader: LoaderActor,
         destination: Destination = .disk,

@@ -218,7 +218,7 @@ public struct ImageRequest: Sendable, Hashable {
     /// Names the encoded bytes: URL, headers, and whether certificates are verified.
     public var sourceKey: CacheKey { self.storage.keys.source }
 
-    /// Names the encoded bytes as HTTP does, where its freshness counts: by the URL and what may say who asks.
+    /// Names the encoded bytes as HTTP does, where its freshness counts: by the URL and what may identify the user.
     ///
     /// What responses vary on besides is told apart by their `Vary`.
     var resourceKey: CacheKey { self.storage.keys.resource }

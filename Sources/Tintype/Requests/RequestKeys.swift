@@ -26,7 +26,7 @@ enum RequestKeys {
         let address = CanonicalURL(url)
         var text = address.text
         if let credentials = address.credentials { text += "\n|user: \(self.digest(credentials))" }
-        // What anyone on the way may have written must not answer who asked for the origin's own.
+        // What anyone on the way may have written must not answer a request for the origin's own bytes.
         if options.contains(.allowInvalidCertificates) { text += "\n|unverified" }
         if let fetcher { text += "\n|fetcher(\(self.digest(fetcher.name)))" }
         for field in headers {
@@ -35,7 +35,7 @@ enum RequestKeys {
         return CacheKey(text)
     }
 
-    /// The key of HTTP: the URL, and every field that may say who asks.
+    /// The key of HTTP: the URL, and every field that may identify the user.
     ///
     /// The others, which say what is wanted or are among `neutral` (in lower case), are told apart by the
     /// response's `Vary`. Several fields of a name are one list (RFC 9110, 5.3).

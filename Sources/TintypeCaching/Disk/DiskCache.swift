@@ -10,9 +10,9 @@ import TintypeConcurrency
 ///
 /// A catalogue in memory that is mapped from a file, and shared by all processes that use the
 /// folder, knows each entry's size and last use: a folder of a million entries is open at once,
-/// a miss asks nobody, and the size limit holds over all who write. It is never trusted over the files,
-/// and is made anew from them where it is lost, damaged or of another version. So that a process that cuts it short does not
-/// end the process, a handler of `SIGBUS` is installed with the first catalogue that is mapped; it hands on every signal
+/// a miss reads no file, and the size limit holds over all processes that write. It is never trusted over the files,
+/// and is made anew from them where it is lost, damaged or of another version. So that a process that cuts it short does
+/// not end others, a handler of `SIGBUS` is installed with the first catalogue that is mapped; it hands on every signal
 /// that is not about one.
 ///
 /// Only what a cache has written is ever removed from its folder.
@@ -183,7 +183,7 @@ public final class DiskCache: Sendable {
         try self.begin()
         defer { self.operations.end() }
         for lane in self.lanes { lane.pending.removeAll() }
-        // Not the housekeeper, who may be at work for long.
+        // Not the housekeeper, which may be at work for long.
         try await self.lanes[0].started().removeAll()
         if isWaiting { await self.housekeeper.attend() } else { self.attend() }
     }

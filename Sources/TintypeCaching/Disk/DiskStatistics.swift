@@ -5,7 +5,7 @@ import TintypeConcurrency
 public struct DiskStatistics: Sendable {
     /// The path of the cache folder.
     public let directory: String
-    /// The entries in the folder, whoever stored them.
+    /// The entries in the folder, whichever process stored them.
     public let entryCount: Int
     /// The bytes of their files.
     public let byteCount: Int

@@ -33,7 +33,7 @@ final class OperationCounter: Sendable {
         self.state.bitwiseOr(Self.closed, ordering: .relaxed)
         await withCheckedContinuation { continuation in
             self.waiters.withLock { $0.append(continuation) }
-            // Whoever ended the last operation before this was added has not seen it.
+            // A task that ended the last operation before this was added has not seen it.
             if self.state.load(ordering: .acquiring) == Self.closed { self.resumeWaiters() }
         }
     }

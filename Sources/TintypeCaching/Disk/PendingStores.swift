@@ -21,11 +21,11 @@ final class PendingStores: Sendable {
         }
     }
 
-    /// What the one who adds must do.
+    /// What the caller that adds must do.
     enum Addition {
-        /// Somebody is writing already, and will come to it.
+        /// A task is writing already, and will come to it.
         case queued
-        /// Nobody is writing: start.
+        /// No task is writing: start one.
         case queuedFirst
         /// The bytes that wait have reached the limit; this many do.
         case refused(Int)

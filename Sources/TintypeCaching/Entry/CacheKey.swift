@@ -12,7 +12,7 @@ import Synchronization
 /// merely canonically equivalent are two keys, as they are two URLs.)
 public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     private final class Storage: Sendable {
-        /// Drawn for each process: a client who chooses URLs can't choose those that collide.
+        /// Drawn for each process: a client that chooses URLs can't choose those that collide.
         private static let secret = (0..<192).map { _ in UInt8.random(in: .min ... .max) }
 
         let text: String
@@ -28,7 +28,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
                 return EntryName(high: high, low: UInt32(truncatingIfNeeded: self.nameLow.load(ordering: .relaxed)))
             }
             let name = EntryName(KeyDigest(text: self.text))
-            // Whoever else does the same writes the same.
+            // Another thread that does the same writes the same.
             self.nameLow.store(UInt64(name.low), ordering: .relaxed)
             self.nameHigh.store(name.high, ordering: .releasing)
             return name

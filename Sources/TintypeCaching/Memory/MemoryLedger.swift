@@ -3,7 +3,7 @@ import TintypeImage
 
 /// Decides what a memory tier holds: limits, order, sums, and every change of its table.
 ///
-/// Whoever changes the cache holds the ledger's lock throughout, so that sums are exact. What leaves the
+/// A change of the cache holds the ledger's lock throughout, so that sums are exact. What leaves the
 /// table is handed back, to be released after the lock: freeing a picture takes long.
 struct MemoryLedger: Sendable {
     private(set) var limits: MemoryLimits

@@ -7,8 +7,8 @@ import TintypeConcurrency
 /// is using; a writer takes all. So readers do not wait for each other, on as many cores as there are
 /// stripes, and each has in its stripe some state of its own to note what it read.
 ///
-/// Sendable although unchecked: `value` is read by who holds at least one stripe, and written only by who
-/// holds all of them, which excludes every reader. The stripes themselves do not change.
+/// Sendable although unchecked: `value` is read by threads that hold at least one stripe, and written only by one
+/// that holds all of them, which excludes every reader. The stripes themselves do not change.
 final class StripedLock<Value: ~Copyable & Sendable, Note: Sendable>: @unchecked Sendable {
     /// One to a pair of cache lines, so that cores do not share what they write.
     private struct Stripe: Sendable {
@@ -44,7 +44,7 @@ final class StripedLock<Value: ~Copyable & Sendable, Note: Sendable>: @unchecked
         return self.stripes[stripe].withLock { body(self.value.pointee, &$0.note) }
     }
 
-    /// Changes the value while nobody reads.
+    /// Changes the value while no thread reads it.
     func write<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
         self.write(from: 0, body)
     }

@@ -19,7 +19,7 @@ struct WeakTable: ~Copyable, Sendable {
             self.colorProfile = image.colorProfile
         }
 
-        /// The picture, as long as somebody holds its pixels.
+        /// The picture, as long as its pixels are held elsewhere.
         var image: Image? {
             self.pixels.map {
                 Image(

@@ -118,7 +118,7 @@ struct PNGAnimationCompressor {
         for number in [area.columns.count, area.rows.count, area.columns.lowerBound, area.rows.lowerBound] {
             data.append(bigEndian: UInt32(clamping: number))
         }
-        // Two bytes hold a minute in milliseconds; longer ones lose what nobody sees.
+        // Two bytes hold a minute in milliseconds; longer ones lose what can't be seen.
         let duration = max(0, milliseconds)
         let denominator = [1_000, 100, 10].first { duration / (1_000 / $0) <= Int(UInt16.max) } ?? 1
         data.append(bigEndian: UInt16(clamping: duration / (1_000 / denominator)))

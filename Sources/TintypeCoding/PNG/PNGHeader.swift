@@ -48,7 +48,7 @@ struct PNGHeader {
         while let chunk = PNGChunk(at: offset, in: bytes) {
             try work.count(Self.unitsPerChunk)
             if chunk.kind == .end {
-                // Without its end, nobody knows whether an animation is whole.
+                // Without its end, it is not known whether an animation is whole.
                 if extent == .wholeFile { self.animation = animation.finish() }
                 break
             }

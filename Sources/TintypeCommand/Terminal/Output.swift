@@ -39,7 +39,7 @@ final class Output: Sendable {
 
     /// Writes a line that the caller of the command counts on.
     ///
-    /// - Throws: When it can't be written: a result that nobody can get is no success.
+    /// - Throws: When it can't be written: a result that can't be read is no success.
     func line(_ text: String) throws(OutputError) {
         let code = self.write(text + "\n")
         guard code != 0 else { return }
@@ -49,7 +49,7 @@ final class Output: Sendable {
         )
     }
 
-    /// Writes a line, such as an error's, whose own failure could be told to nobody.
+    /// Writes a line, such as an error's, whose own failure could not be reported anywhere.
     func tell(_ text: String) {
         self.write(text + "\n")
     }

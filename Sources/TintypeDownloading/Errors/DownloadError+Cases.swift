@@ -83,7 +83,7 @@ extension DownloadError {
             case 401, 403, 407: "check the credentials in the request"
             case 404, 410: "check the path of the URL"
             case 429, 503: "ask less often, or again later"
-            case 500...: "ask again later, or tell whoever runs the server"
+            case 500...: "ask again later, or tell the server's operator"
             default: "check the request"
             }
         return DownloadError(

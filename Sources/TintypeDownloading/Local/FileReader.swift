@@ -81,7 +81,7 @@ actor FileReader {
         _ path: FilePath,
         address: ResourceAddress
     ) throws(DownloadError) -> (descriptor: CInt, size: Int, tag: String) {
-        // Without O_NONBLOCK a pipe that nobody writes to would hold the thread for ever.
+        // Without O_NONBLOCK a pipe without a writer would hold the thread for ever.
         let descriptor = path.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .fileNotOpened(path.text, code: errno, at: address) }
         var status = stat()

@@ -17,7 +17,7 @@ public struct DownloadEvent: Sendable {
         case finished(TransferMetrics)
         /// It gave no body.
         case failed(DownloadError)
-        /// Nobody waited any more.
+        /// No caller waited any more.
         case cancelled
     }
 

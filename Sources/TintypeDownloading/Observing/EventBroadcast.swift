@@ -9,7 +9,7 @@ final class EventBroadcast: Sendable {
 
     private let state = Locked(State())
 
-    /// Whether anybody listens; it costs nothing to tell nobody.
+    /// Whether there are observers; an event that none is shown should cost nothing.
     var hasObservers: Bool { self.state.withLock { !$0.observers.isEmpty } }
 
     func makeStream(limit: Int) -> AsyncStream<DownloadEvent> {

@@ -106,7 +106,7 @@ extension AddressSet {
         ]
     )
 
-    /// What is given to nobody, or to protocols: all that is neither global unicast nor in another set.
+    /// What is not assigned, or assigned to protocols: all that is neither global unicast nor in another set.
     ///
     /// Of IPv6 that is all outside of `2000::/3`, but `64:ff9b::/96`, whose addresses are judged by the
     /// IPv4 address in them.

@@ -53,11 +53,11 @@ public struct DownloadRequest: Sendable, Hashable {
     /// The longest time for everything, redirects and retries included; `nil`, as zero, for that of the
     /// configuration.
     public var totalTimeout: Duration?
-    /// What proves who asks, or `nil` for nothing; the header `Authorization` would replace it.
+    /// What proves the user's identity, or `nil` for nothing; the header `Authorization` would replace it.
     public var credentials: Credentials?
-    /// Whom to trust over TLS, or `nil` for the policy of the configuration.
+    /// Which servers to trust over TLS, or `nil` for the policy of the configuration.
     public var tls: TLSPolicy?
-    /// Through whom the request goes, or `nil` for the policy of the configuration.
+    /// The proxy that the request goes through, or `nil` for the policy of the configuration.
     public var proxy: ProxyPolicy?
     /// Where cookies come from and go to, or `nil` for the jar of the configuration.
     public var cookieJar: CookieJar?

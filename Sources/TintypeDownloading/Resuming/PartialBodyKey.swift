@@ -16,7 +16,7 @@ struct PartialBodyKey: Sendable, Hashable {
     init?(_ request: DownloadRequest, _ configuration: DownloadActor.Configuration) {
         guard request.cookieJar == nil, configuration.cookieJar == nil else { return nil }
         var parts = [request.method.description, request.url.absoluteString]
-        // A certificate that nobody vouched for may have brought any bytes.
+        // A server whose certificate was not verified may have sent any bytes.
         parts.append(request.allowsInvalidCertificates ? "unverified" : "verified")
         for field in request.headers { parts += [field.name.lowercased(), field.value] }
         for field in configuration.requestHeaders where request.headers[field.name] == nil {

@@ -8,7 +8,7 @@ public enum DownloadPriority: Int, Sendable, Hashable, Comparable, CaseIterable 
     case low
     /// The default.
     case normal
-    /// What somebody waits for.
+    /// What a user waits for.
     case high
     /// Before everything else.
     case veryHigh

@@ -1,7 +1,7 @@
 /// The owner of an origin, as far as its name tells.
 ///
 /// Names below one domain, and the addresses of one IPv6 network, cost their owner nothing: all of them together
-/// count as one. Where a domain begins is guessed, without the list of public suffixes: owners who are taken for one
+/// count as one. Where a domain begins is guessed, without the list of public suffixes: owners that are taken for one
 /// only have to share, among themselves, the places that are not kept for others.
 enum Site {
     /// The site of an origin as ``ResourceAddress/origin`` has it.

@@ -10,11 +10,11 @@ struct TransferTicket: Comparable {
     }
 }
 
-/// Who may start next.
+/// Which transfer may start next.
 ///
 /// The most urgent starts first, and of equally urgent ones the first or the last that came, as long as fewer
 /// than `maximumActive` run and the origin has room and a token. One whose origin has none waits aside and
-/// holds up nobody else. A transfer that comes back, after a redirect or for another try, keeps its place.
+/// holds up no other. A transfer that comes back, after a redirect or for another try, keeps its place.
 ///
 /// No site can hold all places. The last ones are kept for origins that have none, the very last for sites that have
 /// none, and transfers that bring next to nothing go on beside the places, up to as many again.

@@ -115,7 +115,7 @@ final class BodyChannel: Sendable {
         }
     }
 
-    /// Throws away what is here: nobody will take it.
+    /// Throws away what is here: no task will take it.
     func cancel() {
         self.finish(.failure(CancellationError()))
         self.state.withLock { state in

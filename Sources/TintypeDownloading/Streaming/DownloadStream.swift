@@ -13,7 +13,7 @@ public struct ResponseHead: Sendable {
     public let expectedBytes: Int64?
 }
 
-/// A body that is taken chunk by chunk while it arrives, and that waits for whoever takes it.
+/// A body that is taken chunk by chunk while it arrives, and that waits for its reader.
 ///
 /// Few bytes are held: a reader that lags makes the server wait, and the time in which it lags is not counted
 /// against the server. The transfer ends when the last copy of the stream and of its iterators goes away. Each

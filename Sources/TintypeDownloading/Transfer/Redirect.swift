@@ -27,7 +27,7 @@ enum Redirect {
         return self.part(CURLUPART_URL, of: base)
     }
 
-    /// The fields that may go to another origin: those that say what is wanted, none that may say who asks.
+    /// The fields that may go to another origin: those that say what is wanted, none that may identify the user.
     static func safeHeaders(_ headers: HeaderFields) -> HeaderFields {
         headers.filter { WishFields.contains($0.name.lowercased()) }
     }

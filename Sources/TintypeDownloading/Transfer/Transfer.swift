@@ -220,7 +220,7 @@ final class Transfer {
         self.metrics.redirectCount += 1
     }
 
-    /// Leaves behind what says who asks, that of the configuration included.
+    /// Leaves behind what identifies the user, that of the configuration included.
     private func dropIdentity() {
         var options = self.options ?? TransportOptions(self.request)
         options.credentials = nil

@@ -1,4 +1,4 @@
-/// What proves to a server, or to a proxy, who asks.
+/// What proves the user's identity to a server or a proxy.
 ///
 /// It is sent to the origin that the request names and to no other, whatever redirects say.
 public struct Credentials: Sendable, Hashable, CustomStringConvertible {

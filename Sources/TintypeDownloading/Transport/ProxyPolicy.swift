@@ -1,4 +1,4 @@
-/// Through whom requests go.
+/// The proxy that requests go through, if any.
 public struct ProxyPolicy: Sendable, Hashable {
     enum Value: Sendable, Hashable {
         case none

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// Whom to trust over TLS, and how to prove who we are.
+/// Which servers to trust over TLS, and how to prove one's own identity.
 public struct TLSPolicy: Sendable, Hashable {
     /// A version of TLS.
     public enum Version: Sendable, Hashable {
@@ -10,7 +10,7 @@ public struct TLSPolicy: Sendable, Hashable {
         case tls1_3
     }
 
-    /// Who may vouch for a server.
+    /// The authorities that may vouch for a server.
     public enum Authorities: Sendable, Hashable {
         /// Those that the system trusts.
         case system
@@ -42,7 +42,7 @@ public struct TLSPolicy: Sendable, Hashable {
 
     /// The oldest version that is spoken; default 1.2.
     public var minimumVersion = Version.tls1_2
-    /// Who may vouch for a server; default those that the system trusts.
+    /// The authorities that may vouch for a server; default those that the system trusts.
     public var authorities = Authorities.system
     /// Shown to servers that ask for one; redirects to another origin do not take it along.
     public var clientCertificate: ClientCertificate?

@@ -6,12 +6,12 @@ import TintypeConcurrency
 /// A cache folder that is open: its descriptor, its lock file and its catalogue.
 ///
 /// The entries' files are the truth, and the catalogue is what is known about them without
-/// looking. Whoever adds a file writes it into the catalogue first, and whoever removes one removes
-/// it from there last, both under the folder's lock; so the catalogue may name a file that is gone,
+/// looking. A file is written into the catalogue before it is added, and removed from there after it
+/// was deleted, both under the folder's lock; so the catalogue may name a file that is gone,
 /// but knows every file that is there, whenever a process is killed.
 final class CacheFolder: Sendable {
     enum Mode: Sendable {
-        /// The catalogue is shared with all who use the folder.
+        /// The catalogue is shared by all processes that use the folder.
         case shared
         /// The file system can't share memory, or had no room for a catalogue: it is this cache's
         /// own, and only the folder knows what is there.
@@ -132,7 +132,7 @@ final class CacheFolder: Sendable {
         self.victims.withLock { $0.fill(with: records) }
     }
 
-    /// The catalogue of the moment, put in order after one who was killed.
+    /// The catalogue of the moment, put in order after a process that was killed.
     private func lockedCatalogue() throws(SystemCallError) -> Catalogue {
         var catalogue = Catalogue(region: self.region, folder: self)
         if !catalogue.region.isWhole {

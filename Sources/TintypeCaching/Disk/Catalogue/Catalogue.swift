@@ -48,7 +48,7 @@ struct Catalogue {
 
     /// Moves a file to the place of an entry, which the catalogue must know before.
     ///
-    /// If this process is ended in between, the next who has the lock looks what is there.
+    /// If this process is ended in between, the next process that has the lock looks what is there.
     mutating func moveIntoPlace(_ source: String, _ record: CatalogueRecord) throws(SystemCallError) {
         let old = self.record(of: record.name)
         self.region[.intentLow] = UInt64(record.name.low)
@@ -118,7 +118,7 @@ struct Catalogue {
         try self.replace(slotCount: self.region.slotCount, isKeeping: true)
     }
 
-    /// Puts right what somebody left half done who was ended while having the lock.
+    /// Repairs what a process left half done that was ended while it had the lock.
     mutating func repair() throws(SystemCallError) {
         if self.region[.sequence].isMultiple(of: 2) {
             self.region.recountTotals()
@@ -128,7 +128,7 @@ struct Catalogue {
         }
     }
 
-    /// Looks what became of an entry that somebody was moving into place when it was ended.
+    /// Looks what became of an entry that a process was moving into place when it was ended.
     mutating func settleIntent() {
         let high = self.region[.intentHigh]
         guard high != 0 else { return }

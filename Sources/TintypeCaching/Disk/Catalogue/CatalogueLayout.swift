@@ -23,7 +23,7 @@ enum CatalogueLayout {
         /// The bytes of folders that were cleared and wait to be deleted.
         case discardedByteCount
         case flags
-        /// The checksum of the six that count, when nobody changes them.
+        /// The checksum of the six that count, while no process changes them.
         case totalsChecksum
         /// The name of the entry whose file is being moved into place, or 0.
         case intentHigh

@@ -5,7 +5,7 @@
 ///     word 2   bits 80..95 of the name, check (8 bits), bytes of the file (40 bits)
 ///     word 3   when it was stored (32 bits, s), when its own life ends (32 bits, s; 0 for never)
 ///
-/// The last use may be changed by anybody at any time and is not covered by the check.
+/// The last use may be changed by any process at any time and is not covered by the check.
 struct CatalogueRecord: Sendable, Hashable {
     /// The largest file that a slot can hold: 1 TiB.
     static let largestByteCount = 1 << 40 - 1

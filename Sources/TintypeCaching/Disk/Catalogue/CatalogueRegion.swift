@@ -116,7 +116,7 @@ final class CatalogueRegion: @unchecked Sendable {
 
     /// Reads a catalogue file that others may write, and this cache may not.
     ///
-    /// Mapped, it would end this process (`SIGBUS`) as soon as somebody made the file shorter.
+    /// Mapped, it would end this process (`SIGBUS`) as soon as another process made the file shorter.
     private static func copy(of descriptor: CInt, slotCount: Int) throws(SystemCallError) -> CatalogueRegion? {
         let region = try self.makePrivate(slotCount: slotCount)
         // The header first: a large file of anything else is not read whole.
@@ -192,7 +192,7 @@ final class CatalogueRegion: @unchecked Sendable {
         CatalogueChecksum.of(self[.magic], self[.version], self[.slotCount], self[.bootHigh], self[.bootLow])
     }
 
-    /// Whether nobody was ended, or interfered, while the totals were changed.
+    /// Whether no process was ended, or interfered, while the totals were changed.
     var hasValidTotals: Bool {
         self[.sequence].isMultiple(of: 2) && self[.totalsChecksum] == self.totalsChecksum
     }

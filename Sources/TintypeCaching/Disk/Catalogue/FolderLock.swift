@@ -1,7 +1,7 @@
 import CShims
 import Glibc
 
-/// The file whose bytes are locks between all who use a folder, in any process.
+/// The file whose bytes are locks between all caches that use a folder, in any process.
 ///
 /// A lock ends with its process, however that ends. Byte 0 guards the catalogue; byte `n` is held
 /// as long as the owner of the number `n` lives. A child that was forked and runs no other program shares the open
@@ -12,7 +12,7 @@ final class FolderLock: Sendable {
     /// The bytes of the file.
     static var byteCount: Int { self.text.count }
 
-    /// For whoever wonders what the file is.
+    /// For a reader who wonders what the file is.
     static let text = Array("This file keeps the processes that use the cache apart.\n".utf8)
 
     private let descriptor: CInt
@@ -50,7 +50,7 @@ final class FolderLock: Sendable {
         _ = cshims_lock_byte(self.descriptor, 0, CInt(CSHIMS_LOCK_NONE))
     }
 
-    /// Takes the number of an owner, unless somebody who lives has it.
+    /// Takes the number of an owner, unless a living process has it.
     func tryOwner(_ number: Int) -> Bool {
         cshims_lock_byte(self.descriptor, number, CInt(CSHIMS_LOCK_TRY)) == 0
     }

@@ -64,7 +64,7 @@ struct VictimQueue: Sendable {
         if region.slotCount <= Self.smallSlotCount {
             return self.fill(with: Self.oldest(of: region, 0..<region.slotCount, part: 8, now: now))
         }
-        // Nobody has filled the queue in time: the oldest of a part, and the next part next time.
+        // The queue was not filled in time: the oldest of a part, and the next part next time.
         let slots = region.slotCount
         for _ in 0..<(slots / Self.stepSlotCount + 1) {
             let start = self.hand >= slots ? 0 : self.hand

@@ -97,7 +97,7 @@ enum OwnFiles {
         case .regular(let byteCount):
             let magic = withUnsafeBytes(of: CatalogueLayout.magic) { Array($0) }
             if let bytes = self.firstBytes(of: path, in: folder) { return self.hasTrace(bytes, of: magic) }
-            // Another user's, who used the folder: of whole pages, as every catalogue is.
+            // That of another user of the folder: of whole pages, as every catalogue is.
             return errno == EACCES && byteCount.isMultiple(of: 4_096)
         }
     }

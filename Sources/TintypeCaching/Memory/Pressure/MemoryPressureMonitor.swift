@@ -98,7 +98,7 @@ public enum MemoryPressure: Int, Sendable, Hashable, Comparable {
     }
 }
 
-/// The thread of a monitor: what it waits for and whom it tells.
+/// The thread of a monitor: what it waits for and what it notifies.
 ///
 /// Apart from the monitor, so that the thread does not keep the monitor alive.
 final class PressureState: Sendable {
