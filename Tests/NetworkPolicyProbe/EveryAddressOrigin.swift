@@ -6,8 +6,8 @@ import TintypeDownloading
 
 /// A web server on ports 80 and 443 of every address, which remembers at which ones it was connected to.
 ///
-/// `/redirect` leads to ``location``; everything else is a picture. It does not speak TLS: whoever comes
-/// by `https` is remembered all the same. Its threads end with the process.
+/// `/redirect` leads to ``location``; everything else is a picture. It does not speak TLS: a client that
+/// comes by `https` is remembered all the same. Its threads end with the process.
 final class EveryAddressOrigin: Sendable {
     private struct State {
         var addresses: [String] = []

@@ -14,7 +14,7 @@ package final class ChildProcess: Sendable {
     /// The shell must not keep the program's descriptors open: a client would wait at a port whose server has died.
     private static let script = #""$@" & child=$!; exec 3>&- 4>&-; read -r _; kill "$child" 2>/dev/null; wait "$child""#
 
-    /// Held while a process is started, and by those who open descriptors that can't be made close-on-exec at once.
+    /// Held while a process is started, and by tests that open descriptors that can't be made close-on-exec at once.
     ///
     /// A child that got hold of another test's connection would keep it open.
     static let starting = Locked(())

@@ -1,6 +1,6 @@
 import TintypeConcurrency
 
-/// What a ``FaultyOrigin`` does and has seen, and who waits to see more.
+/// What a ``FaultyOrigin`` does and has seen, and the tasks that wait to see more.
 final class FaultyRecord: Sendable {
     struct Counts {
         var requests = 0
@@ -55,7 +55,7 @@ final class FaultyRecord: Sendable {
         self.state.withLock { $0.heads[path, default: []] }
     }
 
-    /// Changes the state, then resumes those who waited for what it has become.
+    /// Changes the state, then resumes the tasks that waited for what it has become.
     @discardableResult
     func update<Result: Sendable>(_ change: @Sendable (inout State) -> Result) -> Result {
         let (result, satisfied) = self.state.withLock { state -> (Result, [CheckedContinuation<Void, Never>]) in

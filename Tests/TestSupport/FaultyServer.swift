@@ -89,7 +89,7 @@ final class FaultyServer: Sendable {
         }
     }
 
-    /// Returns true when there is somebody to accept, and false when the origin stops.
+    /// Returns true when there is a connection to accept, and false when the origin stops.
     private func waitForConnection() -> Bool {
         var sources = [
             pollfd(fd: self.listener, events: Int16(POLLIN), revents: 0),

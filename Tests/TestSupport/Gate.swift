@@ -6,7 +6,7 @@ public actor Gate {
 
     public init() {}
 
-    /// Opens the door for those who wait and those who come later.
+    /// Opens the door for tasks that wait and those that come later.
     public func open() {
         self.isOpen = true
         let waiters = self.waiters.values

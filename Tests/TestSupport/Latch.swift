@@ -30,7 +30,7 @@ public final class Latch: Sendable {
         while poll(&source, 1, -1) != 1 {}
     }
 
-    /// Opens the door for those who wait and those who come later.
+    /// Opens the door for threads that wait and those that come later.
     public func open() {
         var one: UInt64 = 1
         _ = write(self.descriptor, &one, MemoryLayout<UInt64>.size)

@@ -148,7 +148,7 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: foreign)) == makeData(500))
     }
 
-    /// Entries that are on disk must stay readable: whoever changes this changes the version.
+    /// Entries that are on disk must stay readable: a change of this is a change of the version.
     @Test func fileFormatIsStable() async throws {
         let cache = DiskCache(.init(directory: self.folder.url, now: { Date(timeIntervalSince1970: 1_700_000_000) }))
         try await cache.store(Data("body".utf8), metadata: .init(formatName: "png"), for: self.key)

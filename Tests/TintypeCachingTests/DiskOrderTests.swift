@@ -153,7 +153,7 @@ import Testing
             if number % 3 == 0 { _ = try await cache.entry(for: CacheKey("\(number)")) }
             if number % 3 == 1 { await cache.shutdown() }
         }
-        // A cache that nobody holds still writes what it was given.
+        // A cache that is not referenced any more still writes what it was given.
         await until { self.folder.entryFiles().count >= 100 }
     }
 }

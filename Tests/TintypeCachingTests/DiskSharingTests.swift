@@ -130,7 +130,7 @@ import Testing
         await other.waitForHousekeeping()
         if !isOpening { await cache.waitForHousekeeping() }
         let temporary = self.folder.path + "/temporary"
-        // Of the second cache, which lives, and of nobody.
+        // Of the second cache, which lives, and of no living one.
         let living = "\(temporary)/\(isOpening ? 1 : 2)-00000000a11ce000-1"
         let dead = ["90-000000000000dead-1", "91-000000000000dead-1", "91-000000000000dead-2"]
         for path in [living] + dead.map({ temporary + "/" + $0 }) {

@@ -34,7 +34,7 @@ import TintypeHTTP
         #expect(first.encoded() == second.encoded())
     }
 
-    /// Entries that are on disk must stay readable: whoever changes this changes the version.
+    /// Entries that are on disk must stay readable: a change of this is a change of the version.
     @Test func storedFormIsStable() {
         let metadata = EntryMetadata(formatName: "png", byteCount: 258, extra: ["a": "b"])
         let expected: [UInt8] = [

@@ -41,7 +41,7 @@ final class LimitedCgroup: Sendable {
 
     /// Writes `byteCount` bytes of files from within the group and reads them, until `condition` holds.
     ///
-    /// The page cache counts for the group: it has to give pages back again and again, and nobody is killed.
+    /// The page cache counts for the group: it has to give pages back again and again, and no process is killed.
     func press(byteCount: Int, in folder: String, until condition: @escaping @Sendable () -> Bool) {
         let file = folder + "/pages"
         let script = """

@@ -65,7 +65,7 @@ import TintypeImage
                 kept = nil
             case 12...14:
                 lookUps += 1
-                // Nobody else stores under this key: it is what was stored last, or was dropped.
+                // No other task stores under this key: it is what was stored last, or was dropped.
                 if let found = cache.image(for: own), found.pixels !== kept {
                     Issue.record("task \(task) found an older picture at step \(step)")
                 }

@@ -46,7 +46,7 @@ final class Monitor<Value>: @unchecked Sendable {
         }
     }
 
-    /// Wakes those who wait, because the value has changed.
+    /// Wakes the threads that wait, because the value has changed.
     func notify() {
         pthread_cond_broadcast(self.condition)
     }

@@ -4,7 +4,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// What the command does with its output streams when nobody, or no terminal, is at their ends.
+/// What the command does with its output streams when no reader, or no terminal, is at their ends.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct StreamTests {
     let fixture: CommandFixture
 

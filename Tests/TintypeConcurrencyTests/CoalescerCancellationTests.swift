@@ -59,7 +59,7 @@ import TintypeConcurrency
             try await self.coalescer.value(for: "a") { report in
                 await started.open()
                 await gate.wait()
-                // What an abandoned flight still says reaches nobody.
+                // What an abandoned flight still reports reaches no caller.
                 report(1)
                 return 1
             }

@@ -21,7 +21,7 @@ import TintypeConcurrency
             owner.run("wait") {
                 await started.open()
                 let (stream, _) = AsyncStream.makeStream(of: Void.self)
-                // Only cancellation ends a stream that nobody finishes.
+                // Only cancellation ends a stream that is never finished.
                 for await _ in stream {}
                 await ended.open()
             }

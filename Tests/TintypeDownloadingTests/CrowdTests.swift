@@ -26,7 +26,7 @@ struct CrowdTests {
         #expect(counters.active == 0)
     }
 
-    @Test func `a storm of cancellations loses nobody and leaves nothing`() async throws {
+    @Test func `a storm of cancellations loses no caller and leaves nothing`() async throws {
         let origin = try NginxOrigin(files: ["a": pattern(20_000)])
         let downloader = DownloadActor.patient()
         let (whole, cancelled) = (Recorder<Int>(), Recorder<Int>())

@@ -85,7 +85,7 @@ struct FailureTests {
         #expect(origin.connectionCount == 1)
     }
 
-    @Test func `a port where nobody listens cannot be connected to`() async throws {
+    @Test func `a port where nothing listens cannot be connected to`() async throws {
         let origin = try FaultyOrigin()
         let url = origin.url("/a")
         origin.stop()
@@ -108,7 +108,7 @@ struct FailureTests {
         #expect(error.message.contains("tintype.invalid"))
     }
 
-    @Test func `a certificate that nobody vouches for is refused`() async throws {
+    @Test func `a certificate that no authority vouches for is refused`() async throws {
         let origin = try NginxOrigin(files: ["a": Data([1])], servesTLS: true)
         let error = try await self.downloader.error(at: origin.tlsURL("/a"))
         #expect(error.code == .tlsFailed)

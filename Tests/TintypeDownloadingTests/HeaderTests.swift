@@ -16,7 +16,7 @@ struct HeaderTests {
         return String(decoding: body, as: UTF8.self).split(separator: "\r\n").map(String.init)
     }
 
-    @Test func `a request says what it accepts and who asks`() async throws {
+    @Test func `a request says what it accepts and which program asks`() async throws {
         let lines = try await self.sent([:])
         #expect(lines.first == "GET /a HTTP/1.1")
         #expect(lines.contains("Accept: image/*,*/*;q=0.8"))

@@ -9,7 +9,7 @@ import TintypeHTTP
 struct HookTests {
     private struct Refusal: Error {}
 
-    @Test func `a request hook changes what is sent, once for all who share`() async throws {
+    @Test func `a request hook changes what is sent, once for all callers that share`() async throws {
         let origin = try FaultyOrigin(["/a": .body([9]), "/b": .echo])
         let calls = Recorder<URL>()
         let target = origin.url("/b")
@@ -50,7 +50,7 @@ struct HookTests {
         #expect(error.code == .unsupportedScheme || error.code == .refused || error.code == .hostNotFound)
     }
 
-    @Test func `bodies are decrypted, then responses changed, once for all who share`() async throws {
+    @Test func `bodies are decrypted, then responses changed, once for all callers that share`() async throws {
         let door = Latch()
         let origin = try FaultyOrigin(["/a": .held(by: door, body: [1, 2, 3])])
         let calls = Recorder<String>()

@@ -189,7 +189,7 @@ struct RequestTests {
         for secret in secrets { #expect(!"\(secret)".contains("s3cret")) }
     }
 
-    @Test func `requests that differ in who asks or what is trusted do not share`() async throws {
+    @Test func `requests that differ in identity or trust do not share`() async throws {
         let door = Latch()
         self.origin.script("/s", .held(by: door, body: [1]))
         let plain = DownloadRequest(url: self.origin.url("/s"))

@@ -131,7 +131,7 @@ struct SharingTests {
         }
     }
 
-    @Test func `starting and cancelling at random loses nobody`() async throws {
+    @Test func `starting and cancelling at random loses no caller`() async throws {
         let origin = try NginxOrigin(files: ["a": pattern(3_000)])
         let downloader = self.downloader
         await withTaskGroup(of: Void.self) { group in

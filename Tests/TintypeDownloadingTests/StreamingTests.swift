@@ -46,7 +46,7 @@ struct StreamingTests {
         #expect(count == content.count)
     }
 
-    @Test func `a stream that nobody reads closes its connection`() async throws {
+    @Test func `a stream that is not read closes its connection`() async throws {
         let origin = try FaultyOrigin(["/a": .stall(declaredLength: 100, after: [1])])
         do {
             // Longer than a machine that does much else can keep the end of the scope waiting.

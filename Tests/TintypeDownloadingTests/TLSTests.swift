@@ -85,7 +85,7 @@ struct TLSTests {
         #expect(try await downloader.error(for: second).code == .tlsFailed)
     }
 
-    @Test func `a client certificate stays with its origin, whoever gave it`() async throws {
+    @Test func `a client certificate stays with its origin, wherever it was set`() async throws {
         let asking = try TLSOrigin(asksForCertificate: true)
         let origin = try FaultyOrigin(["/r": .redirect(to: asking.url().absoluteString)])
         var policy = self.trusting(asking)

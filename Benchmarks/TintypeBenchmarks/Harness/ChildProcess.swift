@@ -20,7 +20,7 @@ struct ChildProcess: Sendable {
     }
 
     let identifier: pid_t
-    /// Where to write what it reads, when that was asked for; closed by whoever uses it.
+    /// Where to write what it reads, when that was asked for; closed by its user.
     let input: FileHandle?
     /// Where to read what it writes, when that was asked for.
     let output: FileHandle?

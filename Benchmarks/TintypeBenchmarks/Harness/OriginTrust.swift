@@ -4,7 +4,7 @@ import Foundation
 ///
 /// Foundation's sessions trust what the system trusts and nothing else on Linux. So the harness starts itself
 /// anew in a mount namespace of its own, in which the system's list of authorities has one more. Nothing
-/// outside sees it. That takes root; without it the sides that can't be told whom to trust are not measured.
+/// outside sees it. That takes root; without it the sides that can't be told which authorities to trust are not measured.
 enum OriginTrust {
     private static let variable = "TINTYPE_BENCHMARKS_CERTIFICATE"
     private static let authorities = "/etc/ssl/certs/ca-certificates.crt"

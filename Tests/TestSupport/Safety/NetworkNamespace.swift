@@ -5,7 +5,7 @@ import TintypeConcurrency
 /// Runs a program of this package that makes a network namespace for itself.
 public enum NetworkNamespace {
     private static let unshare = "/usr/bin/unshare"
-    /// Who is not root may still be it in a user namespace of its own, where the system allows those.
+    /// A process that is not root may still be it in a user namespace of its own, where the system allows those.
     private static let asRoot = geteuid() == 0 ? [] : [Self.unshare, "--user", "--map-root-user", "--"]
 
     /// Whether this process may make namespaces; tried once, because containers differ.

@@ -37,7 +37,7 @@ public struct URLTrick: Sendable, CustomStringConvertible {
         "2606:2800:220:1:0:5efe:10.0.0.1", "2606:2800:220:1:200:5efe:127.0.0.1", "fe80::5efe:192.168.1.1",
     ].map { URLTrick("http://[\($0)]/", "addressNotAllowed") }
 
-    /// Addresses, written as nobody does.
+    /// Addresses in unusual notations.
     private static let encodings =
         [
             "2130706433", "017700000001", "0x7f000001", "0x7F.0x0.0x0.0x1", "0177.0.0.1", "0177.0x0.0.01", "127.1",

@@ -45,7 +45,7 @@ import Testing
     private static let names = ["X-User", "X-Api-Key", "X-Tenant", "Referer", "Origin", "X-Forwarded-For", "Cookie"]
 
     @Test(arguments: Self.names, [nil, "Accept", "X-User"])
-    func `a field that may say who asks keeps pictures apart`(name: String, vary: String?) async throws {
+    func `a field that may identify the user keeps pictures apart`(name: String, vary: String?) async throws {
         self.script(name, vary: vary)
         for policy in [CachePolicy.honorFreshness, .neverRevalidate] {
             for _ in 0..<2 {
