@@ -1,7 +1,9 @@
 public import FoundationEssentials
 public import TintypeCaching
+public import TintypeCoding
 public import TintypeDownloading
 public import TintypeHTTP
+import TintypeImage
 public import TintypeTransforms
 
 /// What to load and what to make of it.
@@ -273,5 +275,65 @@ public struct ImageRequest: Sendable, Hashable {
         var fields = self.storage.fields
         fields[keyPath: path] = value
         self.storage = Storage(fields, changesKeys ? Keys(fields) : self.storage.keys)
+    }
+}
+
+/// A coder that one request uses instead of those that are registered.
+///
+/// It may read a format of its own: bytes that begin as that says are kept on disk like any picture's.
+///
+/// Its name stands for it in keys: two coders that make different pictures need different names.
+public struct CustomCoder: Sendable, Hashable {
+    /// What the coder is called.
+    public let name: String
+    /// The coder.
+    public let coder: any ImageCoder
+    /// The formats that it brings, by which bytes are known as a picture's and kept on disk.
+    let ownFormats: [ImageFormat]
+
+    /// Names a coder.
+    public init(name: String, coder: any ImageCoder) {
+        self.name = name
+        self.coder = coder
+        self.ownFormats = coder.decodableFormats.filter { !$0.isKnown }.sorted { $0.name < $1.name }
+    }
+
+    public static func == (left: CustomCoder, right: CustomCoder) -> Bool {
+        left.name == right.name
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.name)
+    }
+}
+
+extension CoderRegistry {
+    /// The formats that the coder of a request and those that are registered bring.
+    func formats(for request: ImageRequest) -> [ImageFormat] {
+        (request.coder?.ownFormats ?? []) + self.ownFormats
+    }
+}
+
+/// A fetcher that one request uses instead of its loader's.
+///
+/// Its name stands for it in keys: what two fetchers bring for one URL is kept apart by their names.
+public struct CustomFetcher: Sendable, Hashable {
+    /// What the fetcher is called.
+    public let name: String
+    /// The fetcher.
+    public let fetcher: any ImageFetching
+
+    /// Names a fetcher.
+    public init(name: String, fetcher: any ImageFetching) {
+        self.name = name
+        self.fetcher = fetcher
+    }
+
+    public static func == (left: CustomFetcher, right: CustomFetcher) -> Bool {
+        left.name == right.name
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.name)
     }
 }

@@ -1,4 +1,34 @@
+public import FoundationEssentials
 import TintypeConcurrency
+
+/// Something that happened to a transfer.
+///
+/// Each transfer begins with one ``Kind/started`` and ends with one of ``Kind/finished(_:)``,
+/// ``Kind/failed(_:)`` and ``Kind/cancelled``; an observer that began to listen in between sees the rest.
+public struct DownloadEvent: Sendable {
+    /// What happened.
+    public enum Kind: Sendable {
+        /// It was asked for.
+        case started
+        /// The head of a response came, that of a redirect included.
+        case receivedHead(status: Int)
+        /// It failed, and is tried again so much later.
+        case retrying(after: Duration, DownloadError)
+        /// Its body is complete.
+        case finished(TransferMetrics)
+        /// It gave no body.
+        case failed(DownloadError)
+        /// No caller waited any more.
+        case cancelled
+    }
+
+    /// Which of the downloader's transfers it is about.
+    public let transferID: UInt64
+    /// What was asked for, without credentials.
+    public let url: URL
+    /// What happened.
+    public let kind: Kind
+}
 
 /// Hands each event to all observers; one that does not keep up loses its oldest.
 final class EventBroadcast: Sendable {
