@@ -34,145 +34,117 @@ extension LoadError: LocalizedError {
 extension LoadError {
     /// The kinds of failure; more may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The raw value is the stable name; codes of the parts below keep their names here.
-        enum Value: String, Sendable, CaseIterable {
-            // Of the load itself.
-            case notInCache, notModified, shutDown, unexpected
-            // Of downloads.
-            case invalidURL, invalidHeader, unsupportedScheme, hostNotFound, cannotConnect, tlsFailed, timedOut
-            case connectionLost, badStatus, tooManyRedirects, unsafeRedirect, invalidResponse, bodyTooLarge
-            case bodyCutShort, emptyBody, fileNotFound, fileUnreadable
-            case tooSlow, unacceptableContentType, refused, decryptionFailed
-            case schemeNotAllowed, userInformationInURL, malformedHost, portNotAllowed, hostNotAllowed,
-                addressNotAllowed
-            // Of coding and transforms.
-            case notAnImage, unsupportedFormat, unsupportedFeature, corrupt, truncated, tooManyPixels, sideTooLong
-            case tooManyBytes, tooMuchWork, tooManyFrames, animationTooLarge, invalidOptions, encodingFailed,
-                outOfMemory
-            case invalidSize, failed
-            // Of the disk tier.
-            case diskFull, cacheNotWritable, cacheFailed
-            // Of the process.
-            case tooManyOpenFiles, tooManyThreads
-        }
-
-        let value: Value
-
-        init(_ value: Value) {
-            self.value = value
-        }
-
-        /// The stable name, which the command prints.
-        public var description: String { self.value.rawValue }
+        /// The stable name, which the command prints; codes of the parts below keep their names here.
+        public let description: String
 
         /// The request said to look only in the caches, and the picture is not there.
-        public static let notInCache = Code(.notInCache)
+        public static let notInCache = Code(description: "notInCache")
         /// The request had a condition of its own, and the copy that it names is current.
-        public static let notModified = Code(.notModified)
+        public static let notModified = Code(description: "notModified")
         /// The loader has been shut down.
-        public static let shutDown = Code(.shutDown)
+        public static let shutDown = Code(description: "shutDown")
         /// Something failed that has no code of its own.
-        public static let unexpected = Code(.unexpected)
+        public static let unexpected = Code(description: "unexpected")
 
         /// The URL can't be requested.
-        public static let invalidURL = Code(.invalidURL)
+        public static let invalidURL = Code(description: "invalidURL")
         /// A header field can't be sent.
-        public static let invalidHeader = Code(.invalidHeader)
+        public static let invalidHeader = Code(description: "invalidHeader")
         /// The URL's scheme is not one of `http`, `https`, `file` and `data`.
-        public static let unsupportedScheme = Code(.unsupportedScheme)
+        public static let unsupportedScheme = Code(description: "unsupportedScheme")
         /// The host's name has no address.
-        public static let hostNotFound = Code(.hostNotFound)
+        public static let hostNotFound = Code(description: "hostNotFound")
         /// Nothing answers at the host's address.
-        public static let cannotConnect = Code(.cannotConnect)
+        public static let cannotConnect = Code(description: "cannotConnect")
         /// The connection could not be secured.
-        public static let tlsFailed = Code(.tlsFailed)
+        public static let tlsFailed = Code(description: "tlsFailed")
         /// The origin sent nothing for too long.
-        public static let timedOut = Code(.timedOut)
+        public static let timedOut = Code(description: "timedOut")
         /// The connection broke.
-        public static let connectionLost = Code(.connectionLost)
+        public static let connectionLost = Code(description: "connectionLost")
         /// The origin answered with a status that is not success.
-        public static let badStatus = Code(.badStatus)
+        public static let badStatus = Code(description: "badStatus")
         /// The origin redirected too often.
-        public static let tooManyRedirects = Code(.tooManyRedirects)
+        public static let tooManyRedirects = Code(description: "tooManyRedirects")
         /// The origin redirected to where the loader does not go.
-        public static let unsafeRedirect = Code(.unsafeRedirect)
+        public static let unsafeRedirect = Code(description: "unsafeRedirect")
         /// The origin's answer is not valid HTTP.
-        public static let invalidResponse = Code(.invalidResponse)
+        public static let invalidResponse = Code(description: "invalidResponse")
         /// The body is larger than the limit.
-        public static let bodyTooLarge = Code(.bodyTooLarge)
+        public static let bodyTooLarge = Code(description: "bodyTooLarge")
         /// The body ended before its declared length.
-        public static let bodyCutShort = Code(.bodyCutShort)
+        public static let bodyCutShort = Code(description: "bodyCutShort")
         /// The origin answered with no bytes.
-        public static let emptyBody = Code(.emptyBody)
+        public static let emptyBody = Code(description: "emptyBody")
         /// The body came more slowly than the limit allows.
-        public static let tooSlow = Code(.tooSlow)
+        public static let tooSlow = Code(description: "tooSlow")
         /// The body has a media type that was not asked for.
-        public static let unacceptableContentType = Code(.unacceptableContentType)
+        public static let unacceptableContentType = Code(description: "unacceptableContentType")
         /// A hook refused the request or its response.
-        public static let refused = Code(.refused)
+        public static let refused = Code(description: "refused")
         /// A hook could not decrypt the body.
-        public static let decryptionFailed = Code(.decryptionFailed)
+        public static let decryptionFailed = Code(description: "decryptionFailed")
         /// There is no such file.
-        public static let fileNotFound = Code(.fileNotFound)
+        public static let fileNotFound = Code(description: "fileNotFound")
         /// The file can't be read.
-        public static let fileUnreadable = Code(.fileUnreadable)
+        public static let fileUnreadable = Code(description: "fileUnreadable")
         /// The network policy does not allow the URL's scheme.
-        public static let schemeNotAllowed = Code(.schemeNotAllowed)
+        public static let schemeNotAllowed = Code(description: "schemeNotAllowed")
         /// The URL holds a user or a password, which the network policy does not allow.
-        public static let userInformationInURL = Code(.userInformationInURL)
+        public static let userInformationInURL = Code(description: "userInformationInURL")
         /// The URL's host is not written in a way that every reader reads alike.
-        public static let malformedHost = Code(.malformedHost)
+        public static let malformedHost = Code(description: "malformedHost")
         /// The network policy does not allow the port.
-        public static let portNotAllowed = Code(.portNotAllowed)
+        public static let portNotAllowed = Code(description: "portNotAllowed")
         /// The network policy does not allow the host.
-        public static let hostNotAllowed = Code(.hostNotAllowed)
+        public static let hostNotAllowed = Code(description: "hostNotAllowed")
         /// The network policy denies every address of the host.
-        public static let addressNotAllowed = Code(.addressNotAllowed)
+        public static let addressNotAllowed = Code(description: "addressNotAllowed")
 
         /// The bytes are no picture of any known format.
-        public static let notAnImage = Code(.notAnImage)
+        public static let notAnImage = Code(description: "notAnImage")
         /// The format is known, but no registered coder reads or writes it.
-        public static let unsupportedFormat = Code(.unsupportedFormat)
+        public static let unsupportedFormat = Code(description: "unsupportedFormat")
         /// The coder does not know the variant of the format.
-        public static let unsupportedFeature = Code(.unsupportedFeature)
+        public static let unsupportedFeature = Code(description: "unsupportedFeature")
         /// The bytes break the rules of their format.
-        public static let corrupt = Code(.corrupt)
+        public static let corrupt = Code(description: "corrupt")
         /// The end of the picture is missing.
-        public static let truncated = Code(.truncated)
+        public static let truncated = Code(description: "truncated")
         /// The picture has more pixels than the limits allow.
-        public static let tooManyPixels = Code(.tooManyPixels)
+        public static let tooManyPixels = Code(description: "tooManyPixels")
         /// A side of the picture is longer than the limits allow.
-        public static let sideTooLong = Code(.sideTooLong)
+        public static let sideTooLong = Code(description: "sideTooLong")
         /// The picture has more encoded bytes than the limits allow.
-        public static let tooManyBytes = Code(.tooManyBytes)
+        public static let tooManyBytes = Code(description: "tooManyBytes")
         /// Decoding takes more work than the limits allow.
-        public static let tooMuchWork = Code(.tooMuchWork)
+        public static let tooMuchWork = Code(description: "tooMuchWork")
         /// An animation has more frames than the limits allow.
-        public static let tooManyFrames = Code(.tooManyFrames)
+        public static let tooManyFrames = Code(description: "tooManyFrames")
         /// The frames of an animation have more pixels together than the limits allow.
-        public static let animationTooLarge = Code(.animationTooLarge)
+        public static let animationTooLarge = Code(description: "animationTooLarge")
         /// An option makes no sense for this picture.
-        public static let invalidOptions = Code(.invalidOptions)
+        public static let invalidOptions = Code(description: "invalidOptions")
         /// The picture could not be encoded.
-        public static let encodingFailed = Code(.encodingFailed)
+        public static let encodingFailed = Code(description: "encodingFailed")
         /// The system refused memory.
-        public static let outOfMemory = Code(.outOfMemory)
+        public static let outOfMemory = Code(description: "outOfMemory")
         /// A size under 1 pixel, or over the limits, was asked for.
-        public static let invalidSize = Code(.invalidSize)
+        public static let invalidSize = Code(description: "invalidSize")
         /// A transform failed.
-        public static let failed = Code(.failed)
+        public static let failed = Code(description: "failed")
 
         /// The disk of the cache is full.
-        public static let diskFull = Code(.diskFull)
+        public static let diskFull = Code(description: "diskFull")
         /// The folder of the cache can't be written.
-        public static let cacheNotWritable = Code(.cacheNotWritable)
+        public static let cacheNotWritable = Code(description: "cacheNotWritable")
         /// The disk tier could not store the bytes for another reason.
-        public static let cacheFailed = Code(.cacheFailed)
+        public static let cacheFailed = Code(description: "cacheFailed")
 
         /// The process or the system has no file descriptor left.
-        public static let tooManyOpenFiles = Code(.tooManyOpenFiles)
+        public static let tooManyOpenFiles = Code(description: "tooManyOpenFiles")
         /// The system refused a thread.
-        public static let tooManyThreads = Code(.tooManyThreads)
+        public static let tooManyThreads = Code(description: "tooManyThreads")
     }
 }
 
@@ -206,10 +178,6 @@ extension LoadError {
     }
 
     private static func part(_ error: any Error, code: String, message: String) -> LoadError {
-        LoadError(
-            code: Code.Value(rawValue: code).map { Code($0) } ?? .unexpected,
-            message: message,
-            underlyingError: error
-        )
+        LoadError(code: Code(description: code), message: message, underlyingError: error)
     }
 }

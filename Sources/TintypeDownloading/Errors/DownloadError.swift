@@ -7,89 +7,73 @@ public import TintypeHTTP
 public struct DownloadError: Error, Sendable, CustomStringConvertible {
     /// The kinds of failure; more may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Value: String, Sendable {
-            case invalidURL, invalidHeader, unsupportedScheme
-            case hostNotFound, cannotConnect, tlsFailed, timedOut, connectionLost
-            case badStatus, tooManyRedirects, unsafeRedirect, invalidResponse
-            case bodyTooLarge, bodyCutShort, emptyBody, tooSlow, unacceptableContentType
-            case refused, decryptionFailed
-            case fileNotFound, fileUnreadable
-            case schemeNotAllowed, userInformationInURL, malformedHost, portNotAllowed, hostNotAllowed,
-                addressNotAllowed
-            case tooManyOpenFiles, tooManyThreads, outOfMemory
-            case shutDown
-            case unexpected
-        }
-
-        private let value: Value
-
         /// The stable name of the code.
-        public var description: String { self.value.rawValue }
+        public let description: String
 
         /// The URL can't be requested.
-        public static let invalidURL = Code(value: .invalidURL)
+        public static let invalidURL = Code(description: "invalidURL")
         /// A header field of the request, or what becomes one, has a character that would break the request.
-        public static let invalidHeader = Code(value: .invalidHeader)
+        public static let invalidHeader = Code(description: "invalidHeader")
         /// The URL's scheme is not `http`, `https`, `file` or `data`.
-        public static let unsupportedScheme = Code(value: .unsupportedScheme)
+        public static let unsupportedScheme = Code(description: "unsupportedScheme")
         /// The name of the host has no address.
-        public static let hostNotFound = Code(value: .hostNotFound)
+        public static let hostNotFound = Code(description: "hostNotFound")
         /// The host does not accept connections.
-        public static let cannotConnect = Code(value: .cannotConnect)
+        public static let cannotConnect = Code(description: "cannotConnect")
         /// The TLS handshake failed or the certificate can't be verified.
-        public static let tlsFailed = Code(value: .tlsFailed)
+        public static let tlsFailed = Code(description: "tlsFailed")
         /// Connecting took too long, or nothing was received for too long.
-        public static let timedOut = Code(value: .timedOut)
+        public static let timedOut = Code(description: "timedOut")
         /// The connection broke before the response was complete.
-        public static let connectionLost = Code(value: .connectionLost)
+        public static let connectionLost = Code(description: "connectionLost")
         /// The status is none that the request accepts; those from 200 to 299 are, by default.
-        public static let badStatus = Code(value: .badStatus)
+        public static let badStatus = Code(description: "badStatus")
         /// The server redirects more often than the configuration allows.
-        public static let tooManyRedirects = Code(value: .tooManyRedirects)
+        public static let tooManyRedirects = Code(description: "tooManyRedirects")
         /// The server redirects to something that is not `http` or `https`.
-        public static let unsafeRedirect = Code(value: .unsafeRedirect)
+        public static let unsafeRedirect = Code(description: "unsafeRedirect")
         /// What was received is not an HTTP response.
-        public static let invalidResponse = Code(value: .invalidResponse)
+        public static let invalidResponse = Code(description: "invalidResponse")
         /// The body has more bytes than the limit.
-        public static let bodyTooLarge = Code(value: .bodyTooLarge)
+        public static let bodyTooLarge = Code(description: "bodyTooLarge")
         /// The body ended before its declared length.
-        public static let bodyCutShort = Code(value: .bodyCutShort)
+        public static let bodyCutShort = Code(description: "bodyCutShort")
         /// The body has no bytes.
-        public static let emptyBody = Code(value: .emptyBody)
+        public static let emptyBody = Code(description: "emptyBody")
         /// The body arrives more slowly than the configuration allows.
-        public static let tooSlow = Code(value: .tooSlow)
+        public static let tooSlow = Code(description: "tooSlow")
         /// The `Content-Type` is none that the request accepts.
-        public static let unacceptableContentType = Code(value: .unacceptableContentType)
+        public static let unacceptableContentType = Code(description: "unacceptableContentType")
         /// A hook of the downloader refused the request or the response; the underlying error says why.
-        public static let refused = Code(value: .refused)
+        public static let refused = Code(description: "refused")
         /// A hook of the downloader could not decrypt the body; the underlying error says why.
-        public static let decryptionFailed = Code(value: .decryptionFailed)
+        public static let decryptionFailed = Code(description: "decryptionFailed")
         /// There is no such file.
-        public static let fileNotFound = Code(value: .fileNotFound)
+        public static let fileNotFound = Code(description: "fileNotFound")
         /// The file can't be read, or is no ordinary file.
-        public static let fileUnreadable = Code(value: .fileUnreadable)
+        public static let fileUnreadable = Code(description: "fileUnreadable")
         /// The policy does not allow the URL's scheme.
-        public static let schemeNotAllowed = Code(value: .schemeNotAllowed)
+        public static let schemeNotAllowed = Code(description: "schemeNotAllowed")
         /// The URL holds a user or a password, which the policy does not allow.
-        public static let userInformationInURL = Code(value: .userInformationInURL)
+        public static let userInformationInURL = Code(description: "userInformationInURL")
         /// The URL's host is not written in a way that every reader reads alike.
-        public static let malformedHost = Code(value: .malformedHost)
+        public static let malformedHost = Code(description: "malformedHost")
         /// The policy does not allow the port.
-        public static let portNotAllowed = Code(value: .portNotAllowed)
+        public static let portNotAllowed = Code(description: "portNotAllowed")
         /// The policy does not allow the host.
-        public static let hostNotAllowed = Code(value: .hostNotAllowed)
+        public static let hostNotAllowed = Code(description: "hostNotAllowed")
         /// The policy denies every address of the host.
-        public static let addressNotAllowed = Code(value: .addressNotAllowed)
+        public static let addressNotAllowed = Code(description: "addressNotAllowed")
         /// The process or the system has no file descriptor left.
-        public static let tooManyOpenFiles = Code(value: .tooManyOpenFiles)
+        public static let tooManyOpenFiles = Code(description: "tooManyOpenFiles")
         /// The system refused a thread.
-        public static let tooManyThreads = Code(value: .tooManyThreads)
+        public static let tooManyThreads = Code(description: "tooManyThreads")
         /// The system refused memory.
-        public static let outOfMemory = Code(value: .outOfMemory)
+        public static let outOfMemory = Code(description: "outOfMemory")
         /// The downloader was shut down before.
-        public static let shutDown = Code(value: .shutDown)
+        public static let shutDown = Code(description: "shutDown")
         /// Something that should not happen; the underlying error says more.
-        public static let unexpected = Code(value: .unexpected)
+        public static let unexpected = Code(description: "unexpected")
     }
 
     /// What kind of failure it was.
