@@ -37,9 +37,9 @@ public struct ImageResponse: Sendable {
     /// With a picture from memory come only those fields of the response that decide about its reuse.
     public let metadata: EntryMetadata
     /// The encoded bytes, where the request has ``LoadOptions/keepData``.
-    public let data: Data?
+    public private(set) var data: Data?
     /// Why the bytes are not on disk, where the request waited for the store.
-    public let storeError: LoadError?
+    public private(set) var storeError: LoadError?
     /// What became of the cached picture, where its freshness was in question; `nil` where it was not,
     /// or nothing was cached.
     public let revalidation: Revalidation?
@@ -61,24 +61,14 @@ public struct ImageResponse: Sendable {
     }
 
     func with(data: Data?) -> ImageResponse {
-        ImageResponse(
-            image: self.image,
-            source: self.source,
-            metadata: self.metadata,
-            data: data,
-            storeError: self.storeError,
-            revalidation: self.revalidation
-        )
+        var copy = self
+        copy.data = data
+        return copy
     }
 
     func withStoreError(_ error: LoadError) -> ImageResponse {
-        ImageResponse(
-            image: self.image,
-            source: self.source,
-            metadata: self.metadata,
-            data: self.data,
-            storeError: error,
-            revalidation: self.revalidation
-        )
+        var copy = self
+        copy.storeError = error
+        return copy
     }
 }

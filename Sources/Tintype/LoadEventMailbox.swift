@@ -30,58 +30,56 @@ final class LoadEventMailbox: Sendable {
 
     /// Offers the picture that is cached.
     func report(_ cached: ImageResponse) {
-        let reader = self.state.withLock { state -> Reader? in
-            guard !state.isOver else { return nil }
-            guard let reader = state.reader.take() else {
-                state.cached = cached
-                return nil
-            }
-            return reader
-        }
-        reader?.resume(returning: .cached(cached))
+        self.offer(.success(.cached(cached))) { $0.cached = cached }
     }
 
     /// Offers progress; older progress than what was offered before is dropped.
     func report(_ progress: TransferProgress) {
-        let reader = self.state.withLock { state -> Reader? in
-            guard !state.isOver, progress.receivedBytes > state.lastReported else { return nil }
-            state.lastReported = progress.receivedBytes
-            guard let reader = state.reader.take() else {
-                state.progress = progress
-                return nil
-            }
-            return reader
-        }
-        reader?.resume(returning: .progress(progress))
+        self.offer(
+            .success(.progress(progress)),
+            if: { state in
+                guard progress.receivedBytes > state.lastReported else { return false }
+                state.lastReported = progress.receivedBytes
+                return true
+            },
+            keep: { $0.progress = progress }
+        )
     }
 
     /// Offers a preview in place of one that was not read.
     func report(_ preview: Image) {
-        let reader = self.state.withLock { state -> Reader? in
-            guard !state.isOver else { return nil }
-            guard let reader = state.reader.take() else {
-                state.preview = preview
-                return nil
-            }
-            return reader
-        }
-        reader?.resume(returning: .preview(preview))
+        self.offer(.success(.preview(preview))) { $0.preview = preview }
     }
 
     /// Ends the events; the first end counts.
     ///
     /// What is unread is still delivered before it.
     func finish(with end: Result<ImageResponse, any Error>) {
+        self.offer(
+            end.map { .finished($0) },
+            if: { state in
+                state.isOver = true
+                return true
+            },
+            keep: { $0.end = end }
+        )
+    }
+
+    /// Hands an event to the reader that waits, or keeps it for the next one; does nothing after the end.
+    private func offer(
+        _ event: Result<LoadEvent?, any Error>,
+        if isNew: @Sendable (inout State) -> Bool = { _ in true },
+        keep: @Sendable (inout State) -> Void
+    ) {
         let reader = self.state.withLock { state -> Reader? in
-            guard !state.isOver else { return nil }
-            state.isOver = true
+            guard !state.isOver, isNew(&state) else { return nil }
             guard let reader = state.reader.take() else {
-                state.end = end
+                keep(&state)
                 return nil
             }
             return reader
         }
-        reader?.resume(with: end.map { .finished($0) })
+        reader?.resume(with: event)
     }
 
     /// The next event; `nil` after the end.

@@ -131,7 +131,7 @@ public struct PrefetchResult: Sendable {
 }
 
 /// The prefetch of one list.
-struct PrefetchList: Sendable {
+private struct PrefetchList: Sendable {
     let requests: [ImageRequest]
     let loader: LoaderActor
     let destination: Prefetcher.Destination

@@ -21,17 +21,7 @@ enum DataURL {
         guard body.count <= limit else { throw .bodyTooLarge(limit: limit, declared: Int64(body.count), at: address) }
         let headers: HeaderFields = ["Content-Type": Self.fullMediaType(mediaType)]
         guard !body.isEmpty else { throw .emptyBody(status: nil, headers: headers, at: address) }
-        var metrics = TransferMetrics()
-        metrics.bytes = Int64(body.count)
-        return DownloadResponse(
-            body: body,
-            status: nil,
-            headers: headers,
-            url: url,
-            metrics: metrics,
-            requestTime: Date(),
-            responseTime: Date()
-        )
+        return DownloadResponse(body: body, url: url, status: nil, headers: headers)
     }
 
     private static func fullMediaType(_ mediaType: String) -> String {
