@@ -9,8 +9,7 @@ struct EngineEnvironment: Sendable {
     var date: @Sendable () -> Date = { Date() }
     /// A number from 0 to 1.
     var random: @Sendable () -> Double = { Double.random(in: 0...1) }
-    /// How long bytes may not come back, or a transfer that may exceed the budget not receive any, until another one
-    /// may exceed it.
+    /// See ``BodyBackpressure``.
     var memoryPatience: Duration = .seconds(1)
 }
 
@@ -36,11 +35,11 @@ final class TransferEngine: @unchecked Sendable {
         static func < (left: Appointment, right: Appointment) -> Bool { left.time < right.time }
     }
 
-    let configuration: DownloadActor.Configuration
+    private let configuration: DownloadActor.Configuration
     let hooks: DownloadHooks
     let partials: PartialBodyStore?
     let events = EventBroadcast()
-    let environment: EngineEnvironment
+    private let environment: EngineEnvironment
     /// Opened before the first transfer.
     private(set) var multi: CurlMulti?
     /// What ends the wait of ``multi``, for any thread.
@@ -55,22 +54,20 @@ final class TransferEngine: @unchecked Sendable {
     private var delayed = Heap<Appointment>()
     /// The ends of those that have one for all their tries, and of some that are over.
     private var totalDeadlines = Heap<Appointment>()
-    var budget: RetryBudget
-    var counters = DownloadCounters()
-    let bodyBudget: ByteBudget
-    var shortage = MemoryShortage()
-
-    // Those that run; see the extension that starts them.
-    var active: [UInt64: ActiveTransfer] = [:]
+    private var retryBudget: RetryBudget
+    private(set) var counters = DownloadCounters()
+    private let backpressure: BodyBackpressure
+    /// Those that run.
+    private var active: [UInt64: ActiveTransfer] = [:]
     private var idleHandles: [EasyHandle] = []
     /// What libcurl still has of transfers that are over, by its handle: each waits for the address of a name.
     ///
     /// The look-up has a thread and descriptors, and can't be ended. It keeps the transfer's place, so that there are
     /// no more of them than places, however many transfers are cancelled; its connect limit ends it, too.
     private var lookUps: [UnsafeMutableRawPointer: (active: ActiveTransfer, origin: String)] = [:]
-    let defaultHeaders: HeaderFields
+    private let defaultHeaders: HeaderFields
     /// `nil` where they can't be sent, which every request is then told.
-    let defaultHeaderList: HeaderList?
+    private let defaultHeaderList: HeaderList?
     /// Made once for all transfers, which end before the engine does.
     private lazy var report: (Transfer, Transfer.News) -> Void = { [unowned self] transfer, news in
         switch news {
@@ -80,7 +77,7 @@ final class TransferEngine: @unchecked Sendable {
         case .bytes: self.news.append(transfer)
         case .memoryShortage:
             self.counters.memoryWaits += 1
-            self.shortage.insert(transfer.id)
+            self.backpressure.insert(transfer)
         }
     }
     /// Those that have bytes which their observers do not know of.
@@ -90,11 +87,11 @@ final class TransferEngine: @unchecked Sendable {
     /// They hear of it together: each alone would wake a thread of its own.
     private var settled: [(transfer: Transfer, result: Result<DownloadResponse, any Error>)] = []
     /// No transfer can be overdue before this.
-    var nextDeadline: LoopInstant?
+    private var nextDeadline: LoopInstant?
     /// Speeds are looked at in steps from here on.
-    let speedCheckOrigin = LoopInstant.now
-    var nextSpeedCheck = LoopInstant.now
-    let speedCheckInterval: Duration
+    private let speedCheckOrigin = LoopInstant.now
+    private var nextSpeedCheck = LoopInstant.now
+    private let speedCheckInterval: Duration
 
     init(
         configuration: DownloadActor.Configuration,
@@ -104,7 +101,10 @@ final class TransferEngine: @unchecked Sendable {
         self.configuration = configuration
         self.hooks = hooks
         self.environment = environment
-        self.bodyBudget = ByteBudget(limit: configuration.bodyMemory)
+        self.backpressure = BodyBackpressure(
+            budget: ByteBudget(limit: configuration.bodyMemory),
+            patience: environment.memoryPatience
+        )
         self.partials = configuration.partialBodies.map { PartialBodyStore($0) }
         self.queue = TransferQueue(
             maximumActive: configuration.maximumTransfers,
@@ -113,7 +113,7 @@ final class TransferEngine: @unchecked Sendable {
             rateLimit: configuration.rateLimit
         )
         self.speedCheckInterval = TransferLimits.speedCheckInterval(configuration.minimumSpeed)
-        self.budget = RetryBudget(configuration.retryPolicy.budget, now: .now)
+        self.retryBudget = RetryBudget(configuration.retryPolicy.budget, now: .now)
         self.defaultHeaders = configuration.requestHeaders
         self.defaultHeaderList = try? HeaderList(self.defaultHeaders)
         self.bodyBudget.setWatcher { [weak self] in self?.wake() }
@@ -177,6 +177,11 @@ final class TransferEngine: @unchecked Sendable {
 
     /// The number of transfers that libcurl works on.
     var activeCount: Int { self.active.count }
+
+    private var running: some Sequence<Transfer> { self.active.keys.lazy.compactMap { self.transfers[$0] } }
+
+    /// What the bytes of all bodies count in.
+    var bodyBudget: ByteBudget { self.backpressure.budget }
 
     /// Lets a caller wait for the transfer of `request`, which is started if there is none.
     func join(
@@ -286,7 +291,7 @@ final class TransferEngine: @unchecked Sendable {
         var hasEnded = true
         while hasEnded {
             self.submitDelayed()
-            self.relieveShortage()
+            self.backpressure.relieve(among: self.running) { self.resume($0) }
             self.startReady()
             self.multi?.runTimer()
             self.announceNews()
@@ -312,7 +317,7 @@ final class TransferEngine: @unchecked Sendable {
     func wait() {
         var deadline = LoopInstant.earlier(self.nextDeadline, self.delayed.first?.time)
         deadline = .earlier(deadline, .earlier(self.queue.nextTokenTime, self.totalDeadlines.first?.time))
-        self.multi?.wait(until: .earlier(deadline, self.shortage.nextReview))
+        self.multi?.wait(until: .earlier(deadline, self.backpressure.nextReview))
     }
 
     /// Waits for ``wake()`` alone, and touches nothing else.
@@ -336,7 +341,7 @@ final class TransferEngine: @unchecked Sendable {
     private func begin(_ transfer: Transfer, owner: DownloadActor) {
         self.counters.started += 1
         self.transfers[transfer.id] = transfer
-        self.budget.didStartRequest()
+        self.retryBudget.didStartRequest()
         self.tell(transfer, .started)
         if self.hooks.changeResponses { transfer.owner = owner }
         guard self.hooks.modifyRequest != nil || self.mayHavePart(of: transfer) else {
@@ -381,7 +386,7 @@ final class TransferEngine: @unchecked Sendable {
         case .expire(let limit): self.expire(transfer, limit)
         case .yield:
             transfer.yieldMemory()
-            self.shortage.insert(transfer.id)
+            self.backpressure.insert(transfer)
         case .unpause: self.unpause(transfer)
         // What those lead to is done where the event comes from.
         case .none, .proceed, .readHead, .refuseHead, .take, .discard, .hold, .abort, .judge, .finish: break
@@ -453,7 +458,7 @@ final class TransferEngine: @unchecked Sendable {
     private func end(_ transfer: Transfer, _ result: Result<DownloadResponse, any Error>) {
         self.detach(transfer)
         self.queue.remove(transfer.id)
-        self.shortage.forget(transfer.id)
+        self.backpressure.forget(transfer)
         transfer.task?.cancel()
         self.keepPart(of: transfer, result)
         guard transfer.transition(.end, at: .now) == .finish else { return }
@@ -633,7 +638,7 @@ final class TransferEngine: @unchecked Sendable {
         }
         handle.transfer = nil
         transfer.settleCookies()
-        if transfer.machine.isPaused { self.shortage.remove(transfer.id) }
+        if transfer.machine.isPaused { self.backpressure.remove(transfer) }
         self.move(transfer, .finish)
     }
 
@@ -646,7 +651,7 @@ final class TransferEngine: @unchecked Sendable {
     }
 
     /// Lets a transfer go on that was paused, or was given up for want of memory.
-    func resume(_ transfer: Transfer) {
+    private func resume(_ transfer: Transfer) {
         let bytes = self.active[transfer.id].map { Int64(ccurl_get_body_bytes($0.handle.easy)) }
         self.move(transfer, .resume(bodyBytes: bytes ?? 0))
     }
@@ -754,7 +759,7 @@ final class TransferEngine: @unchecked Sendable {
         else { return nil }
         let now = LoopInstant.now
         if let deadline = transfer.machine.totalDeadline, now + delay >= deadline { return nil }
-        return self.budget.takeTry(now: now) ? delay : nil
+        return self.retryBudget.takeTry(now: now) ? delay : nil
     }
 
     /// Whether it is worth looking for the first bytes of a body.
