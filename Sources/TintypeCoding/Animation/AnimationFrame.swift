@@ -53,6 +53,18 @@ public struct AnimationFrame: Sendable, Hashable {
         self.blend = blend
         self.hasAlpha = hasAlpha
     }
+
+    /// Whether the area of `other` lies within that of this frame.
+    func covers(_ other: AnimationFrame) -> Bool {
+        self.left <= other.left && self.top <= other.top
+            && self.left.saturatingAdded(to: self.width) >= other.left + other.width
+            && self.top.saturatingAdded(to: self.height) >= other.top + other.height
+    }
+
+    /// Whether all of a canvas lies within the area of the frame.
+    func covers(_ canvas: PixelSize) -> Bool {
+        self.covers(AnimationFrame(left: 0, top: 0, width: canvas.width, height: canvas.height))
+    }
 }
 
 /// Reads the frames of one animation, each by itself; compositing is done for all formats alike.

@@ -1,17 +1,25 @@
 import TintypeImage
 
+/// A rectangle of pixels.
+struct PixelArea {
+    let rows: Range<Int>
+    let columns: Range<Int>
+
+    var isEmpty: Bool { self.rows.isEmpty || self.columns.isEmpty }
+
+    /// The smallest area that holds both.
+    func union(_ other: PixelArea) -> PixelArea {
+        func joined(_ one: Range<Int>, _ other: Range<Int>) -> Range<Int> {
+            min(one.lowerBound, other.lowerBound)..<max(one.upperBound, other.upperBound)
+        }
+        return PixelArea(rows: joined(self.rows, other.rows), columns: joined(self.columns, other.columns))
+    }
+}
+
 /// The memory of a canvas while frames are drawn on it: `rgba8` with straight alpha, its content undefined at first.
 ///
 /// All work is counted in strips, so that it ends early where the budget or the task does.
 struct FrameCanvas {
-    /// A part of the canvas.
-    struct Area {
-        let rows: Range<Int>
-        let columns: Range<Int>
-
-        var isEmpty: Bool { self.rows.isEmpty || self.columns.isEmpty }
-    }
-
     /// How many pixels are copied or cleared by the work of computing one.
     private static let movedPixelsPerUnit = 4
 
@@ -28,15 +36,15 @@ struct FrameCanvas {
     }
 
     /// The whole canvas.
-    var area: Area { Area(rows: 0..<self.layout.height, columns: 0..<self.layout.width) }
+    var area: PixelArea { PixelArea(rows: 0..<self.layout.height, columns: 0..<self.layout.width) }
 
     /// The part of the canvas that a frame covers.
-    func area(of frame: AnimationFrame) -> Area {
+    func area(of frame: AnimationFrame) -> PixelArea {
         func clamped(_ start: Int, _ length: Int, _ limit: Int) -> Range<Int> {
             let lower = min(max(0, start), limit)
             return lower..<max(lower, min(start.saturatingAdded(to: length), limit))
         }
-        return Area(
+        return PixelArea(
             rows: clamped(frame.top, frame.height, self.layout.height),
             columns: clamped(frame.left, frame.width, self.layout.width)
         )
@@ -46,7 +54,7 @@ struct FrameCanvas {
     func row(_ row: Int) -> UnsafeMutableRawPointer { self.base + row * self.layout.planes[0].bytesPerRow }
 
     /// Makes an area transparent.
-    func clear(_ area: Area) throws {
+    func clear(_ area: PixelArea) throws {
         try self.move(area) { row in
             let start = self.row(row) + area.columns.lowerBound * 4
             start.initializeMemory(as: UInt8.self, repeating: 0, count: area.columns.count * 4)
@@ -57,7 +65,7 @@ struct FrameCanvas {
     func copy(_ pixels: PixelBuffer) throws { try self.restore(pixels, in: self.area) }
 
     /// A copy of what is in an area; `nil` when that is empty.
-    func pixels(in area: Area) throws -> PixelBuffer? {
+    func pixels(in area: PixelArea) throws -> PixelBuffer? {
         guard !area.isEmpty else { return nil }
         let layout = try PixelLayout(format: .rgba8, width: area.columns.count, height: area.rows.count)
         return try PixelBuffer(
@@ -74,7 +82,7 @@ struct FrameCanvas {
     }
 
     /// Writes back what was copied from an area.
-    func restore(_ pixels: PixelBuffer, in area: Area) throws {
+    func restore(_ pixels: PixelBuffer, in area: PixelArea) throws {
         let bytesPerRow = pixels.layout.planes[0].bytesPerRow
         try pixels.withUnsafeBytes { source in
             guard let source = source.baseAddress else { return }
@@ -135,11 +143,11 @@ struct FrameCanvas {
     }
 
     /// Calls `body` for each row of an area whose pixels are only moved.
-    private func move(_ area: Area, _ body: (Int) -> Void) throws {
+    private func move(_ area: PixelArea, _ body: (Int) -> Void) throws {
         try self.inStrips(area, pixelsPerUnit: Self.movedPixelsPerUnit, body)
     }
 
-    private func inStrips(_ area: Area, pixelsPerUnit: Int, _ body: (Int) -> Void) throws {
+    private func inStrips(_ area: PixelArea, pixelsPerUnit: Int, _ body: (Int) -> Void) throws {
         guard !area.isEmpty else { return }
         let strip = DecodeWork.rowsAtOnce(ofWidth: area.columns.count)
         for start in stride(from: area.rows.lowerBound, to: area.rows.upperBound, by: strip) {

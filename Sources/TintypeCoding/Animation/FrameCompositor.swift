@@ -154,7 +154,7 @@ struct KeyFrames {
             isClear =
                 switch frame.disposal {
                 case .keep: false
-                case .background: Self.covers(frame, canvas: canvas) || isClear
+                case .background: frame.covers(canvas) || isClear
                 case .previous: isClear
                 }
         }
@@ -168,11 +168,6 @@ struct KeyFrames {
 
     /// Whether nothing of what was there before a frame shows through it.
     static func replaces(_ frame: AnimationFrame, canvas: PixelSize) -> Bool {
-        self.covers(frame, canvas: canvas) && (frame.blend == .source || !frame.hasAlpha)
-    }
-
-    private static func covers(_ frame: AnimationFrame, canvas: PixelSize) -> Bool {
-        frame.left <= 0 && frame.top <= 0 && frame.left.saturatingAdded(to: frame.width) >= canvas.width
-            && frame.top.saturatingAdded(to: frame.height) >= canvas.height
+        frame.covers(canvas) && (frame.blend == .source || !frame.hasAlpha)
     }
 }

@@ -96,14 +96,14 @@ struct GIFEncoder {
     }
 
     /// The first frame fills the canvas; the others hold what changes.
-    private func area(of picture: GIFPicture, on canvas: GIFPicture, isFirst: Bool, cleared: GIFArea?) -> GIFArea {
-        if isFirst { return GIFArea(left: 0, top: 0, right: self.width, bottom: self.height) }
+    private func area(of picture: GIFPicture, on canvas: GIFPicture, isFirst: Bool, cleared: PixelArea?) -> PixelArea {
+        if isFirst { return PixelArea(rows: 0..<self.height, columns: 0..<self.width) }
         let changed = picture.area(with: canvas) { $0 != $1 }
         let both = changed.map { changed in cleared.map(changed.union) ?? changed } ?? cleared
-        return both ?? GIFArea(left: 0, top: 0, right: 1, bottom: 1)
+        return both ?? PixelArea(rows: 0..<1, columns: 0..<1)
     }
 
-    private func patch(of picture: GIFPicture, on canvas: GIFPicture, area: GIFArea) throws -> GIFPatch {
+    private func patch(of picture: GIFPicture, on canvas: GIFPicture, area: PixelArea) throws -> GIFPatch {
         let whole = picture.pixels(in: area)
         let changed = zip(whole, canvas.pixels(in: area)).map { $0 == $1 ? 0 : $0 }
         let exactChanges = try self.patch(changed, area, mustBeExact: true)
@@ -120,10 +120,10 @@ struct GIFEncoder {
         return patch
     }
 
-    private func patch(_ pixels: [UInt32], _ area: GIFArea, mustBeExact: Bool) throws -> GIFPatch? {
+    private func patch(_ pixels: [UInt32], _ area: PixelArea, mustBeExact: Bool) throws -> GIFPatch? {
         try GIFPatch(
             pixels,
-            width: area.width,
+            width: area.columns.count,
             shared: self.sharedColors,
             maximumColorCount: self.maximumColorCount,
             isDithered: self.options.isDithered,
@@ -181,9 +181,11 @@ struct GIFEncoder {
         self.bytes += [patch.transparentIndex ?? 0, 0]
     }
 
-    private mutating func writeImage(_ patch: GIFPatch, area: GIFArea, isFirst: Bool) {
+    private mutating func writeImage(_ patch: GIFPatch, area: PixelArea, isFirst: Bool) {
         self.bytes.append(0x2C)
-        for side in [area.left, area.top, area.width, area.height] { self.append(UInt16(clamping: side)) }
+        for number in [area.columns.lowerBound, area.rows.lowerBound, area.columns.count, area.rows.count] {
+            self.append(UInt16(clamping: number))
+        }
         // Without shared colours the first frame's palette is that of the file.
         let isInStart = isFirst && self.sharedColors == nil
         if let palette = patch.palette, !isInStart {

@@ -41,27 +41,23 @@ struct GIFPicture {
     }
 
     /// The pixels of a part.
-    func pixels(in area: GIFArea) -> [UInt32] {
+    func pixels(in area: PixelArea) -> [UInt32] {
         var part: [UInt32] = []
-        part.reserveCapacity(area.width * area.height)
-        for row in area.top..<area.bottom {
-            part += self.pixels[row * self.width + area.left..<row * self.width + area.right]
-        }
+        part.reserveCapacity(area.columns.count * area.rows.count)
+        for row in area.rows { part += self.pixels[self.line(row, area.columns)] }
         return part
     }
 
     /// The smallest area that holds all pixels that `matches` is true for; it gets those of both pictures.
-    func area(with other: GIFPicture, where matches: (UInt32, UInt32) -> Bool) -> GIFArea? {
-        var area: GIFArea?
+    func area(with other: GIFPicture, where matches: (UInt32, UInt32) -> Bool) -> PixelArea? {
+        var area: PixelArea?
         for row in 0..<self.height {
-            let line = row * self.width..<(row + 1) * self.width
+            let line = self.line(row, 0..<self.width)
             guard let first = line.first(where: { matches(self.pixels[$0], other.pixels[$0]) }) else { continue }
             let last = line.last { matches(self.pixels[$0], other.pixels[$0]) } ?? first
-            let found = GIFArea(
-                left: first - line.lowerBound,
-                top: row,
-                right: last - line.lowerBound + 1,
-                bottom: row + 1
+            let found = PixelArea(
+                rows: row..<row + 1,
+                columns: first - line.lowerBound..<last - line.lowerBound + 1
             )
             area = area?.union(found) ?? found
         }
@@ -69,30 +65,13 @@ struct GIFPicture {
     }
 
     /// Makes an area transparent.
-    mutating func clear(_ area: GIFArea) {
-        for row in area.top..<area.bottom {
-            for column in area.left..<area.right { self.pixels[row * self.width + column] = 0 }
+    mutating func clear(_ area: PixelArea) {
+        for row in area.rows {
+            for place in self.line(row, area.columns) { self.pixels[place] = 0 }
         }
     }
-}
 
-/// A rectangle of pixels; it holds its left column and top row, and not its right column and bottom row.
-struct GIFArea {
-    var left: Int
-    var top: Int
-    var right: Int
-    var bottom: Int
-
-    var width: Int { self.right - self.left }
-    var height: Int { self.bottom - self.top }
-
-    /// The smallest area that holds both.
-    func union(_ other: GIFArea) -> GIFArea {
-        GIFArea(
-            left: min(self.left, other.left),
-            top: min(self.top, other.top),
-            right: max(self.right, other.right),
-            bottom: max(self.bottom, other.bottom)
-        )
+    private func line(_ row: Int, _ columns: Range<Int>) -> Range<Int> {
+        row * self.width + columns.lowerBound..<row * self.width + columns.upperBound
     }
 }

@@ -6,11 +6,6 @@ import TintypeImage
 /// Source: W3C PNG, third edition, section 11.3.6.
 struct PNGAnimationCompressor {
     /// A part of the canvas.
-    private struct Area {
-        var rows: Range<Int>
-        var columns: Range<Int>
-    }
-
     let options: EncodeOptions
 
     /// The file of an animation.
@@ -70,12 +65,12 @@ struct PNGAnimationCompressor {
 
     // MARK: Areas
 
-    private static func whole(_ picture: PixelBuffer) -> Area {
-        Area(rows: 0..<picture.height, columns: 0..<picture.width)
+    private static func whole(_ picture: PixelBuffer) -> PixelArea {
+        PixelArea(rows: 0..<picture.height, columns: 0..<picture.width)
     }
 
     /// The smallest rectangle outside which nothing changed; one pixel when nothing did.
-    private static func change(from old: PixelBuffer, to new: PixelBuffer) -> Area {
+    private static func change(from old: PixelBuffer, to new: PixelBuffer) -> PixelArea {
         let plane = new.layout.planes[0]
         let count = plane.usedBytesPerRow
         var rows: Range<Int>?
@@ -95,9 +90,9 @@ struct PNGAnimationCompressor {
                 }
             }
         }
-        guard let rows, let bytes else { return Area(rows: 0..<1, columns: 0..<1) }
+        guard let rows, let bytes else { return PixelArea(rows: 0..<1, columns: 0..<1) }
         let channels = new.format.channelCount
-        return Area(
+        return PixelArea(
             rows: rows,
             columns: bytes.lowerBound / channels..<(bytes.upperBound + channels - 1) / channels
         )
@@ -113,7 +108,7 @@ struct PNGAnimationCompressor {
     }
 
     /// A frame that replaces its area and stays.
-    private static func frameControl(_ sequenceNumber: UInt32, _ area: Area, milliseconds: Int) -> Data {
+    private static func frameControl(_ sequenceNumber: UInt32, _ area: PixelArea, milliseconds: Int) -> Data {
         var data = Self.bytes(sequenceNumber)
         for number in [area.columns.count, area.rows.count, area.columns.lowerBound, area.rows.lowerBound] {
             data.append(bigEndian: UInt32(clamping: number))

@@ -437,22 +437,13 @@ struct WebPTransparency {
 
     /// Looks at the next frame.
     mutating func draw(_ frame: AnimationFrame, canvas: PixelSize) {
-        let area = AnimationFrame(left: 0, top: 0, width: canvas.width, height: canvas.height)
         if let cleared = self.cleared, frame.hasAlpha || !frame.covers(cleared) { self.isOpaque = false }
         if frame.hasAlpha {
             if frame.blend == .source { self.isOpaque = false }
-        } else if frame.covers(area) {
+        } else if frame.covers(canvas) {
             self.isOpaque = true
         }
         if !self.isOpaque { self.isSeen = true }
         self.cleared = frame.disposal == .background ? frame : nil
-    }
-}
-
-extension AnimationFrame {
-    /// Whether the area of `other` lies within that of this frame.
-    fileprivate func covers(_ other: AnimationFrame) -> Bool {
-        self.left <= other.left && self.top <= other.top && self.left + self.width >= other.left + other.width
-            && self.top + self.height >= other.top + other.height
     }
 }
