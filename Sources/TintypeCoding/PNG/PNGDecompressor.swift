@@ -47,37 +47,26 @@ struct PNGDecompressor {
 
     /// The memory that decoding takes besides the pixels, at most.
     static func extraByteCount(for header: PNGHeader) -> Int {
-        let filtered = header.layout.filteredByteCount
         let output = header.animation == nil ? header.pixelFormat : .rgba8
         let isInPlace = !header.layout.isInterlaced && PNGSampleConverter(header, output: output).isIdentity
-        // Of larger ones there is a strip.
-        let isWhole =
-            filtered <= Self.maximumWholeByteCount
-            && header.pixelByteCount <= Self.maximumCompressedByteCount
-        guard isWhole else { return self.stripByteCount(for: header) }
-        // What lies in several chunks is put together before it is inflated.
-        let compressed = header.pixelChunkCount > 1 ? header.pixelByteCount : 0
-        return (isInPlace ? header.layout.height : filtered) + compressed + self.lineByteCount(for: header)
-    }
-
-    /// The memory that decoding row by row takes.
-    static func stripByteCount(for header: PNGHeader) -> Int {
-        PNGScanlines.stripByteCount + PNGInflater.byteCount + self.lineByteCount(for: header)
+        return self.byteCount(for: header, wholeUpTo: Self.maximumWholeByteCount, isInPlace: isInPlace)
     }
 
     /// The memory that lending rows takes.
     static func rowsByteCount(for header: PNGHeader) -> Int {
-        let filtered = header.layout.filteredByteCount
-        let isWhole =
-            filtered <= PNGRowSource.maximumWholeByteCount
-            && header.pixelByteCount <= Self.maximumCompressedByteCount
-        guard isWhole else { return self.stripByteCount(for: header) }
-        let compressed = header.pixelChunkCount > 1 ? header.pixelByteCount : 0
-        return filtered + compressed + self.lineByteCount(for: header)
+        self.byteCount(for: header, wholeUpTo: PNGRowSource.maximumWholeByteCount, isInPlace: false)
     }
 
-    private static func lineByteCount(for header: PNGHeader) -> Int {
-        3 * header.layout.byteCount(ofLine: header.layout.width)
+    private static func byteCount(for header: PNGHeader, wholeUpTo limit: Int, isInPlace: Bool) -> Int {
+        let filtered = header.layout.filteredByteCount
+        let lines = 3 * header.layout.byteCount(ofLine: header.layout.width)
+        // Of larger ones there is a strip.
+        guard filtered <= limit, header.pixelByteCount <= Self.maximumCompressedByteCount else {
+            return PNGScanlines.stripByteCount + PNGInflater.byteCount + lines
+        }
+        // What lies in several chunks is put together before it is inflated.
+        let compressed = header.pixelChunkCount > 1 ? header.pixelByteCount : 0
+        return (isInPlace ? header.layout.height : filtered) + compressed + lines
     }
 
     /// Decodes the picture, of an animation the default image.

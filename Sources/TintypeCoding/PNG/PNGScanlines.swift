@@ -25,10 +25,9 @@ final class PNGScanlines {
     private let layout: PNGLayout
     private let inflater: PNGInflater?
     private let work: DecodeWork
-    /// Filtered bytes, of which those in `filled` are not used yet.
+    /// Filtered bytes, of which those in `filled` are not used yet; lent where there is no inflater.
     private let strip: UnsafeMutableRawBufferPointer
-    private let ownsStrip: Bool
-    private var filled = 0..<0
+    private var filled: Range<Int>
     /// The filtered bytes that are still to be inflated.
     private var missing: Int
     /// The last two lines, unfiltered; the filters look at the one above.
@@ -41,39 +40,42 @@ final class PNGScanlines {
     private(set) var lineCount = 0
 
     /// Prepares for compressed bytes.
-    init(_ layout: PNGLayout, work: DecodeWork) throws(CodingError) {
+    convenience init(_ layout: PNGLayout, work: DecodeWork) throws(CodingError) {
         let inflater = try PNGInflater()
+        let missing = layout.filteredByteCount
+        let capacity = min(missing, max(Self.stripByteCount, layout.byteCount(ofLine: layout.width) + 1))
+        let strip = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)
+        self.init(layout, inflater, strip: strip, filled: 0..<0, missing: missing, work: work)
+    }
+
+    /// Takes filtered scanlines that lie in memory, which must outlive the scanlines.
+    convenience init(_ layout: PNGLayout, filtered: UnsafeMutableRawBufferPointer, work: DecodeWork) {
+        self.init(layout, nil, strip: filtered, filled: 0..<filtered.count, missing: 0, work: work)
+    }
+
+    private init(
+        _ layout: PNGLayout,
+        _ inflater: PNGInflater?,
+        strip: UnsafeMutableRawBufferPointer,
+        filled: Range<Int>,
+        missing: Int,
+        work: DecodeWork
+    ) {
         self.layout = layout
         self.work = work
         self.passes = layout.passes
         self.inflater = inflater
-        self.missing = layout.filteredByteCount
+        self.strip = strip
+        self.filled = filled
+        self.missing = missing
         self.lineCapacity = layout.byteCount(ofLine: layout.width)
-        let capacity = min(self.missing, max(Self.stripByteCount, self.lineCapacity + 1))
-        self.strip = .allocate(byteCount: capacity, alignment: 16)
-        self.ownsStrip = true
-        self.lines = .allocate(byteCount: 2 * self.lineCapacity, alignment: 16)
-        self.lines.initializeMemory(as: UInt8.self, repeating: 0)
-    }
-
-    /// Takes filtered scanlines that lie in memory, which must outlive the scanlines.
-    init(_ layout: PNGLayout, filtered: UnsafeMutableRawBufferPointer, work: DecodeWork) {
-        self.layout = layout
-        self.work = work
-        self.passes = layout.passes
-        self.inflater = nil
-        self.missing = 0
-        self.lineCapacity = layout.byteCount(ofLine: layout.width)
-        self.strip = filtered
-        self.ownsStrip = false
-        self.filled = 0..<filtered.count
         self.lines = .allocate(byteCount: 2 * self.lineCapacity, alignment: 16)
         self.lines.initializeMemory(as: UInt8.self, repeating: 0)
     }
 
     deinit {
         self.lines.deallocate()
-        if self.ownsStrip { self.strip.deallocate() }
+        if self.inflater != nil { self.strip.deallocate() }
     }
 
     /// Whether all lines were given out.
