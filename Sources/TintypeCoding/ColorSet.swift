@@ -1,3 +1,5 @@
+import TintypeImage
+
 /// The distinct colours of pictures, as long as they are few.
 ///
 /// A colour has red in its lowest byte, then green, blue and alpha.
@@ -35,5 +37,78 @@ struct ColorSet {
             place = (place + 1) % Self.placeCount
         }
         return place
+    }
+}
+
+// MARK: - Colours of pictures
+
+extension ColorSet {
+    /// Adds the colours of pixels, of which those that are zero are transparent and left out; `false` when there are
+    /// too many.
+    mutating func insert(opaque pixels: [UInt32]) -> Bool {
+        var last: UInt32 = 0
+        for pixel in pixels where pixel != last {
+            guard pixel == 0 || self.insert(pixel) else { return false }
+            last = pixel
+        }
+        return true
+    }
+
+    /// Adds the colours of a picture; false when they are too many.
+    mutating func insert(_ pixels: PixelBuffer) throws -> Bool {
+        for row in 0..<pixels.height {
+            if row % 64 == 0 { try Task.checkCancellation() }
+            guard self.insert(row: row, of: pixels) else { return false }
+        }
+        return true
+    }
+
+    /// Writes the indices of a row of pixels, one byte each; all colours are known.
+    func write(row: Int, of pixels: PixelBuffer, columns: Range<Int>, to indices: UnsafeMutablePointer<UInt8>) {
+        pixels.withPackedRow(row) { row in
+            var last = UInt32(0)
+            var lastIndex = self.index(of: 0)
+            for column in columns {
+                let color = row(column)
+                if color != last {
+                    last = color
+                    lastIndex = self.index(of: color)
+                }
+                indices[column - columns.lowerBound] = lastIndex ?? 0
+            }
+        }
+    }
+
+    private mutating func insert(row: Int, of pixels: PixelBuffer) -> Bool {
+        pixels.withPackedRow(row) { color in
+            var last: UInt32?
+            for column in 0..<pixels.width {
+                let color = color(column)
+                guard color != last else { continue }
+                last = color
+                guard self.insert(color) else { return false }
+            }
+            return true
+        }
+    }
+}
+
+extension PixelBuffer {
+    /// Lends a row as colours: red, green, blue and alpha, the red byte lowest.
+    fileprivate func withPackedRow<Result>(_ row: Int, _ body: ((Int) -> UInt32) -> Result) -> Result {
+        let channels = self.format.channelCount
+        let offset = self.layout.planes[0].offset + row * self.layout.planes[0].bytesPerRow
+        return self.withUnsafeBytes { bytes in
+            switch channels {
+            case 4: body { bytes.loadUnaligned(fromByteOffset: offset + $0 * 4, as: UInt32.self) }
+            case 3:
+                body { column in
+                    let first = offset + column * 3
+                    return 0xFF00_0000 | UInt32(bytes[first + 2]) << 16 | UInt32(bytes[first + 1]) << 8
+                        | UInt32(bytes[first])
+                }
+            default: body { 0xFF00_0000 | 0x01_0101 * UInt32(bytes[offset + $0]) }
+            }
+        }
     }
 }

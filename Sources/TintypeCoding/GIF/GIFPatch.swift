@@ -87,16 +87,3 @@ struct GIFPatch {
         self.data = GIFCodeWriter.imageData(indices, minimumCodeSize: max(2, bits))
     }
 }
-
-extension ColorSet {
-    /// Adds the colours of pixels, of which those that are zero are transparent and left out; `false` when there are
-    /// too many.
-    mutating func insert(opaque pixels: [UInt32]) -> Bool {
-        var last: UInt32 = 0
-        for pixel in pixels where pixel != last {
-            guard pixel == 0 || self.insert(pixel) else { return false }
-            last = pixel
-        }
-        return true
-    }
-}
