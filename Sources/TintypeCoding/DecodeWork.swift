@@ -94,6 +94,31 @@ public final class DecodeWork {
     }
 }
 
+/// Work that a C library reports to a callback, which can't throw: what ends it is kept until the library returns.
+final class ReportedWork {
+    let work: DecodeWork
+    private let unitsPerReport: Int
+    /// Why the library was told to end.
+    private(set) var error: (any Error)?
+
+    init(_ work: DecodeWork, unitsPerReport: Int = 1) {
+        self.work = work
+        self.unitsPerReport = unitsPerReport
+    }
+
+    /// Counts; false where the library is to end.
+    func count(_ reports: Int = 1) -> Bool {
+        guard self.error == nil else { return false }
+        do {
+            try self.work.count(reports * self.unitsPerReport)
+            return true
+        } catch {
+            self.error = error
+            return false
+        }
+    }
+}
+
 extension UnsafeMutableRawBufferPointer {
     /// Zeroes the memory, in steps that are counted as a quarter of a pixel's work for each four bytes.
     func clear(_ work: DecodeWork) throws {

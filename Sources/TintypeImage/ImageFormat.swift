@@ -4,7 +4,7 @@
 /// Formats are equal where their names are; copies and comparisons of known ones cost nothing.
 public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
     /// The known formats by their names.
-    private enum Known: String, Sendable {
+    private enum Known: String, Sendable, CaseIterable {
         case jpeg, png, webp, gif, avif, heif, jpegXL = "jpegxl", jpeg2000, tiff, bmp, ico, svg, pdf, psd, qoi, netpbm
         case dds, openEXR = "openexr", radianceHDR = "radiancehdr", tga, flif, bpg, jpegXR = "jpegxr", farbfeld, icns
         case wmf, emf, xcf
@@ -111,10 +111,7 @@ public struct ImageFormat: Sendable, Hashable, CustomStringConvertible {
     public static let xcf = ImageFormat(value: .xcf)
 
     /// Every known format.
-    public static let all: [ImageFormat] = [
-        .jpeg, .png, .webp, .gif, .avif, .heif, .jpegXL, .jpeg2000, .tiff, .bmp, .ico, .svg, .pdf, .psd, .qoi, .netpbm,
-        .dds, .openEXR, .radianceHDR, .tga, .flif, .bpg, .jpegXR, .farbfeld, .icns, .wmf, .emf, .xcf,
-    ]
+    public static let all = Known.allCases.map { ImageFormat(value: $0) }
 
     /// Whether the format is one of ``all``, and not a coder's own.
     public var isKnown: Bool {

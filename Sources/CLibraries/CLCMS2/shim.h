@@ -7,7 +7,6 @@
 static const cmsUInt32Number clcms_type_gray8 = TYPE_GRAY_8;
 static const cmsUInt32Number clcms_type_rgb8 = TYPE_RGB_8;
 static const cmsUInt32Number clcms_type_rgba8 = TYPE_RGBA_8;
-static const cmsUInt32Number clcms_type_cmyk8 = TYPE_CMYK_8;
 static const cmsUInt32Number clcms_type_cmyk8_inverted = TYPE_CMYK_8_REV;
 
 #endif

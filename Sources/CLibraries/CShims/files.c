@@ -31,7 +31,7 @@ static int set_lock(int descriptor, struct flock *lock) {
 }
 
 int cshims_lock_byte(int descriptor, long offset, int kind) {
-    static const short types[] = {F_UNLCK, F_RDLCK, F_WRLCK};
+    static const short types[] = {F_UNLCK, F_WRLCK};
     struct flock lock = {.l_type = types[kind], .l_whence = SEEK_SET, .l_start = offset, .l_len = 1};
     return set_lock(descriptor, &lock);
 }

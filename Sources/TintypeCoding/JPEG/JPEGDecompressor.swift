@@ -15,7 +15,7 @@ final class JPEGDecompressor {
     private static let blockRowsAtOnce = 32
 
     private let handle: OpaquePointer
-    private let work: JPEGWork
+    private let work: ReportedWork
     private let color: JPEGColor
     /// The size and format of the rows; set by ``start(divisor:)``.
     private(set) var layout: PixelLayout?
@@ -28,7 +28,7 @@ final class JPEGDecompressor {
 
     /// Creates a decoder of samples that become RGB as `color` says.
     init(color: JPEGColor, work: DecodeWork) throws(CodingError) {
-        let work = JPEGWork(work)
+        let work = ReportedWork(work)
         // The decoder calls back with the object, which lives longer: it goes away after `deinit`.
         let context = Unmanaged.passUnretained(work).toOpaque()
         guard let handle = cjpeg_decoder_create(JPEGWork.prices, JPEGWork.count, context) else {
@@ -139,7 +139,7 @@ final class JPEGDecompressor {
             self.rowCount += given
             // Afterwards: where input is missing, they are asked for again and again.
             let units = given * plane.width * self.unitsPerPixel
-            if let work { try work.count(units) } else { try self.work.count(units) }
+            try (work ?? self.work.work).count(units)
             if given < wanted { break }
         }
         return self.rowCount - start
@@ -240,45 +240,25 @@ struct JPEGColor {
     }
 }
 
-/// Counts for libjpeg, which can't throw: what ended the decode is kept until the library has returned.
-final class JPEGWork {
-    /// What things cost.
-    ///
-    /// A scan goes over all coefficients, but leaves most of them alone: a quarter of a pixel each; arithmetic coding
-    /// decides on each of them. A restart looks for a marker and begins the tables anew.
+/// What libjpeg's work costs.
+///
+/// A scan goes over all coefficients, but leaves most of them alone: a quarter of a pixel each; arithmetic coding
+/// decides on each of them. A restart looks for a marker and begins the tables anew.
+enum JPEGWork {
+    static let unitsPerBlock = 16
+    static let unitsPerArithmeticBlock = 64
+    static let unitsPerRestart = 16
+
     static let prices = cjpeg_prices(
         byte: CInt(DecodeWork.unitsPerByte),
         block: CInt(JPEGWork.unitsPerBlock),
         arithmetic_block: CInt(JPEGWork.unitsPerArithmeticBlock),
         restart: CInt(JPEGWork.unitsPerRestart)
     )
-    static let unitsPerBlock = 16
-    static let unitsPerArithmeticBlock = 64
-    static let unitsPerRestart = 16
 
-    private let work: DecodeWork
-    /// Why the library was stopped.
-    private(set) var error: (any Error)?
-
-    init(_ work: DecodeWork) {
-        self.work = work
-    }
-
-    /// Counts work that is about to be done outside the library.
-    func count(_ units: Int) throws {
-        try self.work.count(units)
-    }
-
-    /// What the library calls, with the object as its context.
+    /// What the library calls, with a ``ReportedWork`` as its context.
     static let count: cjpeg_count = { context, units in
-        let work = Unmanaged<JPEGWork>.fromOpaque(context).takeUnretainedValue()
-        do {
-            try work.work.count(Int(units))
-            return true
-        } catch {
-            work.error = error
-            return false
-        }
+        Unmanaged<ReportedWork>.fromOpaque(context).takeUnretainedValue().count(Int(units))
     }
 }
 

@@ -111,14 +111,14 @@ struct WebPPictureDecoder: ~Copyable {
             try work.count((self.rowCount - before) * self.height / self.targetHeight * self.width)
             return status
         }
-        let steps = WebPSteps(work, unitsPerStep: self.width * Self.rowsPerStep)
+        let steps = ReportedWork(work, unitsPerReport: self.width * Self.rowsPerStep)
         let status = cwebpsteps_update(
             self.decoder,
             start,
             bytes.count,
             { context in
                 guard let context else { return 0 }
-                return Unmanaged<WebPSteps>.fromOpaque(context).takeUnretainedValue().begin() ? 1 : 0
+                return Unmanaged<ReportedWork>.fromOpaque(context).takeUnretainedValue().count() ? 1 : 0
             },
             Unmanaged.passUnretained(steps).toOpaque()
         )
@@ -131,30 +131,6 @@ struct WebPPictureDecoder: ~Copyable {
         var rows: CInt = 0
         guard WebPIDecGetRGB(self.decoder, &rows, nil, nil, nil) != nil else { return 0 }
         return Int(rows)
-    }
-}
-
-/// Counts the rows of one call to libwebp, and keeps why it was ended.
-private final class WebPSteps {
-    private let work: DecodeWork
-    private let unitsPerStep: Int
-    private(set) var error: (any Error)?
-
-    init(_ work: DecodeWork, unitsPerStep: Int) {
-        self.work = work
-        self.unitsPerStep = unitsPerStep
-    }
-
-    /// Whether the next rows may be decoded.
-    func begin() -> Bool {
-        guard self.error == nil else { return false }
-        do {
-            try self.work.count(self.unitsPerStep)
-            return true
-        } catch {
-            self.error = error
-            return false
-        }
     }
 }
 

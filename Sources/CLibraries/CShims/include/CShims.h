@@ -28,8 +28,7 @@ long cshims_read_cached(int descriptor, void *_Nonnull buffer, unsigned long cou
 
 enum {
     CSHIMS_LOCK_NONE = 0,
-    CSHIMS_LOCK_SHARED = 1,
-    CSHIMS_LOCK_TRY = 2,
+    CSHIMS_LOCK_TRY = 1,
 };
 
 /// Locks or unlocks one byte of an open file, against every other open file, in any process; -1 with errno set.
