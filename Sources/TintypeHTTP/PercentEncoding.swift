@@ -27,8 +27,8 @@ package enum PercentEncoding {
                 continue
             }
             let digits = text[index...].prefix(2)
-            if digits.count == 2, let high = Self.value(digits.first), let low = Self.value(digits.dropFirst().first) {
-                bytes.append(high << 4 | low)
+            if let high = digits.first, let low = digits.dropFirst().first, let value = self.byte(high, low) {
+                bytes.append(value)
                 index = digits.endIndex
             } else {
                 bytes.append(byte)
@@ -37,9 +37,14 @@ package enum PercentEncoding {
         return bytes
     }
 
-    private static func value(_ digit: UInt8?) -> UInt8? {
-        guard let digit else { return nil }
-        return switch digit {
+    /// The byte that two hexadecimal digits stand for.
+    package static func byte(_ high: UInt8, _ low: UInt8) -> UInt8? {
+        guard let high = self.value(high), let low = self.value(low) else { return nil }
+        return high << 4 | low
+    }
+
+    private static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
         case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
         case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10

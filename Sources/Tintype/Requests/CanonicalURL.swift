@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TintypeCaching
+import TintypeHTTP
 
 /// The text that a URL is compared by, and its user and password apart.
 ///
@@ -85,7 +86,7 @@ struct CanonicalURL {
             // Perhaps a dot segment.
             case .dot where text[index - 1] == .slash: return false
             case .percent:
-                guard index + 2 < text.count, let value = self.value(text[index + 1], text[index + 2]),
+                guard index + 2 < text.count, let value = PercentEncoding.byte(text[index + 1], text[index + 2]),
                     !self.isUnreserved(value), !self.isLowercase(text[index + 1]),
                     !self.isLowercase(text[index + 2])
                 else { return false }
@@ -97,21 +98,14 @@ struct CanonicalURL {
     }
 
     /// Where the path begins behind an authority that normalising would leave as it is.
-    private static func endOfCanonicalAuthority(
-        _ text: Span<UInt8>,
-        from start: Int,
-        isSecure: Bool
-    )
-        -> Int?
-    {
+    private static func endOfCanonicalAuthority(_ text: Span<UInt8>, from start: Int, isSecure: Bool) -> Int? {
         var index = start
         var colon: Int?
         scan: while index < text.count {
             switch text[index] {
             case .slash: break scan
             case .colon: colon = index
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), .dot,
-                .hyphen,
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), .dot, .hyphen,
                 UInt8(ascii: "["), UInt8(ascii: "]"):
                 break
             default: return nil
@@ -133,11 +127,7 @@ struct CanonicalURL {
 
     // MARK: Normalising
 
-    private static func split(
-        _ authority: ArraySlice<UInt8>
-    ) -> (
-        user: ArraySlice<UInt8>?, host: ArraySlice<UInt8>
-    ) {
+    private static func split(_ authority: ArraySlice<UInt8>) -> (user: ArraySlice<UInt8>?, host: ArraySlice<UInt8>) {
         guard let at = authority.lastIndex(of: UInt8(ascii: "@")) else { return (nil, authority) }
         return (authority[..<at], authority[(at + 1)...])
     }
@@ -165,7 +155,7 @@ struct CanonicalURL {
         var index = text.startIndex
         while index < text.endIndex {
             guard text[index] == .percent, index + 2 < text.endIndex,
-                let value = self.value(text[index + 1], text[index + 2])
+                let value = PercentEncoding.byte(text[index + 1], text[index + 2])
             else {
                 result.append(text[index])
                 index += 1
@@ -192,21 +182,6 @@ struct CanonicalURL {
             if !isDots { segments.append(segment) } else if index == all.count - 1 { segments.append([]) }
         }
         return [.slash] + segments.joined(separator: [.slash])
-    }
-
-    /// The byte that two hexadecimal digits stand for.
-    private static func value(_ high: UInt8, _ low: UInt8) -> UInt8? {
-        guard let high = self.digit(high), let low = self.digit(low) else { return nil }
-        return high << 4 | low
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        default: nil
-        }
     }
 
     private static func isLowercase(_ byte: UInt8) -> Bool {

@@ -147,7 +147,7 @@ final class CacheFolder: Sendable {
 
     /// The catalogue that has taken the place of one that was superseded.
     private func successor() throws(SystemCallError) -> CatalogueRegion {
-        let descriptor = openat(self.descriptor, Self.catalogueName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let descriptor = Self.openCatalogue(self.descriptor)
         if descriptor < 0, errno == EMFILE || errno == ENFILE { throw SystemCallError.last("open") }
         defer { if descriptor >= 0 { close(descriptor) } }
         // One that is none, or that another user has made for itself: as if it were gone.
@@ -164,7 +164,7 @@ final class CacheFolder: Sendable {
     /// Cut short it is of no use, and one whose blocks the disk can't give would be lost again at the next write.
     private func putAside(_ region: CatalogueRegion) {
         guard let identity = region.identity else { return }
-        let descriptor = openat(self.descriptor, Self.catalogueName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let descriptor = Self.openCatalogue(self.descriptor)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         var status = stat()
@@ -289,7 +289,7 @@ final class CacheFolder: Sendable {
         _ patience: Patience
     ) throws(SystemCallError) -> CacheFolder? {
         let lockFile = try FolderLock(in: descriptor)
-        let file = openat(descriptor, self.catalogueName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let file = self.openCatalogue(descriptor)
         guard file >= 0 else { return nil }
         defer { close(file) }
         guard self.canShareMemory(descriptor), let region = try? CatalogueRegion.open(file, isShared: true),
@@ -306,13 +306,18 @@ final class CacheFolder: Sendable {
         )
     }
 
+    /// Opens the file of the catalogue to share it; the descriptor, or -1 with errno set.
+    private static func openCatalogue(_ folder: CInt) -> CInt {
+        openat(folder, self.catalogueName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    }
+
     /// Opens the catalogue or makes one; of this cache's own, for the reason that is returned, where it can't be
     /// shared.
     private static func openRegion(_ folder: CInt) throws(SystemCallError) -> (CatalogueRegion, SystemCallError?) {
         var reason: SystemCallError?
         self.removeNewCatalogue(folder)
         if self.canShareMemory(folder) {
-            let file = openat(folder, self.catalogueName, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+            let file = self.openCatalogue(folder)
             if file >= 0 {
                 defer { close(file) }
                 if let region = try? CatalogueRegion.open(file, isShared: true) {

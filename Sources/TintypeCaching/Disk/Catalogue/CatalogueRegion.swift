@@ -254,12 +254,15 @@ final class CatalogueRegion: @unchecked Sendable {
     }
 
     /// Fills an empty slot, or changes one; the name comes last, so that a look-up finds all or nothing.
-    func storeSlot(_ slot: Int, _ record: CatalogueRecord) {
-        let words = record.words
+    func storeSlot(_ slot: Int, _ words: (UInt64, UInt64, UInt64, UInt64)) {
         self.storeSlot(slot, word: 3, words.3)
         self.storeSlot(slot, word: 2, words.2)
         self.storeSlot(slot, word: 1, words.1)
         self.storeSlot(slot, word: 0, words.0)
+    }
+
+    func storeSlot(_ slot: Int, _ record: CatalogueRecord) {
+        self.storeSlot(slot, record.words)
     }
 
     /// Records a use, unless the slot has changed meanwhile.
@@ -484,10 +487,7 @@ final class CatalogueRegion: @unchecked Sendable {
             let distance = slot >= home ? slot - home : slot + self.slotCount - home
             let shift = slot >= gap ? slot - gap : slot + self.slotCount - gap
             guard distance >= shift else { continue }
-            self.storeSlot(gap, word: 3, words.3)
-            self.storeSlot(gap, word: 2, words.2)
-            self.storeSlot(gap, word: 1, words.1)
-            self.storeSlot(gap, word: 0, words.0)
+            self.storeSlot(gap, words)
             gap = slot
         }
         self.storeSlot(gap, word: 0, 0)
