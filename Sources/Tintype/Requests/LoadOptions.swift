@@ -28,6 +28,4 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]
     /// The options that are a part of any key.
     static let identifying = Self.decoding.union(.allowInvalidCertificates)
-    /// The options that change how the bytes are got and kept: loads that agree in them share their bytes.
-    static let fetching: LoadOptions = [.waitForStore, .allowInvalidCertificates, .previews]
 }
