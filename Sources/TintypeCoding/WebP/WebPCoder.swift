@@ -73,13 +73,7 @@ struct EncodedWebP: EncodedImage {
         if let reader = try self.frameReader(options: options) { return try self.composited(reader, options: options) }
         let layout = try self.first.layout(sufficientSize: options.sufficientSize)
         let pixels = try self.data.withUnsafeBytes { bytes in
-            try WebPDecompressor.decompress(
-                self.first,
-                of: bytes,
-                layout: layout,
-                allowsTruncated: options.allowsTruncated,
-                work: DecodeWork(options.limits, format: .webp)
-            )
+            try WebPDecompressor.decompress(self.firstSource(bytes, options), layout: layout)
         }
         return DecodedImage(Image(pixels: pixels, orientation: self.header.orientation, sourceFormat: .webp))
     }
@@ -89,6 +83,11 @@ struct EncodedWebP: EncodedImage {
         guard self.container.isAnimated else { return nil }
         let canvas = PixelSize(width: self.header.pixelWidth, height: self.header.pixelHeight)
         return WebPFrameReader(self.data, self.container, canvas: canvas, options: options)
+    }
+
+    private func firstSource(_ bytes: UnsafeRawBufferPointer, _ options: DecodeOptions) -> WebPSource {
+        let work = DecodeWork(options.limits, format: .webp)
+        return WebPSource(self.first, of: bytes, allowsTruncated: options.allowsTruncated, work: work)
     }
 
     /// Refuses a file of which a part is missing or damaged, unless that is allowed.
@@ -107,24 +106,12 @@ struct EncodedWebP: EncodedImage {
         guard self.givesRows else { return nil }
         let layout = try self.first.layout(sufficientSize: options.sufficientSize)
         return try self.data.withUnsafeBytes { bytes in
-            let work = DecodeWork(options.limits, format: .webp)
+            let source = self.firstSource(bytes, options)
             let rows: (any RowSource)? =
                 if self.first.isLossless {
-                    VP8LRowSource(
-                        self.first,
-                        of: bytes,
-                        layout: layout,
-                        allowsTruncated: options.allowsTruncated,
-                        work: work
-                    )
+                    VP8LRowSource(source, layout: layout)
                 } else {
-                    try WebPRowSource(
-                        self.first,
-                        of: bytes,
-                        layout: layout,
-                        allowsTruncated: options.allowsTruncated,
-                        work: work
-                    )
+                    try WebPRowSource(source, layout: layout)
                 }
             return try rows.map { try body($0, Double(layout.width), Double(layout.height)) }
         }

@@ -1,41 +1,49 @@
 import CWebP
 import TintypeImage
 
+/// One picture of a file while its bytes are lent, and how it is to be decoded.
+struct WebPSource {
+    let picture: WebPCodedPicture
+    /// Those of the file.
+    let bytes: UnsafeRawBufferPointer
+    let allowsTruncated: Bool
+    let work: DecodeWork
+
+    init(_ picture: WebPCodedPicture, of bytes: UnsafeRawBufferPointer, allowsTruncated: Bool, work: DecodeWork) {
+        self.picture = picture
+        self.bytes = bytes
+        self.allowsTruncated = allowsTruncated
+        self.work = work
+    }
+
+    /// The bytes of the picture.
+    var codedBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self.bytes[self.picture.bytes]) }
+}
+
 /// Decodes coded pictures whole.
 enum WebPDecompressor {
-    /// Decodes one picture of the file's bytes, scaled to the size of `layout`.
+    /// Decodes one picture, scaled to the size of `layout`.
     ///
     /// What is missing of a truncated picture stays zero, where that is allowed.
-    static func decompress(
-        _ picture: WebPCodedPicture,
-        of bytes: UnsafeRawBufferPointer,
-        layout: PixelLayout,
-        allowsTruncated: Bool,
-        work: DecodeWork
-    ) throws -> PixelBuffer {
+    static func decompress(_ source: WebPSource, layout: PixelLayout) throws -> PixelBuffer {
         try PixelBuffer(
             layout,
             fillingUnsafely: { pixels in
-                if allowsTruncated { try pixels.clear(work) }
+                if source.allowsTruncated { try pixels.clear(source.work) }
                 guard let target = WebPTarget(pixels, layout: layout) else { return }
-                try self.decompress(picture, of: bytes, to: target, allowsTruncated: allowsTruncated, work: work)
+                try self.decompress(source, to: target)
             }
         )
     }
 
-    /// Decodes one picture of the file's bytes, scaled to the size of `target`.
+    /// Decodes one picture, scaled to the size of `target`.
     ///
     /// What is missing of a truncated picture is not written.
-    static func decompress(
-        _ picture: WebPCodedPicture,
-        of bytes: UnsafeRawBufferPointer,
-        to target: WebPTarget,
-        allowsTruncated: Bool,
-        work: DecodeWork
-    ) throws {
+    static func decompress(_ source: WebPSource, to target: WebPTarget) throws {
         try Task.checkCancellation()
-        let rows = try self.rows(of: picture, to: target)
-        let status = try rows.advance(through: UnsafeRawBufferPointer(rebasing: bytes[picture.bytes]), work: work)
+        let rows = try self.rows(of: source.picture, to: target)
+        let status = try rows.advance(through: source.codedBytes, work: source.work)
+        let allowsTruncated = source.allowsTruncated
         try self.check(status, rowCount: rows.rowCount, height: target.height, allowsTruncated: allowsTruncated)
     }
 

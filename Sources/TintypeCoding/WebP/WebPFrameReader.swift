@@ -31,13 +31,9 @@ final class WebPFrameReader: CanvasFrameReader {
         let picture = self.pictures[index]
         let layout = try PixelLayout(format: .rgba8, width: picture.frame.width, height: picture.frame.height)
         return try self.data.withUnsafeBytes { bytes in
-            try WebPDecompressor.decompress(
-                picture,
-                of: bytes,
-                layout: layout,
-                allowsTruncated: self.options.allowsTruncated,
-                work: work
-            )
+            let allowsTruncated = self.options.allowsTruncated
+            let source = WebPSource(picture, of: bytes, allowsTruncated: allowsTruncated, work: work)
+            return try WebPDecompressor.decompress(source, layout: layout)
         }
     }
 
@@ -46,13 +42,8 @@ final class WebPFrameReader: CanvasFrameReader {
         // What is missing of a damaged frame would not replace anything.
         guard index == 0 || picture.isDrawnDirectly, !self.options.allowsTruncated else { return false }
         try self.data.withUnsafeBytes { bytes in
-            try WebPDecompressor.decompress(
-                picture,
-                of: bytes,
-                to: WebPTarget(canvas, frame: picture.frame),
-                allowsTruncated: false,
-                work: work
-            )
+            let source = WebPSource(picture, of: bytes, allowsTruncated: false, work: work)
+            try WebPDecompressor.decompress(source, to: WebPTarget(canvas, frame: picture.frame))
         }
         return true
     }

@@ -26,24 +26,18 @@ final class WebPRowSource: RowSource {
     private var readRowCount = 0
 
     /// Begins with the first row; `nil` where the system refuses the range of addresses.
-    init?(
-        _ picture: WebPCodedPicture,
-        of bytes: UnsafeRawBufferPointer,
-        layout: PixelLayout,
-        allowsTruncated: Bool,
-        work: DecodeWork
-    ) throws(CodingError) {
+    init?(_ source: WebPSource, layout: PixelLayout) throws(CodingError) {
         guard let window = WebPRowWindow(byteCount: layout.byteCount),
             let target = WebPTarget(window.bytes, layout: layout)
         else { return nil }
-        self.decoder = try WebPPictureDecoder(picture, to: target)
+        self.decoder = try WebPPictureDecoder(source.picture, to: target)
         self.window = window
-        self.work = work
+        self.work = source.work
         self.layout = layout
-        self.bytes = UnsafeRawBufferPointer(rebasing: bytes[picture.bytes])
-        self.allowsTruncated = allowsTruncated
+        self.bytes = source.codedBytes
+        self.allowsTruncated = source.allowsTruncated
         // The first bytes of a lossy picture give no rows, but the next one may give many.
-        self.end = picture.preludeByteCount
+        self.end = source.picture.preludeByteCount
         self.step = 64
     }
 
@@ -138,18 +132,12 @@ final class VP8LRowSource: RowSource {
     /// Whether the rest is missing, and zero.
     private var isOver = false
 
-    init(
-        _ picture: WebPCodedPicture,
-        of bytes: UnsafeRawBufferPointer,
-        layout: PixelLayout,
-        allowsTruncated: Bool,
-        work: DecodeWork
-    ) {
+    init(_ source: WebPSource, layout: PixelLayout) {
         self.layout = layout
-        self.stream = picture.losslessStream(of: bytes)
-        self.isOpaque = !picture.frame.hasAlpha
-        self.allowsTruncated = allowsTruncated
-        self.work = work
+        self.stream = source.picture.losslessStream(of: source.bytes)
+        self.isOpaque = !source.picture.frame.hasAlpha
+        self.allowsTruncated = source.allowsTruncated
+        self.work = source.work
         self.decoder = VP8LDecoder(width: layout.width, height: layout.height)
     }
 
