@@ -157,7 +157,7 @@ final class PressureState: Sendable {
         defer { self.runner.store(0, ordering: .relaxed) }
         // Without a way to be woken there is no way to be stopped: better no monitor than that.
         guard let wake = self.wake.withLock({ $0 }) else { return }
-        var toldAt: [MemoryPressure: Int] = [:]
+        var toldAt: [MemoryPressure: SuspendingClock.Instant] = [:]
         var broken: Set<CInt> = []
         while !self.subscribers.withLock({ $0.isStopping }) {
             let signals = self.sensors.map { sensor in
@@ -178,18 +178,12 @@ final class PressureState: Sendable {
         }
     }
 
-    private func tell(_ pressure: MemoryPressure, _ toldAt: inout [MemoryPressure: Int]) {
-        let now = Self.milliseconds
+    private func tell(_ pressure: MemoryPressure, _ toldAt: inout [MemoryPressure: SuspendingClock.Instant]) {
+        let now = SuspendingClock.now
         // A cache that was just halved needs a moment until that helps; emptying it never waits for halving.
-        if let last = toldAt[pressure], now - last < self.pause { return }
+        if let last = toldAt[pressure], now - last < .milliseconds(self.pause) { return }
         toldAt[pressure] = now
         let bodies = self.subscribers.withLock { Array($0.bodies.values) }
         for body in bodies { body(pressure) }
-    }
-
-    private static var milliseconds: Int {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return time.tv_sec * 1_000 + time.tv_nsec / 1_000_000
     }
 }

@@ -10,7 +10,7 @@ import TintypeConcurrency
 final class StallSensor: PressureSensor {
     private struct Sum {
         var stalled: Int
-        var time: Int
+        var time: SuspendingClock.Instant
     }
 
     private let level: MemoryPressure
@@ -41,7 +41,7 @@ final class StallSensor: PressureSensor {
         self.isSignalled = armed != nil
         let text = Self.stalled(in: file.text(), level)
         guard self.isSignalled || text != nil else { return nil }
-        self.last = Locked(Sum(stalled: text ?? 0, time: Self.now))
+        self.last = Locked(Sum(stalled: text ?? 0, time: .now))
     }
 
     var signal: PressureSignal? {
@@ -51,9 +51,9 @@ final class StallSensor: PressureSensor {
     func read() -> MemoryPressure? {
         if self.isSignalled { return self.level }
         guard let stalled = Self.stalled(in: self.file.text(), self.level) else { return nil }
-        let now = Self.now
+        let now = SuspendingClock.now
         return self.last.withLock { last in
-            let share = Double(stalled - last.stalled) / Double(max(now - last.time, 1))
+            let share = Double(stalled - last.stalled) / max((now - last.time) / .microseconds(1), 1)
             last = Sum(stalled: stalled, time: now)
             return share >= Self.threshold ? self.level : nil
         }
@@ -66,12 +66,5 @@ final class StallSensor: PressureSensor {
             let total = line.split(separator: " ").last, total.hasPrefix("total=")
         else { return nil }
         return Int(total.dropFirst("total=".count))
-    }
-
-    /// Microseconds of a clock that never goes back.
-    private static var now: Int {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return time.tv_sec * 1_000_000 + time.tv_nsec / 1_000
     }
 }
