@@ -125,7 +125,7 @@ struct VP8LDecoder: ~Copyable {
         while bits.read(1) == 1 {
             let transform = try self.readTransform(&bits, width: width, work: work)
             guard !transforms.contains(where: { $0.kind == transform.kind }) else { throw VP8LError.damaged }
-            if transform.kind == .palette { width = (width + 1 << transform.sizeBits - 1) >> transform.sizeBits }
+            if transform.kind == .palette { width = Self.tiles(width, transform.sizeBits) }
             transforms.append(transform)
         }
         if bits.isExhausted { throw VP8LError.needsBytes }
@@ -203,14 +203,10 @@ struct VP8LDecoder: ~Copyable {
         let type = bits.read(2)
         switch type {
         case 0, 1:
-            let sizeBits = bits.read(3) + 2
+            let sizeBits = bits.read(3) + Self.smallestSizeBits
             if bits.isExhausted { throw VP8LError.needsBytes }
-            let tiles = try Self.readWhole(
-                &bits,
-                width: (width + 1 << sizeBits - 1) >> sizeBits,
-                height: (self.height + 1 << sizeBits - 1) >> sizeBits,
-                work: work
-            )
+            let (across, down) = (Self.tiles(width, sizeBits), Self.tiles(self.height, sizeBits))
+            let tiles = try Self.readWhole(&bits, width: across, height: down, work: work)
             return VP8LTransform(kind: type == 0 ? .predictor : .color, width: width, sizeBits: sizeBits, data: tiles)
         case 2: return VP8LTransform(kind: .subtractGreen, width: width)
         default: return try Self.readPalette(&bits, width: width, work: work)
@@ -310,11 +306,10 @@ struct VP8LDecoder: ~Copyable {
         var tiles: [UInt16] = []
         var tileBits = 0
         if isMain, bits.read(1) == 1 {
-            tileBits = bits.read(3) + 2
+            tileBits = bits.read(3) + self.smallestSizeBits
             if bits.isExhausted { throw VP8LError.needsBytes }
-            let tileWidth = (width + 1 << tileBits - 1) >> tileBits
-            let tileHeight = (height + 1 << tileBits - 1) >> tileBits
-            tiles = try self.readWhole(&bits, width: tileWidth, height: tileHeight, work: work)
+            let (across, down) = (self.tiles(width, tileBits), self.tiles(height, tileBits))
+            tiles = try self.readWhole(&bits, width: across, height: down, work: work)
                 .map { UInt16(truncatingIfNeeded: $0 >> 8) }
         }
         if bits.isExhausted { throw VP8LError.needsBytes }
