@@ -7,7 +7,7 @@ import TintypeHTTP
 /// Its executor is the event loop of libcurl: one thread serves all transfers, and every call
 /// to libcurl is a job of the actor. The thread starts with the first transfer and ends when
 /// the actor goes away. Transfers keep the actor alive until they end.
-public actor DownloadActor {
+public actor DownloadActor: ImageFetching {
     nonisolated let loop: CurlLoop
     nonisolated let configuration: Configuration
     /// Why nothing can be sent, where the configuration is at fault.
@@ -78,25 +78,23 @@ public actor DownloadActor {
         observer: (@Sendable (TransferProgress) -> Void)? = nil,
         bytesObserver: (@Sendable (Data) -> Void)? = nil
     ) async throws -> DownloadResponse {
-        var response = try await self.response(
-            for: request,
-            currentPriority: { priority },
-            observer: observer,
-            bytesObserver: bytesObserver
+        let observer = FetchObserver(
+            priority: { priority },
+            didProgress: observer ?? { _ in },
+            didReceive: bytesObserver
         )
+        var response = try await self.response(for: request, observer: observer)
         response.claim.take()?.giveBack()
         return response
     }
 
     /// The same for a caller whose priority may change before it is heard: it is asked for on the loop.
     ///
-    /// A change that is not seen there is followed by an ``updatePriority(of:_:)`` that finds the transfer. The bytes of
-    /// the body count until the response's claim goes away.
-    package nonisolated func response(
+    /// A change that is not seen there is followed by a ``priorityDidChange(of:to:)`` that finds the transfer. The bytes
+    /// of the body count until the response's claim goes away.
+    public nonisolated func response(
         for request: DownloadRequest,
-        currentPriority: @escaping @Sendable () -> DownloadPriority,
-        observer: (@Sendable (TransferProgress) -> Void)?,
-        bytesObserver: (@Sendable (Data) -> Void)?
+        observer: FetchObserver
     ) async throws -> DownloadResponse {
         let address = try ResourceAddress(request.url.absoluteString)
         try self.configuration.networkPolicy.check(address)
@@ -105,16 +103,11 @@ public actor DownloadActor {
         case .http, .https:
             try self.checkSendable(request)
             try self.startLoop(for: address)
-            return try await self.transfer(
-                request,
-                from: address,
-                currentPriority: currentPriority,
-                observer: observer,
-                bytesObserver: bytesObserver
-            )
+            return try await self.transfer(request, from: address, observer)
         case .file:
             let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
-            return try await self.fileFlights.value(for: request, observer: observer) { [files, bodyBudget] report in
+            let didProgress = observer.didProgress
+            return try await self.fileFlights.value(for: request, observer: didProgress) { [files, bodyBudget] report in
                 try files.start(for: address)
                 try await bodyBudget.beginRead()
                 defer { bodyBudget.endRead() }
@@ -133,7 +126,7 @@ public actor DownloadActor {
             let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
             let response = try DataURL.response(at: address, url: request.url, limit: limit)
             let count = Int64(response.body.count)
-            observer?(TransferProgress(receivedBytes: count, expectedBytes: count))
+            observer.didProgress(TransferProgress(receivedBytes: count, expectedBytes: count))
             return response.claimed(in: self.bodyBudget)
         }
     }
@@ -210,9 +203,7 @@ public actor DownloadActor {
     private func transfer(
         _ request: DownloadRequest,
         from address: ResourceAddress,
-        currentPriority: @Sendable () -> DownloadPriority,
-        observer: (@Sendable (TransferProgress) -> Void)?,
-        bytesObserver: (@Sendable (Data) -> Void)?
+        _ observer: FetchObserver
     ) async throws -> DownloadResponse {
         let id = self.makeID()
         return try await withTaskCancellationHandler {
@@ -225,10 +216,10 @@ public actor DownloadActor {
                 let waiter = TransferWaiter(
                     id: id,
                     continuation: continuation,
-                    priority: currentPriority(),
-                    observer: observer,
+                    priority: observer.priority(),
+                    observer: observer.didProgress,
                     // What arrives is not the body.
-                    bytesObserver: self.loop.engine.hooks.decrypt == nil ? bytesObserver : nil
+                    bytesObserver: self.loop.engine.hooks.decrypt == nil ? observer.didReceive : nil
                 )
                 self.loop.engine.join(request, from: address, id: id, waiter: waiter, owner: self)
             }
@@ -303,7 +294,10 @@ extension DownloadActor {
     }
 
     /// The same with a priority that is asked for on the loop, so that the newest one counts.
-    package func updatePriority(of request: DownloadRequest, _ priority: @Sendable () -> DownloadPriority) {
+    public func priorityDidChange(
+        of request: DownloadRequest,
+        to priority: @escaping @Sendable () -> DownloadPriority
+    ) {
         self.loop.engine.setPriority(priority(), of: request)
     }
 

@@ -52,27 +52,6 @@ public struct FetchObserver: Sendable {
     }
 }
 
-extension DownloadActor: ImageFetching {
-    public nonisolated func response(
-        for request: DownloadRequest,
-        observer: FetchObserver
-    ) async throws -> DownloadResponse {
-        try await self.response(
-            for: request,
-            currentPriority: observer.priority,
-            observer: observer.didProgress,
-            bytesObserver: observer.didReceive
-        )
-    }
-
-    public func priorityDidChange(
-        of request: DownloadRequest,
-        to priority: @escaping @Sendable () -> DownloadPriority
-    ) {
-        self.updatePriority(of: request, priority)
-    }
-}
-
 extension DownloadResponse {
     /// Makes a response of a fetcher's own.
     ///
