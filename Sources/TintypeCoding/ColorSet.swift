@@ -93,6 +93,13 @@ extension ColorSet {
     }
 }
 
+extension [UInt32] {
+    /// The red, green and blue of each colour, as palettes are stored.
+    var paletteBytes: [UInt8] {
+        self.flatMap { color in (0..<3).map { UInt8(truncatingIfNeeded: color >> ($0 * 8)) } }
+    }
+}
+
 extension PixelBuffer {
     /// Lends a row as colours: red, green, blue and alpha, the red byte lowest.
     fileprivate func withPackedRow<Result>(_ row: Int, _ body: ((Int) -> UInt32) -> Result) -> Result {

@@ -101,8 +101,8 @@ struct ResampleGraph: ~Copyable {
         let input = try PlaneRing(rows: inputRows, of: self.source, planes: source.channelCount)
         let output = try PlaneRing(rows: outputRows, of: self.target, planes: target.channelCount)
         let scratch = try AlignedMemory(byteCount: scratchSize)
-        let unpacking = RowTransfer(rows: source, ring: input)
-        let packing = RowTransfer(rows: target, ring: output)
+        let unpacking = RowTransfer(rows: source, ring: input, splits: true)
+        let packing = RowTransfer(rows: target, ring: output, splits: false)
         var from = input.constBuffer
         var to = output.buffer
         let code = zimg_filter_graph_process(
@@ -110,24 +110,9 @@ struct ResampleGraph: ~Copyable {
             &from,
             &to,
             scratch.start,
-            { context, row, left, right in
-                guard let transfer = RowTransfer.from(context) else { return 1 }
-                if row % 8 == 0, Task.isCancelled { return 1 }
-                transfer.rows.split(row: Int(row), left: Int(left), right: Int(right)) {
-                    transfer.ring.row(Int(row), plane: $0)
-                }
-                return 0
-            },
+            RowTransfer.callback,
             Unmanaged.passUnretained(unpacking).toOpaque(),
-            { context, row, left, right in
-                guard let transfer = RowTransfer.from(context) else { return 1 }
-                // A few rows may be enlarged to very many.
-                if row % 8 == 0, Task.isCancelled { return 1 }
-                transfer.rows.join(row: Int(row), left: Int(left), right: Int(right)) {
-                    transfer.ring.row(Int(row), plane: $0)
-                }
-                return 0
-            },
+            RowTransfer.callback,
             Unmanaged.passUnretained(packing).toOpaque()
         )
         // The graph held them only by their addresses.
@@ -151,16 +136,33 @@ struct ResampleGraph: ~Copyable {
 
 /// What a row callback moves: interleaved rows on one side, plane rows on the other.
 private final class RowTransfer {
-    let rows: InterleavedRows
-    let ring: PlaneRing
+    private let rows: InterleavedRows
+    private let ring: PlaneRing
+    /// Whether interleaved rows become plane rows, rather than the other way round.
+    private let splits: Bool
 
-    init(rows: InterleavedRows, ring: PlaneRing) {
+    init(rows: InterleavedRows, ring: PlaneRing, splits: Bool) {
         self.rows = rows
         self.ring = ring
+        self.splits = splits
     }
 
-    static func from(_ context: UnsafeMutableRawPointer?) -> RowTransfer? {
-        context.map { Unmanaged<RowTransfer>.fromOpaque($0).takeUnretainedValue() }
+    /// What the graph calls, with the object as its context; other than 0 ends the work.
+    static let callback: zimg_filter_graph_callback = { context, row, left, right in
+        guard let context else { return 1 }
+        let transfer = Unmanaged<RowTransfer>.fromOpaque(context).takeUnretainedValue()
+        return transfer.move(Int(row), left: Int(left), right: Int(right)) ? 0 : 1
+    }
+
+    private func move(_ row: Int, left: Int, right: Int) -> Bool {
+        // A few rows may be enlarged to very many.
+        if row % 8 == 0, Task.isCancelled { return false }
+        if self.splits {
+            self.rows.split(row: row, left: left, right: right) { self.ring.row(row, plane: $0) }
+        } else {
+            self.rows.join(row: row, left: left, right: right) { self.ring.row(row, plane: $0) }
+        }
+        return true
     }
 }
 

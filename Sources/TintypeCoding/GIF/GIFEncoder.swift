@@ -198,12 +198,7 @@ struct GIFEncoder {
     }
 
     private mutating func append(_ palette: [UInt32]) {
-        for color in palette {
-            self.bytes += [
-                UInt8(truncatingIfNeeded: color), UInt8(truncatingIfNeeded: color >> 8),
-                UInt8(truncatingIfNeeded: color >> 16),
-            ]
-        }
+        self.bytes += palette.paletteBytes
         let missing = GIFPatch.tableSize(of: palette) - palette.count
         self.bytes += Array(repeating: 0, count: missing * 3)
     }

@@ -40,17 +40,7 @@ struct PNGSampleFormat {
     /// Adds the palette with its transparency, where there is one.
     func appendPalette(to writer: inout PNGWriter) {
         guard let palette else { return }
-        writer.append(
-            .palette,
-            Data(
-                palette.colors.flatMap {
-                    [
-                        UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8),
-                        UInt8(truncatingIfNeeded: $0 >> 16),
-                    ]
-                }
-            )
-        )
+        writer.append(.palette, Data(palette.colors.paletteBytes))
         guard self.pixelFormat.hasAlpha else { return }
         // What is left out at the end is opaque. At least one, so that the picture keeps its alpha.
         let last = palette.colors.lastIndex { $0 >> 24 != 255 } ?? 0
