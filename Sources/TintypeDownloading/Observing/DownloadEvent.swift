@@ -2,11 +2,14 @@ public import FoundationEssentials
 
 /// Something that happened to a transfer.
 ///
+/// A request that the network policy refuses becomes no transfer: ``Kind/refused(_:)`` is all that happens.
 /// Each transfer begins with one ``Kind/started`` and ends with one of ``Kind/finished(_:)``,
 /// ``Kind/failed(_:)`` and ``Kind/cancelled``; an observer that began to listen in between sees the rest.
 public struct DownloadEvent: Sendable {
     /// What happened.
     public enum Kind: Sendable {
+        /// The network policy refused it before there was a transfer.
+        case refused(DownloadError)
         /// It was asked for.
         case started
         /// The head of a response came, that of a redirect included.
@@ -21,7 +24,7 @@ public struct DownloadEvent: Sendable {
         case cancelled
     }
 
-    /// Which of the downloader's transfers it is about.
+    /// Which of the downloader's transfers it is about; 0 for what became none.
     public let transferID: UInt64
     /// What was asked for, without credentials.
     public let url: URL
