@@ -116,10 +116,11 @@ sanitize-thread:
 	@.ci/setup test
 	SANITIZE_THREAD=1 $(SWIFT) test --sanitize=thread --scratch-path .build-thread
 
-# XCTest's own runner, which has no tests here, leaks.
+# XCTest's own runner, which has no tests here, leaks. The sanitizer takes for leaks what only pointers lead to that have
+# bits of Swift's in them (static values, weak references), and can't look where a test permits no thread.
 sanitize-address:
 	@.ci/setup test
-	$(SWIFT) test --disable-xctest --sanitize=address --scratch-path .build-address
+	ASAN_OPTIONS=detect_leaks=0 $(SWIFT) test --disable-xctest --sanitize=address --scratch-path .build-address
 
 clean:
 	rm -rf .build .build-release .build-thread .build-address Benchmarks/.venv Benchmarks/results

@@ -97,7 +97,7 @@ public actor DownloadActor: ImageFetching {
         observer: FetchObserver
     ) async throws -> DownloadResponse {
         let address = try ResourceAddress(request.url.absoluteString)
-        try self.configuration.networkPolicy.check(address)
+        try self.checkPolicy(address)
         guard !self.loop.engine.isClosed else { throw DownloadError.shutDown(at: address) }
         switch address.scheme {
         case .http, .https:
@@ -168,6 +168,7 @@ public actor DownloadActor: ImageFetching {
         var counters = self.loop.engine.counters
         counters.active = self.loop.engine.activeCount
         counters.waiting = self.loop.engine.waitingCount
+        counters.refused += self.loop.engine.earlyRefusalCount
         let memory = self.bodyBudget.status
         counters.bodyBytes = memory.usedBytes
         counters.peakBodyBytes = memory.peakBytes
@@ -181,6 +182,16 @@ public actor DownloadActor: ImageFetching {
     nonisolated func checkSendable(_ request: DownloadRequest) throws(DownloadError) {
         if let configurationError { throw configurationError }
         try request.checkSendable()
+    }
+
+    /// Throws where the network policy refuses the address, which observers and counters then know of.
+    nonisolated func checkPolicy(_ address: ResourceAddress) throws(DownloadError) {
+        do throws(DownloadError) {
+            try self.configuration.networkPolicy.check(address)
+        } catch {
+            self.loop.engine.noteRefusal(error, of: address)
+            throw error
+        }
     }
 
     /// A number that no other caller of this downloader has.
@@ -253,7 +264,7 @@ extension DownloadActor {
         bufferSize: Int = 256 << 10
     ) async throws -> DownloadStream {
         let address = try ResourceAddress(request.url.absoluteString)
-        try self.configuration.networkPolicy.check(address)
+        try self.checkPolicy(address)
         guard address.scheme == .http || address.scheme == .https else {
             throw DownloadError.notStreamed(at: address)
         }

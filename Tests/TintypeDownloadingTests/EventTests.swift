@@ -8,6 +8,7 @@ import TintypeDownloading
 struct EventTests {
     private func name(_ event: DownloadEvent) -> String {
         switch event.kind {
+        case .refused(let error): "refused \(error.code)"
         case .started: "started"
         case .receivedHead(let status): "head \(status)"
         case .retrying: "retrying"

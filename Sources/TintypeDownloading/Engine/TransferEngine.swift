@@ -24,7 +24,7 @@ struct ActiveTransfer {
 
 /// Moves transfers forward on one curl multi handle.
 ///
-/// Sendable although unchecked: after `init`, every method except ``open()`` and ``wake()`` is only called
+/// Sendable although unchecked: after `init`, every method except ``open()``, ``wake()`` and those that say otherwise is only called
 /// in jobs of the loop that owns the engine. It opens the engine before its thread can run, and calls `wake()` after.
 final class TransferEngine: @unchecked Sendable {
     /// When a transfer is tried again, or ends wherever it is.
@@ -46,6 +46,7 @@ final class TransferEngine: @unchecked Sendable {
     private let wakeup = Locked<SocketPoll.Wakeup?>(nil)
     /// Whether there will be no transfer any more.
     private let hasClosed = Atomic<Bool>(false)
+    private let earlyRefusals = Atomic<Int>(0)
     var queue: TransferQueue
     /// Those that wait, those that run, and those that a hook works on.
     private(set) var transfers: [UInt64: Transfer] = [:]
@@ -444,6 +445,7 @@ final class TransferEngine: @unchecked Sendable {
             return
         }
         self.counters.failed += 1
+        if error.isRefusal { self.counters.refused += 1 }
         self.tell(transfer, .failed(error))
         self.end(transfer, .failure(error))
     }
@@ -811,6 +813,16 @@ final class TransferEngine: @unchecked Sendable {
     }
 
     // MARK: Telling
+
+    /// The requests that the policy refused before they became transfers; known on any thread.
+    var earlyRefusalCount: Int { self.earlyRefusals.load(ordering: .relaxed) }
+
+    /// Notes a request that the policy refuses; safe from any thread.
+    func noteRefusal(_ error: DownloadError, of address: ResourceAddress) {
+        self.earlyRefusals.add(1, ordering: .relaxed)
+        guard self.events.hasObservers, let url = DownloadError.url(address) else { return }
+        self.events.send(DownloadEvent(transferID: 0, url: url, kind: .refused(error)))
+    }
 
     private func tell(_ transfer: Transfer, _ kind: DownloadEvent.Kind) {
         guard self.events.hasObservers else { return }

@@ -32,7 +32,7 @@ final class CurlMulti {
     /// Counts the turns of the loop.
     var turnNumber: UInt64 { self.turnCount.pointee }
     /// Where TLS connections look; lives until the last of them is closed.
-    private let turnCount = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)
+    private let turnCount: UnsafeMutablePointer<UInt64>
     private var resting: [EasyHandle] = []
     /// Is told of a connection that was ended because it brought nothing but frames.
     var onFlood: ((CInt) -> Void)?
@@ -51,6 +51,8 @@ final class CurlMulti {
             curl_share_cleanup(share)
             throw .outOfMemory
         }
+        // Not before: an object that is not whole has no deinit.
+        self.turnCount = .allocate(capacity: 1)
         self.turnCount.initialize(to: 0)
         self.multi = multi
         self.share = share

@@ -20,17 +20,22 @@ struct ConnectionRecord {
     /// A host may have several addresses: one that is denied matters only where there is no other.
     var denial: AddressDenial? { self.hasAllowedAddress ? nil : self.firstDenial }
 
-    /// Whether `policy` lets a socket be connected to the address.
+    /// Whether `policy` lets a socket be connected to the address for a request to `target`.
     ///
+    /// A connection that an exception permits is used for no other scheme, host and port: libcurl keeps them apart.
     /// The path of a Unix-domain socket never comes from a URL: it is as allowed as the code that gives it.
-    mutating func admits(_ address: UnsafePointer<curl_sockaddr>, policy: NetworkPolicy) -> Bool {
+    mutating func admits(
+        _ address: UnsafePointer<curl_sockaddr>,
+        policy: NetworkPolicy,
+        target: ResourceAddress
+    ) -> Bool {
         guard policy.restrictsAddresses, !self.leadsToProxy, address.pointee.family != AF_UNIX else { return true }
         // libcurl keeps more bytes there than the type of the field has: read them in place.
         guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return false }
         let socketAddress = UnsafeRawPointer(address).advanced(by: offset).assumingMemoryBound(to: sockaddr.self)
         // A family that is not known can't be judged.
         guard let ip = IPAddress(socketAddress, length: Int(address.pointee.addrlen)) else { return false }
-        guard let denial = policy.denial(of: ip) else {
+        guard let denial = policy.denial(of: ip, under: policy.permission(for: target)) else {
             self.hasAllowedAddress = true
             return true
         }
@@ -55,7 +60,7 @@ extension EasyHandle {
                 guard let context, let address else { return CURL_SOCKET_BAD }
                 let handle = EasyHandle.of(context)
                 guard let transfer = handle.transfer,
-                    handle.connections.admits(address, policy: transfer.networkPolicy)
+                    handle.connections.admits(address, policy: transfer.networkPolicy, target: transfer.address)
                 else { return CURL_SOCKET_BAD }
                 let kind = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
                 let descriptor = socket(address.pointee.family, kind, address.pointee.protocol)

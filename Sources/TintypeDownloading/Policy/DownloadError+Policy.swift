@@ -1,6 +1,14 @@
 // What a policy refuses: which rule it was, then what to change if it is meant to be allowed.
 
 extension DownloadError {
+    /// Whether the network policy is the reason.
+    var isRefusal: Bool {
+        [
+            .schemeNotAllowed, .malformedHost, .userInformationInURL, .portNotAllowed, .hostNotAllowed,
+            .addressNotAllowed,
+        ].contains(self.code)
+    }
+
     static func schemeNotAllowed(_ scheme: NetworkPolicy.Scheme, at address: ResourceAddress) -> DownloadError {
         DownloadError(
             code: .schemeNotAllowed,
@@ -58,10 +66,18 @@ extension DownloadError {
 
     static func addressNotAllowed(_ denial: AddressDenial, at address: ResourceAddress) -> DownloadError {
         let destination = denial.destination.map { " leads to \($0), which" } ?? ""
+        guard let rule = denial.rule else {
+            return DownloadError(
+                code: .addressNotAllowed,
+                message: "The network policy denies \(shown(address)): the address \(denial.address) is none of those "
+                    + "of its exception; add it there if it is meant.",
+                url: url(address)
+            )
+        }
         return DownloadError(
             code: .addressNotAllowed,
             message: "The network policy denies \(shown(address)): the address \(denial.address)\(destination) "
-                + "is in the \(denial.rule.name) range \(denial.rule.range); "
+                + "is in the \(rule.name) range \(rule.range); "
                 + "add it to allowedAddresses if it is meant.",
             url: url(address)
         )

@@ -11,22 +11,62 @@ struct AddressDenial: Sendable {
     let address: IPAddress
     /// The address behind it that is the reason, where it is not the address itself.
     let destination: IPAddress?
-    let rule: Rule
+    /// `nil` where it is none of those that the exception names which alone permits the request.
+    let rule: Rule?
 }
 
 extension NetworkPolicy {
+    /// What permits a request before its address is known.
+    enum Permission {
+        /// The lists; the exception permits further addresses.
+        case lists(Exception?)
+        /// The exception alone, to none but its own addresses.
+        case exception(Exception)
+    }
+
     /// Checks all that a URL tells before a connection is made.
     ///
     /// - Throws: ``DownloadError`` with one of the codes of policies.
     func check(_ address: ResourceAddress) throws(DownloadError) {
         let scheme = Self.scheme(of: address)
-        guard self.allowedSchemes.contains(scheme) else { throw .schemeNotAllowed(scheme, at: address) }
-        guard scheme == .http || scheme == .https, self.restrictsTargets else { return }
+        let isWeb = scheme == .http || scheme == .https
+        guard isWeb, self.restrictsTargets || !self.allowedSchemes.contains(scheme) else {
+            guard self.allowedSchemes.contains(scheme) else { throw .schemeNotAllowed(scheme, at: address) }
+            return
+        }
         guard let target = RequestTarget(address.text) else { throw .malformedHost(at: address) }
         guard self.allowsUserInformation || !target.hasUserInformation else {
             throw .userInformationInURL(at: address)
         }
-        try self.check(target, of: address)
+        let permission = try self.permission(for: target, of: address)
+        if let literal = target.address, let denial = self.denial(of: literal, under: permission) {
+            throw .addressNotAllowed(denial, at: address)
+        }
+    }
+
+    /// What permits a request to `address`, which was checked.
+    func permission(for address: ResourceAddress) -> Permission {
+        // The usual case, without a look at the URL.
+        guard !self.exceptions.isEmpty, let target = RequestTarget(address.text) else { return .lists(nil) }
+        return (try? self.permission(for: target, of: address)) ?? .lists(nil)
+    }
+
+    private func permission(
+        for target: RequestTarget,
+        of address: ResourceAddress
+    ) throws(DownloadError) -> Permission {
+        let scheme = Self.scheme(of: address)
+        let exception = self.exceptions.first {
+            $0.schemes.contains(scheme) && $0.ports.contains(target.port) && $0.host.matches(target.host)
+        }
+        do throws(DownloadError) {
+            guard self.allowedSchemes.contains(scheme) else { throw .schemeNotAllowed(scheme, at: address) }
+            try self.check(target, of: address)
+            return .lists(exception)
+        } catch {
+            guard let exception else { throw error }
+            return .exception(exception)
+        }
     }
 
     private func check(_ target: RequestTarget, of address: ResourceAddress) throws(DownloadError) {
@@ -39,13 +79,20 @@ extension NetworkPolicy {
         if let allowedHosts, !allowedHosts.contains(where: { $0.matches(target.host) }) {
             throw .hostNotAllowed(target.host, at: address)
         }
-        if let literal = target.address, let denial = self.denial(of: literal) {
-            throw .addressNotAllowed(denial, at: address)
+    }
+
+    /// Why an address is denied to a request, or `nil` where it is allowed.
+    func denial(of address: IPAddress, under permission: Permission = .lists(nil)) -> AddressDenial? {
+        switch permission {
+        case .exception(let exception):
+            guard !exception.permits(address) else { return nil }
+            return AddressDenial(address: address, destination: nil, rule: nil)
+        case .lists(let exception):
+            return exception?.permits(address) == true ? nil : self.denialByLists(of: address)
         }
     }
 
-    /// Why an address is denied, or `nil` where it is allowed.
-    func denial(of address: IPAddress) -> AddressDenial? {
+    private func denialByLists(of address: IPAddress) -> AddressDenial? {
         guard self.restrictsAddresses else { return nil }
         guard !self.isExplicitlyAllowed(address) else { return nil }
         if let rule = self.rule(denying: address) {
@@ -59,7 +106,7 @@ extension NetworkPolicy {
     }
 
     /// Whether addresses have to be looked at.
-    var restrictsAddresses: Bool { !self.deniedAddresses.isEmpty }
+    var restrictsAddresses: Bool { !self.deniedAddresses.isEmpty || self.exceptions.contains { $0.addresses != nil } }
 
     /// Whether more than the scheme has to be looked at.
     private var restrictsTargets: Bool {
@@ -85,6 +132,12 @@ extension NetworkPolicy {
         case .file: .file
         case .data: .data
         }
+    }
+}
+
+extension NetworkPolicy.Exception {
+    fileprivate func permits(_ address: IPAddress) -> Bool {
+        self.addresses?.contains { $0.contains(address) } ?? true
     }
 }
 

@@ -45,11 +45,41 @@ public struct NetworkPolicy: Sendable, Hashable {
     ///
     /// Prefixes of 32, 40, 48, 56, 64 and 96 bits are in use (RFC 6052).
     public var translationPrefixes: [AddressRange] = []
+    /// What is allowed although the lists above deny it, such as one server inside; see ``Exception``.
+    public var exceptions: [Exception] = []
     /// Whether a URL may hold a user and a password.
     ///
     /// They make `http://example.org@127.0.0.1/` look like something else; a request has fields of its own for
     /// credentials.
     public var allowsUserInformation = true
+
+    /// One place that is allowed although a policy's lists deny it.
+    ///
+    /// All of its parts must fit a request together, so that it opens nothing else: `http` to `assets.internal` on the
+    /// port 9000, where that name leads into `10.0.0.0/8`, is not `https` there, not another port, and not another
+    /// name that leads to the same address.
+    ///
+    ///     var policy = NetworkPolicy.publicInternet
+    ///     policy.exceptions = [.init(schemes: [.http], host: assets, ports: [9000], addresses: [inside])]
+    public struct Exception: Sendable, Hashable {
+        /// The schemes of its URLs; of `http` and `https`, the others have no host.
+        public var schemes: Set<Scheme>
+        /// The host, or the domain.
+        public var host: HostRule
+        /// The ports.
+        public var ports: Set<Int>
+        /// The addresses that the host may lead to and no others, unless the lists allow the request without it; `nil`
+        /// for any, where the name service is trusted with that name.
+        public var addresses: [AddressRange]?
+
+        /// Creates an exception.
+        public init(schemes: Set<Scheme>, host: HostRule, ports: Set<Int>, addresses: [AddressRange]? = nil) {
+            self.schemes = schemes
+            self.host = host
+            self.ports = ports
+            self.addresses = addresses
+        }
+    }
 
     /// Creates a policy that allows everything; deny what is to be denied.
     public init() {}

@@ -25,7 +25,7 @@ final class EasyHandle {
     let isReusable: Bool
     /// Sound: the engine lets its handles go before the multi handle, and each callback would count a reference else.
     unowned(unsafe) let multi: CurlMulti
-    private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    private let errorBuffer: UnsafeMutablePointer<CChar>
     private var connectTimeout = Duration.zero
     private var verifiesCertificates = true
     private var waitsForMultiplexing = false
@@ -56,6 +56,8 @@ final class EasyHandle {
     init?(options: TransportOptions?, configuration: DownloadActor.Configuration, multi: CurlMulti) {
         guard let easy = curl_easy_init() else { return nil }
         self.easy = easy
+        // Not before: an object that is not whole has no deinit.
+        self.errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
         self.multi = multi
         self.isReusable = options == nil && ccurl_forgets_fields() != 0
         self.errorBuffer.pointee = 0

@@ -1,7 +1,7 @@
 import CCurl
 import TintypeHTTP
 
-/// Resolves what servers write into `Location`.
+/// Where a redirect leads, and what of a request may go there.
 enum Redirect {
     /// The absolute URL that `location` means in a response from `address`, or `nil` where it is no URL.
     ///
@@ -30,6 +30,20 @@ enum Redirect {
     /// The fields that may go to another origin: those that say what is wanted, none that may identify the user.
     static func safeHeaders(_ headers: HeaderFields) -> HeaderFields {
         headers.filter { WishFields.contains($0.name.lowercased()) }
+    }
+
+    /// What may go to another origin of how a request is sent: no credentials, no certificate of the client and no socket
+    /// of this machine, those of the configuration included.
+    static func safeOptions(_ options: TransportOptions, configured: TLSPolicy) -> TransportOptions {
+        var options = options
+        options.credentials = nil
+        options.unixSocketPath = nil
+        var tls = options.tls ?? configured
+        if tls.clientCertificate != nil {
+            tls.clientCertificate = nil
+            options.tls = tls
+        }
+        return options
     }
 
     private static func hasForeignScheme(_ location: String) -> Bool {

@@ -214,23 +214,11 @@ final class Transfer {
     func redirect(to target: ResourceAddress) {
         if target.origin != self.address.origin {
             self.requestHeaders = Redirect.safeHeaders(self.requestHeaders)
-            self.dropIdentity()
+            let options = self.options ?? TransportOptions(self.request)
+            self.options = Redirect.safeOptions(options, configured: self.configuration.tls).unlessOrdinary
         }
         self.address = target
         self.metrics.redirectCount += 1
-    }
-
-    /// Leaves behind what identifies the user, that of the configuration included.
-    private func dropIdentity() {
-        var options = self.options ?? TransportOptions(self.request)
-        options.credentials = nil
-        options.unixSocketPath = nil
-        var tls = options.tls ?? self.configuration.tls
-        if tls.clientCertificate != nil {
-            tls.clientCertificate = nil
-            options.tls = tls
-        }
-        self.options = options.unlessOrdinary
     }
 
     /// Goes back to the first address, for another try.

@@ -65,28 +65,81 @@ struct ConnectionPolicyTests {
         #expect(origin.connectionCount == 1)
     }
 
+    @Test(arguments: [("127.0.0.0/8", true), ("127.0.0.1/32", true), ("127.0.0.2/32", false)])
+    func `an exception permits the address that its host turns out to have`(range: String, isServed: Bool) async throws {
+        let origin = try FaultyOrigin(["/a": .body([1]), "/c": .body([2])])
+        origin.script("/b", .redirect(to: "http://127.0.0.1:\(origin.port)/a"))
+        var policy = NetworkPolicy.publicInternet
+        policy.exceptions = [
+            .init(
+                schemes: [.http],
+                host: try #require(HostRule(exactly: "localhost")),
+                ports: [origin.port],
+                // Its other address is not meant.
+                addresses: [try #require(AddressRange(range))]
+            )
+        ]
+        let downloader = Self.downloader(policy)
+        let text = "http://localhost:\(origin.port)"
+        guard isServed else {
+            #expect(try await downloader.error(at: url("\(text)/a")).code == .addressNotAllowed)
+            #expect(origin.connectionCount == 0)
+            return
+        }
+        #expect(try await downloader.body(at: url("\(text)/a")) == Data([1]))
+        // The same socket under another name is not the exception's.
+        #expect(try await downloader.error(at: url("\(text)/b")).code == .portNotAllowed)
+        #expect(try await downloader.error(at: url("http://127.0.0.1:\(origin.port)/c")).code == .portNotAllowed)
+        #expect(origin.requestCount(for: "/c") == 0)
+    }
+
+    @Test func `refusals are events, and are counted`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([1])])
+        origin.script("/b", .redirect(to: "http://10.0.0.1/"))
+        var policy = NetworkPolicy.publicInternet
+        policy.allowedPorts = [origin.port, 80]
+        policy.allowedAddresses = [try #require(AddressRange("127.0.0.1"))]
+        let downloader = Self.downloader(policy)
+        var events = downloader.events().makeAsyncIterator()
+        #expect(try await downloader.error(at: url("http://user@example.org/")).code == .userInformationInURL)
+        let event = try #require(await events.next())
+        guard case .refused(let error) = event.kind else {
+            Issue.record("another event came: \(event)")
+            return
+        }
+        #expect(error.code == .userInformationInURL)
+        #expect(event.url.absoluteString == "http://example.org/")
+        #expect(try await downloader.error(at: origin.url("/b")).code == .addressNotAllowed)
+        #expect(try await downloader.body(at: origin.url("/a")) == Data([1]))
+        let counters = await downloader.counters
+        #expect(counters.refused == 2)
+        #expect(counters.started == 2)
+        #expect(counters.failed == 1)
+    }
+
     @Test func `files and data can be refused`() async throws {
         let downloader = Self.downloader(.publicInternet)
         #expect(try await downloader.error(at: Fixtures.url("flower.jpg")).code == .schemeNotAllowed)
         #expect(try await downloader.error(at: url("data:,x")).code == .schemeNotAllowed)
     }
 
-    @Test func `an address of no known family is refused, and a proxy is the program's choice`() {
+    @Test func `an address of no known family is refused, and a proxy is the program's choice`() throws {
+        let target = try ResourceAddress("http://example.org/")
         var address = curl_sockaddr()
         address.family = AF_INET
         address.addr.sa_family = sa_family_t(AF_INET)
         address.addrlen = UInt32(MemoryLayout<sockaddr_in>.size)
         var record = ConnectionRecord()
         // All bytes are zero: 0.0.0.0.
-        #expect(!record.admits(&address, policy: .publicInternet))
-        #expect(record.denial?.rule.name == "unspecified")
-        #expect(record.admits(&address, policy: .unrestricted))
+        #expect(!record.admits(&address, policy: .publicInternet, target: target))
+        #expect(record.denial?.rule?.name == "unspecified")
+        #expect(record.admits(&address, policy: .unrestricted, target: target))
         var proxied = ConnectionRecord(leadsToProxy: true)
-        #expect(proxied.admits(&address, policy: .publicInternet))
+        #expect(proxied.admits(&address, policy: .publicInternet, target: target))
         address.addr.sa_family = sa_family_t(AF_PACKET)
-        #expect(!record.admits(&address, policy: .publicInternet))
+        #expect(!record.admits(&address, policy: .publicInternet, target: target))
         address.family = AF_UNIX
-        #expect(record.admits(&address, policy: .publicInternet))
+        #expect(record.admits(&address, policy: .publicInternet, target: target))
     }
 
     private static func downloader(_ policy: NetworkPolicy) -> DownloadActor {

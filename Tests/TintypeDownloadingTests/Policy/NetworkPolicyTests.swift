@@ -128,6 +128,71 @@ import Testing
         #expect(Self.error(of: "data:,x", policy: policy)?.code == .schemeNotAllowed)
     }
 
+    /// The public internet, and `assets.internal:9000` over http where that leads into 10.0.0.0/8.
+    private static func withAnException() throws -> NetworkPolicy {
+        var policy = NetworkPolicy.publicInternet
+        policy.exceptions = [
+            .init(
+                schemes: [.http],
+                host: try #require(HostRule(exactly: "assets.internal")),
+                ports: [9_000],
+                addresses: [try #require(AddressRange("10.0.0.0/8"))]
+            )
+        ]
+        return policy
+    }
+
+    @Test(arguments: URLTrick.all)
+    func `an exception lets no trick through`(trick: URLTrick) throws {
+        let policy = try Self.withAnException()
+        #expect(Self.error(of: trick.text, policy: policy)?.code.description == trick.code)
+    }
+
+    @Test(arguments: [
+        ("http://assets.internal:9000/a.jpg", nil), ("http://ASSETS.internal.:9000/", nil),
+        ("https://assets.internal:9000/", "portNotAllowed"), ("http://assets.internal/", "hostNotAllowed"),
+        ("http://assets.internal:9001/", "portNotAllowed"), ("http://b.assets.internal:9000/", "portNotAllowed"),
+        ("http://internal:9000/", "portNotAllowed"), ("http://10.0.0.1:9000/", "portNotAllowed"),
+        ("http://10.0.0.1/", "addressNotAllowed"), ("http://example.org:9000/", "portNotAllowed"),
+        ("http://user@assets.internal:9000/", "userInformationInURL"), ("file:///etc/passwd", "schemeNotAllowed"),
+        ("http://example.org/", nil), ("http://assets.internal:9000@example.org:9000/", "userInformationInURL"),
+    ] as [(String, String?)])
+    func `an exception opens what all of its parts fit, and nothing else`(text: String, code: String?) throws {
+        let policy = try Self.withAnException()
+        #expect(Self.error(of: text, policy: policy)?.code.description == code)
+    }
+
+    @Test(arguments: [
+        ("http://assets.internal:9000/", "10.1.2.3", true), ("http://assets.internal:9000/", "192.168.0.1", false),
+        ("http://assets.internal:9000/", "8.8.8.8", false), ("http://assets.internal:9000/", "169.254.169.254", false),
+        ("http://assets.internal:9000/", "64:ff9b::a01:203", false), ("http://example.org/", "10.1.2.3", false),
+        ("http://example.org/", "8.8.8.8", true),
+    ])
+    func `an exception leads to its addresses alone`(text: String, address: String, isAllowed: Bool) throws {
+        let policy = try Self.withAnException()
+        let permission = policy.permission(for: try ResourceAddress(text))
+        let denial = policy.denial(of: try #require(IPAddress(address)), under: permission)
+        #expect((denial == nil) == isAllowed)
+    }
+
+    @Test func `an exception can open a scheme, or add addresses to what is allowed`() throws {
+        var policy = NetworkPolicy.publicInternet
+        policy.allowedSchemes = [.https]
+        let host = try #require(HostRule(domain: "example.org"))
+        let inside = try #require(AddressRange("10.0.0.0/8"))
+        policy.exceptions = [
+            .init(schemes: [.http], host: host, ports: [80]),
+            .init(schemes: [.https], host: host, ports: [443], addresses: [inside]),
+        ]
+        #expect(Self.error(of: "http://a.example.org/", policy: policy) == nil)
+        #expect(Self.error(of: "http://example.com/", policy: policy)?.code == .schemeNotAllowed)
+        let permission = policy.permission(for: try ResourceAddress("https://example.org/"))
+        for (address, isAllowed) in [("10.0.0.1", true), ("8.8.8.8", true), ("192.168.0.1", false)] {
+            let denial = policy.denial(of: try #require(IPAddress(address)), under: permission)
+            #expect((denial == nil) == isAllowed)
+        }
+    }
+
     private static func error(of text: String, policy: NetworkPolicy) -> DownloadError? {
         do throws(DownloadError) {
             try policy.check(ResourceAddress(text))
