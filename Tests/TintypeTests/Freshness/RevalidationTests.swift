@@ -88,6 +88,43 @@ import TintypeConcurrency
         #expect(new.width == 10)
     }
 
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .cacheOnly])
+    func `a variant of bytes that were replaced before a restart is not served`(policy: CachePolicy) async throws {
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
+        var thumbnail = ImageRequest(
+            url: origin.url,
+            thumbnail: .fit(width: 100, height: 3),
+            options: [.waitForStore],
+            variantCaching: CacheUse(),
+            cachePolicy: policy == .cacheOnly ? .neverRevalidate : policy
+        )
+        #expect(try await self.makeLoader(policy).image(for: thumbnail).width == 5)
+        for _ in 0..<10 { origin.revise() }
+        // This loader has never heard of the thumbnail.
+        let reload = ImageRequest(url: origin.url, options: [.waitForStore], cachePolicy: .reload)
+        #expect(try await self.makeLoader(policy).image(for: reload).width == 20)
+        thumbnail.cachePolicy = policy
+        #expect(try await self.makeLoader(policy).image(for: thumbnail).width == 10)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness])
+    func `of the original no bytes are read for its variant`(policy: CachePolicy) async throws {
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
+        let thumbnail = ImageRequest(
+            url: origin.url,
+            thumbnail: .fit(width: 5, height: 5),
+            options: [.waitForStore],
+            variantCaching: CacheUse()
+        )
+        _ = try await self.makeLoader(policy).image(for: thumbnail)
+        let loader = self.makeLoader(policy)
+        #expect(try await loader.response(for: thumbnail).source == .disk)
+        // The variant itself.
+        #expect(await loader.cache.statistics().disks.map(\.hits) == [1])
+        #expect(self.fixture.decodes.count == 2)
+    }
+
     @Test(arguments: [true, false]) func aPictureInMemoryAloneIsValidatedToo(hasDisk: Bool) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
         let loader = self.makeLoader { if !hasDisk { $0.disk = nil } }
