@@ -9,8 +9,10 @@ import TintypeImage
 struct StoredSource: Sendable {
     let key: CacheKey
     let metadata: EntryMetadata
-    /// The encoded bytes; `nil` where they were not read, or where only a picture in memory is left of them.
+    /// The encoded bytes, where they were read.
     var data: Data?
+    /// Whether the disk has the bytes; elsewhere only a picture in memory is left of them.
+    var isOnDisk = true
     /// What counts the bytes, where they were read to be used.
     var claim: ByteClaim?
 }
@@ -62,6 +64,17 @@ struct SourceStore: Sendable {
         claim.hold()
         stored.claim = claim
         return stored
+    }
+
+    /// What is known of an entry, with its bytes; `nil` where the disk has them no more.
+    func completed(
+        _ known: StoredSource,
+        for request: ImageRequest,
+        countedIn budget: ByteBudget
+    ) async throws -> StoredSource? {
+        guard known.isOnDisk else { return known }
+        let stored = try await self.entry(for: request, countedIn: budget)
+        return stored?.metadata.bodyDigest == known.metadata.bodyDigest ? stored : nil
     }
 
     /// The entry that a request selects, where that can be told without waiting; it counts in no budget.

@@ -125,6 +125,32 @@ import TintypeConcurrency
         #expect(self.fixture.decodes.count == 2)
     }
 
+    /// The bytes are read when the origin has confirmed them; if they are gone by then, it is asked for all of them.
+    @Test(arguments: [false, true])
+    func `stale bytes are not in memory while their origin is asked`(areRemoved: Bool) async throws {
+        let gate = Gate()
+        let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
+        let request = ImageRequest(url: origin.url, options: [.waitForStore])
+        _ = try await self.makeLoader().image(for: request)
+        self.clock.advance(by: 61)
+        var confirmation = ScriptedResponse.held(by: gate, body: [])
+        confirmation.status = 304
+        origin.fail(with: confirmation)
+        let loader = self.makeLoader()
+        async let response = loader.response(for: request)
+        await origin.waitForRequests(2)
+        #expect(origin.requests[1]["If-None-Match"] == "\"0\"")
+        #expect(await loader.downloads.counters.bodyBytes == 0)
+        #expect(await loader.cache.statistics().disks.map(\.hits) == [0])
+        if areRemoved { try await loader.cache.remove(request.key, from: .disk) }
+        origin.fail(with: nil)
+        await gate.open()
+        #expect(try await response.source == (areRemoved ? .network : .disk))
+        #expect(try await response.image.width == 10)
+        #expect(origin.requests.count == (areRemoved ? 3 : 2))
+        #expect(origin.requests.last?["If-None-Match"] == (areRemoved ? nil : "\"0\""))
+    }
+
     @Test(arguments: [true, false]) func aPictureInMemoryAloneIsValidatedToo(hasDisk: Bool) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
         let loader = self.makeLoader { if !hasDisk { $0.disk = nil } }
