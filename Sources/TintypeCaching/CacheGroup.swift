@@ -60,6 +60,15 @@ public final class CacheGroup: ImageCache {
         self.members(\.query).caches.lazy.compactMap { $0.peekMemoryEntry(for: key) }.first
     }
 
+    /// The entry of `key` that can be had without waiting, from the highest cache, or from any where all are asked at once.
+    ///
+    /// That the highest one has none ready does not say that it has none: those below must not answer in its place.
+    public func readyEntry(for key: CacheKey) -> DiskEntry? {
+        let members = self.members(\.query)
+        let caches = members.isConcurrent ? members.caches[...] : members.caches.prefix(1)
+        return caches.lazy.compactMap { $0.readyEntry(for: key) }.first
+    }
+
     /// Looks for `key` in the caches that the policy for queries names.
     ///
     /// One after the other, the first hit ends the search. All at once, the first to find it wins
