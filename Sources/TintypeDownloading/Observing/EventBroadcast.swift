@@ -4,6 +4,7 @@ import TintypeConcurrency
 final class EventBroadcast: Sendable {
     private struct State {
         var nextID = 0
+        var hasEnded = false
         var observers: [Int: AsyncStream<DownloadEvent>.Continuation] = [:]
     }
 
@@ -17,10 +18,15 @@ final class EventBroadcast: Sendable {
             of: DownloadEvent.self,
             bufferingPolicy: .bufferingNewest(max(1, limit))
         )
-        let id = self.state.withLock { state in
+        let id = self.state.withLock { state -> Int? in
+            guard !state.hasEnded else { return nil }
             state.nextID += 1
             state.observers[state.nextID] = continuation
             return state.nextID
+        }
+        guard let id else {
+            continuation.finish()
+            return stream
         }
         continuation.onTermination = { [weak self] _ in
             let removed = self?.state.withLock { $0.observers.removeValue(forKey: id) }
@@ -34,9 +40,10 @@ final class EventBroadcast: Sendable {
         for observer in observers { observer.yield(event) }
     }
 
-    /// Ends every stream: nothing more will happen.
+    /// Ends every stream, and each that is made later: nothing more will happen.
     func finish() {
         let observers = self.state.withLock { state in
+            state.hasEnded = true
             defer { state.observers = [:] }
             return Array(state.observers.values)
         }
