@@ -106,7 +106,7 @@ extension TransferEngine {
     /// Lets a transfer exceed the budget, if no other one does, none goes on within it, and nothing is about to come
     /// back; and in any case if nothing has come back for long.
     private func lend(to transfer: Transfer, now: LoopInstant) {
-        let patience = self.environment.memoryPatience
+        let patience = self.configuration.memoryPatience
         self.shortage.nextReview = now + patience
         if let borrower = self.shortage.borrower.flatMap({ self.transfers[$0] }) {
             guard !self.shortage.isWorthIt(borrower, now: now, patience: patience) else { return }

@@ -9,9 +9,6 @@ struct EngineEnvironment: Sendable {
     var date: @Sendable () -> Date = { Date() }
     /// A number from 0 to 1.
     var random: @Sendable () -> Double = { Double.random(in: 0...1) }
-    /// How long bytes may not come back, or a transfer that may exceed the budget not receive any, until another one
-    /// may exceed it.
-    var memoryPatience: Duration = .seconds(1)
 }
 
 /// What a transfer holds while libcurl works on it.
@@ -415,7 +412,7 @@ final class TransferEngine: @unchecked Sendable {
             self.totalDeadlines.popFirst()
             guard let transfer = self.transfers[first.id] else { continue }
             // A wait for memory moves it away, and while that lasts it is not known how far.
-            let deadline = transfer.machine.totalDeadline ?? now + self.environment.memoryPatience
+            let deadline = transfer.machine.totalDeadline ?? now + self.configuration.memoryPatience
             guard deadline <= now else {
                 self.totalDeadlines.insert(Appointment(time: deadline, id: first.id))
                 continue
