@@ -40,17 +40,26 @@ public actor CacheActor: ImageCache {
 
     public nonisolated func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
         if tiers.contains(.memory), let entry = self.memory.entry(for: key) { return .memory(entry) }
-        guard tiers.contains(.disk), let disk = self.disk else { return nil }
-        do {
-            return try await disk.entry(for: key).map { .disk($0) }
-        } catch let error as CacheError {
-            await self.note(error)
-            return nil
-        }
+        guard tiers.contains(.disk) else { return nil }
+        return try await self.read { try await $0.entry(for: key) }.map { .disk($0) }
+    }
+
+    public nonisolated func diskMetadata(for key: CacheKey) async throws -> EntryMetadata? {
+        try await self.read { try await $0.metadata(for: key) }
     }
 
     public nonisolated func readyEntry(for key: CacheKey) -> DiskEntry? {
         self.disk?.readyEntry(for: key)
+    }
+
+    private nonisolated func read<Found>(_ read: (DiskCache) async throws -> Found?) async throws -> Found? {
+        guard let disk = self.disk else { return nil }
+        do {
+            return try await read(disk)
+        } catch let error as CacheError {
+            await self.note(error)
+            return nil
+        }
     }
 
     private func note(_ error: CacheError) { self.lastReadError = error }

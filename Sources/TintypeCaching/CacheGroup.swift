@@ -60,26 +60,26 @@ public final class CacheGroup: ImageCache {
         self.members(\.query).caches.lazy.compactMap { $0.peekMemoryEntry(for: key) }.first
     }
 
+    /// The entry of `key` that can be had without waiting, from the highest cache, or from any where all are asked at once.
+    ///
+    /// That the highest one has none ready does not say that it has none: those below must not answer in its place.
+    public func readyEntry(for key: CacheKey) -> DiskEntry? {
+        let members = self.members(\.query)
+        let caches = members.isConcurrent ? members.caches[...] : members.caches.prefix(1)
+        return caches.lazy.compactMap { $0.readyEntry(for: key) }.first
+    }
+
     /// Looks for `key` in the caches that the policy for queries names.
     ///
     /// One after the other, the first hit ends the search. All at once, the first to find it wins
     /// and the others are cancelled.
     public func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
-        let members = self.members(\.query)
-        guard members.isConcurrent else {
-            for cache in members.caches {
-                if let hit = try await cache.lookUp(key, in: tiers) { return hit }
-            }
-            return nil
-        }
-        return try await withThrowingTaskGroup(of: CacheHit?.self) { group in
-            defer { group.cancelAll() }
-            for cache in members.caches { group.addTask { try await cache.lookUp(key, in: tiers) } }
-            while let result = try await group.next() {
-                if let hit = result { return hit }
-            }
-            return nil
-        }
+        try await self.members(\.query).firstResult { try await $0.lookUp(key, in: tiers) }
+    }
+
+    /// What is kept with the bytes of `key`, looked for as ``lookUp(_:in:)`` does.
+    public func diskMetadata(for key: CacheKey) async throws -> EntryMetadata? {
+        try await self.members(\.query).firstResult { try await $0.diskMetadata(for: key) }
     }
 
     /// Those of the chosen tiers that have `key` in a cache that the policy for `contains` names.
@@ -234,6 +234,28 @@ struct CacheGroupMembers: Sendable {
             case .lowestOnly: Array(caches.prefix(1))
             }
         self.isConcurrent = policy == .concurrent
+    }
+
+    /// What `search` finds first: in the order of the caches, or by time where they are asked at once.
+    ///
+    /// The searches that go on then are cancelled.
+    func firstResult<Value: Sendable>(
+        _ search: @escaping @Sendable (any ImageCache) async throws -> Value?
+    ) async throws -> Value? {
+        guard self.isConcurrent else {
+            for cache in self.caches {
+                if let found = try await search(cache) { return found }
+            }
+            return nil
+        }
+        return try await withThrowingTaskGroup(of: Value?.self) { group in
+            defer { group.cancelAll() }
+            for cache in self.caches { group.addTask { try await search(cache) } }
+            while let result = try await group.next() {
+                if let found = result { return found }
+            }
+            return nil
+        }
     }
 
     /// What `operation` gives for each cache, in their order.

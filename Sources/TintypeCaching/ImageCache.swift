@@ -34,6 +34,14 @@ public protocol ImageCache: Sendable {
     /// - Throws: `CancellationError` only. A tier that fails to read is a miss.
     func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit?
 
+    /// What is kept on disk with the bytes of `key`, without those; `nil` where there is no entry.
+    ///
+    /// A load asks it before it reads bytes that it may not serve, and where it wants to know which bytes there are. It
+    /// does not count as a use. By default the whole entry is looked up, which counts.
+    ///
+    /// - Throws: `CancellationError` only. A disk that fails to read is a miss.
+    func diskMetadata(for key: CacheKey) async throws -> EntryMetadata?
+
     /// The entry of `key` on disk, checked, if it is small and can be had without waiting; default none.
     ///
     /// It counts as a use. That there is none says nothing, and does not count as a miss. Called on the caller's
@@ -135,6 +143,11 @@ extension ImageCache {
     public var isLocal: Bool { false }
 
     public func readyEntry(for key: CacheKey) -> DiskEntry? { nil }
+
+    public func diskMetadata(for key: CacheKey) async throws -> EntryMetadata? {
+        guard case .disk(let entry) = try await self.lookUp(key, in: .disk) else { return nil }
+        return entry.metadata
+    }
 
     public func peekMemoryEntry(for key: CacheKey) -> MemoryEntry? {
         self.memoryEntry(for: key)

@@ -14,12 +14,18 @@ public final class DecodeWork {
     /// The work of taking in an encoded byte: pixels that differ take bytes, and most of the time goes into those.
     public static let unitsPerByte = 5
 
-    /// What is told the work so far at each look; for tests, which count looks instead of taking times.
+    /// What is told the work so far at each look, and all of it at the end; for tests, which count work instead of taking
+    /// times.
     package final class Observer: Sendable {
         fileprivate let look: @Sendable (_ spent: Int) -> Void
+        fileprivate let didEnd: @Sendable (_ spent: Int) -> Void
 
-        package init(look: @escaping @Sendable (_ spent: Int) -> Void) {
+        package init(
+            look: @escaping @Sendable (_ spent: Int) -> Void = { _ in },
+            didEnd: @escaping @Sendable (_ spent: Int) -> Void = { _ in }
+        ) {
             self.look = look
+            self.didEnd = didEnd
         }
     }
 
@@ -49,6 +55,10 @@ public final class DecodeWork {
         self.format = format
         self.observer = Self.observer
         self.looksAfter = min(self.budget, Self.unitsBetweenLooks)
+    }
+
+    deinit {
+        self.observer?.didEnd(self.spent)
     }
 
     /// The work that may still be done.

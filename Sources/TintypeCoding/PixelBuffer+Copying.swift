@@ -59,8 +59,11 @@ extension DecodeWork {
     /// The bytes of pixels that are copied between two looks.
     fileprivate var bytesAtOnce: Int { 4 << 20 }
 
-    /// Counts bytes of pixels that are about to be copied: the first touch of new memory costs most.
+    /// Counts bytes of pixels that are about to be copied.
     func count(copied bytes: Int) throws {
-        try self.count(bytes / 16)
+        try self.count(Self.units(ofCopying: bytes))
     }
+
+    /// The work of copying bytes of pixels: the first touch of new memory costs most.
+    static func units(ofCopying bytes: Int) -> Int { bytes / 16 }
 }

@@ -38,15 +38,14 @@ public actor PreviewDecoder {
     private static let maximumStartByteCount = 1 << 20
     /// The bytes that are decoded between two looks at the work that was done.
     private static let bytesAtOnce = 32 << 10
-    /// The work that previews may always take, some milliseconds: small pictures are shown with each piece.
-    private static let freeUnits = 8 << 20
 
     /// Creates a decoder that has seen no bytes.
     ///
     /// - Parameters:
     ///   - registry: The coders to ask.
     ///   - coder: A coder to use instead of asking the registry.
-    ///   - options: How previews are decoded; the work of all of them together stays within the limit too.
+    ///   - options: How previews are decoded; their work, and that of the bytes, stays within the limit too. It is at most one
+    ///     and a half times that of one decode: there are as many previews as it suffices for.
     ///   - lanes: One of them does the work.
     ///   - gate: Weighs the memory of previews: where there is no room for those of this picture, it has none.
     ///   - resizing: How previews are brought to a size of their own, once the header is known; `nil` leaves theirs.
@@ -106,7 +105,9 @@ public actor PreviewDecoder {
         guard try self.isAffordable(decoder, header) else { return nil }
         let before = self.unitsDone(by: decoder)
         guard let preview = try decoder.preview() else { return nil }
-        try self.count(header, countedUnits: self.unitsDone(by: decoder) - before)
+        let work = self.work ?? DecodeWork(self.options.limits, format: header.format)
+        self.work = work
+        try work.count(self.finishingUnits(header).saturatingAdded(to: self.uncountedUnits(decoder)))
         self.lastPreviewUnits = self.unitsDone(by: decoder) - before
         self.previewUnits += self.lastPreviewUnits
         return try header.finish(self.resizing?.resize(preview) ?? preview, options: self.options)
@@ -131,15 +132,23 @@ public actor PreviewDecoder {
         return units.saturatingAdded(to: self.work?.spent ?? 0)
     }
 
-    /// Whether one more preview may be made: all of them together take no more than one and a half times the work of
-    /// the bytes themselves, and the memory that was asked for.
+    /// Whether one more preview may be made: with it all that is done for the picture before its last byte takes no more
+    /// than one and a half times the work of one decode, as far as that is known, and the memory that was asked for.
+    ///
+    /// The bytes themselves take what a decode takes, but for what that does to give out what it has put together. So half
+    /// of a decode is left for previews, that, and how one picture is finished; a tenth of it is for what pieces take besides.
     private func isAffordable(_ decoder: any IncrementalDecoder, _ header: ImageHeader) throws -> Bool {
-        let coming = max(self.lastPreviewUnits, self.finishingUnits(header))
+        let finishing = self.finishingUnits(header)
+        let next = decoder.previewUnits.saturatingAdded(to: finishing).saturatingAdded(to: self.uncountedUnits(decoder))
+        let coming = max(self.lastPreviewUnits, next)
         let done = self.unitsDone(by: decoder)
         try DecodeWork(self.options.limits, format: header.format).require(done.saturatingAdded(to: coming))
         try self.takePlace(for: header)
-        let previews = self.previewUnits.saturatingAdded(to: coming)
-        return self.previewUnits == 0 || previews <= Self.freeUnits || previews <= (done - self.previewUnits) / 2 * 3
+        // Each pixel takes a unit at least.
+        let pixels = self.layouts?.decoded.pixelCount ?? 0
+        let decode = max(pixels, (done - self.previewUnits).saturatingAdded(to: decoder.outputUnits))
+        let share = (decode / 20 * 9).saturatingAdded(to: decoder.outputUnits).saturatingAdded(to: finishing / 2 * 3)
+        return self.previewUnits.saturatingAdded(to: coming) <= share
     }
 
     /// Takes more memory for a picture of which more is known now.
@@ -164,20 +173,16 @@ public actor PreviewDecoder {
     /// There is no memory for previews.
     private struct NoRoom: Error {}
 
-    /// Counts a preview, of which its decoder has counted a part.
-    private func count(_ header: ImageHeader, countedUnits: Int) throws {
-        let work = self.work ?? DecodeWork(self.options.limits, format: header.format)
-        self.work = work
-        let copying = (self.layouts?.decoded.pixelCount ?? 0) / 2
-        try work.count(self.finishingUnits(header) - min(copying, countedUnits))
+    /// The work of a preview that its decoder does not count: that of a copy.
+    private func uncountedUnits(_ decoder: any IncrementalDecoder) -> Int {
+        decoder.workDone > 0 ? 0 : (self.layouts?.decoded.pixelCount ?? 0) / 2
     }
 
-    /// The work of a preview: a copy, what resizes that, its conversion and its turn.
+    /// The work of finishing a preview, or the picture: what resizes it, its conversion and its turn.
     private func finishingUnits(_ header: ImageHeader) -> Int {
         guard let (decoded, shown) = self.layouts else { return 0 }
         let pixels = shown.pixelCount
-        var units = decoded.pixelCount / 2
-        if self.resizing != nil { units = units.saturatingAdded(to: decoded.pixelCount) }
+        var units = self.resizing == nil ? 0 : decoded.pixelCount
         if header.orientation != .up { units = units.saturatingAdded(to: pixels) }
         if header.isConverted(self.options) {
             units = units.saturatingAdded(to: pixels.saturatingMultiplied(by: ColorConverter.unitsPerPixel))
@@ -259,6 +264,13 @@ public protocol IncrementalDecoder: AnyObject {
     /// counted.
     var workDone: Int { get }
 
+    /// The work that the next preview takes, as it will be counted; 0 where that is not known before.
+    var previewUnits: Int { get }
+
+    /// The work of a decode that none of the bytes take: of a picture that is put together from several scans, giving
+    /// out its rows. 0 where rows come with their bytes.
+    var outputUnits: Int { get }
+
     /// Takes the bytes that have arrived since the last call, and decodes as far as they go.
     ///
     /// - Throws: `CodingError` for bytes that break the format, and for a header over the limits,
@@ -279,4 +291,6 @@ public protocol IncrementalDecoder: AnyObject {
 
 extension IncrementalDecoder {
     public var workDone: Int { 0 }
+    public var previewUnits: Int { 0 }
+    public var outputUnits: Int { 0 }
 }

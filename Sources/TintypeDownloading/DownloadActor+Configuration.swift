@@ -39,6 +39,9 @@ extension DownloadActor {
         /// back. One always goes on, so that up to one body more may be there. What a caller was given is its own
         /// and does not count.
         public var bodyMemory = Self.defaultBodyMemory
+        /// How long bytes may not come back, or a transfer that may exceed the memory for bodies not receive any, until
+        /// another one may exceed it.
+        package var memoryPatience: Duration = .seconds(1)
         /// The bytes that the heads of a response may have, informational ones and trailers included.
         ///
         /// Each line counts for 32 bytes more than it has, as in HTTP/2 (RFC 9113, section 6.5.2).

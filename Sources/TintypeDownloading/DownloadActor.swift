@@ -14,6 +14,7 @@ public actor DownloadActor: ImageFetching {
     private nonisolated let configurationError: DownloadError?
     private nonisolated let files = FileReader()
     private nonisolated let fileFlights = Coalescer<DownloadRequest, DownloadResponse, TransferProgress>()
+    private nonisolated let ending = Locked<Task<Void, Never>?>(nil)
     private var lastID: UInt64 = 0
 
     /// The loop that every method of the actor runs on.
@@ -140,9 +141,19 @@ public actor DownloadActor: ImageFetching {
     /// Ends every download, and gives back threads, connections and descriptors before it returns.
     ///
     /// Each caller gets a `CancellationError`. The first bytes of bodies that broke off are on disk then. Whatever is
-    /// asked for later fails with ``DownloadError/Code/shutDown``; a second call changes nothing. A name that is looked
-    /// up holds its thread until the system's resolver gives it up.
+    /// asked for later fails with ``DownloadError/Code/shutDown``; a second call waits for the first. A name that is
+    /// looked up holds its thread until the system's resolver gives it up.
     public nonisolated func shutdown() async {
+        let ending = self.ending.withLock { ending in
+            // It keeps the actor until all is given back; no caller is to end it early.
+            let task = ending ?? Task(name: "shutdown") { await self.giveBack() }
+            ending = task
+            return task
+        }
+        await ending.value
+    }
+
+    private nonisolated func giveBack() async {
         self.loop.engine.refuse()
         self.fileFlights.cancelAll()
         // Without a thread there are no transfers, and none must be started for this.
@@ -370,7 +381,7 @@ extension DownloadActor {
     ///
     /// - Parameter bufferSize: The events that are kept for an observer that does not keep up; it then
     ///   loses the oldest.
-    /// - Returns: A stream of its own, which ends with the downloader.
+    /// - Returns: A stream of its own, which ends with the downloader, or with its shutdown.
     public nonisolated func events(bufferSize: Int = 256) -> AsyncStream<DownloadEvent> {
         self.loop.engine.events.makeStream(limit: bufferSize)
     }

@@ -60,6 +60,8 @@ extension DownloadResponse {
     ///   - url: Where it came from, after redirects.
     ///   - status: The status, or `nil` where there is none, as of a file.
     ///   - headers: The header fields; `Cache-Control`, `ETag` and their kind mean what they mean in HTTP.
+    ///   - redirectCount: The redirects that were followed: how long what they lead to is fresh does not say how long they
+    ///     lead there, so that it is revalidated each time.
     ///   - requestTime: When it was asked for.
     ///   - responseTime: When it began to come.
     public init(
@@ -67,11 +69,13 @@ extension DownloadResponse {
         url: URL,
         status: Int? = 200,
         headers: HeaderFields = [:],
+        redirectCount: Int = 0,
         requestTime: Date = Date(),
         responseTime: Date = Date()
     ) {
         var metrics = TransferMetrics()
         metrics.bytes = Int64(body.count)
+        metrics.redirectCount = redirectCount
         self.init(
             body: body,
             status: status,

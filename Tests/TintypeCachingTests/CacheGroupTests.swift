@@ -57,6 +57,30 @@ import TintypeImage
         #expect(group.memoryImage(for: CacheKey("b")) == nil)
     }
 
+    @Test(arguments: [
+        (CacheGroup.Policy.serial, 2), (.concurrent, 1), (.highestOnly, 2), (.lowestOnly, 0),
+    ])
+    func `an entry that is ready comes from where a query may find it`(policy: CacheGroup.Policy, index: Int) {
+        let group = self.makeGroup { $0.query = policy }
+        #expect(group.readyEntry(for: self.key) == nil)
+        // Above it one may have an entry that is not ready.
+        if index > 0 { self.all[index - 1].diskEntry = DiskEntry(data: Data([0]), metadata: .init(), storedAt: Date()) }
+        #expect((group.readyEntry(for: self.key) != nil) == (policy == .concurrent))
+        self.all[index].diskEntry = DiskEntry(data: Data([1]), metadata: .init(), storedAt: Date())
+        #expect(group.readyEntry(for: self.key)?.data == Data([1]))
+    }
+
+    @Test(arguments: [
+        (CacheGroup.Policy.serial, true), (.concurrent, true), (.highestOnly, false), (.lowestOnly, true),
+    ])
+    func `metadata is looked for like entries`(policy: CacheGroup.Policy, isFound: Bool) async throws {
+        let group = self.makeGroup { $0.query = policy }
+        self.low.diskEntry = DiskEntry(data: Data(), metadata: .sample, storedAt: Date())
+        #expect(try await group.diskMetadata(for: self.key) == (isFound ? .sample : nil))
+        // A cache that does not say how it does this looks up the entry.
+        #expect(self.low.calls == (isFound ? "look" : ""))
+    }
+
     @Test func `a peek asks like a query and counts in no cache that tells them apart`() async throws {
         let caches = [CacheActor(disk: nil), CacheActor(disk: nil)]
         let group = CacheGroup(caches)

@@ -33,6 +33,34 @@ import Testing
         #expect(await !cache.contains(CacheKey("other")))
     }
 
+    /// With metadata of more than a page too, and with more bytes than are read on the caller's thread.
+    @Test(arguments: [0, 300, 100_000], [10, 2_000_000])
+    func `metadata comes without its bytes and counts as no use`(extraCount: Int, bodyCount: Int) async throws {
+        let clock = TestClock()
+        let cache = DiskCache(.init(directory: self.folder.url, maximumAge: .seconds(60), now: { clock.now }))
+        var metadata = EntryMetadata.sample
+        metadata.extra["long"] = String(repeating: "a", count: extraCount)
+        #expect(try await cache.metadata(for: self.key) == nil)
+        // Before it is written, and when it is.
+        cache.enqueueStore(makeData(bodyCount), metadata: metadata, for: self.key)
+        #expect(try await cache.metadata(for: self.key) == metadata)
+        await cache.waitForPendingStores()
+        #expect(try await cache.metadata(for: self.key) == metadata)
+        clock.advance(by: 59)
+        let reader = DiskCache(
+            .init(directory: self.folder.url.appending(path: "other"), readOnlyDirectories: [self.folder.url])
+        )
+        #expect(try await reader.metadata(for: self.key) == metadata)
+        #expect(try await cache.metadata(for: self.key) == metadata)
+        var statistics = await cache.statistics()
+        #expect((statistics.hits, statistics.misses) == (0, 0))
+        // A use would have begun another minute.
+        clock.advance(by: 2)
+        #expect(try await cache.metadata(for: self.key) == nil)
+        statistics = await cache.statistics()
+        #expect((statistics.hits, statistics.misses, statistics.expiredEntries) == (0, 0, 1))
+    }
+
     @Test func entryOutlivesTheCacheAndItsFile() async throws {
         let data = makeData(100_000)
         let entry = try await {

@@ -9,6 +9,7 @@ final class RecordingCache: ImageCache {
     private struct State {
         var calls: [String] = []
         var fails = false
+        var diskEntry: DiskEntry?
     }
 
     let inner = CacheActor(disk: nil)
@@ -23,12 +24,21 @@ final class RecordingCache: ImageCache {
         set { self.state.withLock { $0.fails = newValue } }
     }
 
+    /// What it has on disk, and ready, whatever the key.
+    var diskEntry: DiskEntry? {
+        get { self.state.withLock { $0.diskEntry } }
+        set { self.state.withLock { $0.diskEntry = newValue } }
+    }
+
+    func readyEntry(for key: CacheKey) -> DiskEntry? { self.diskEntry }
+
     func memoryImage(for key: CacheKey) -> Image? { self.inner.memoryImage(for: key) }
 
     func memoryEntry(for key: CacheKey) -> MemoryEntry? { self.inner.memoryEntry(for: key) }
 
     func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
         self.state.withLock { $0.calls.append("look") }
+        if tiers.contains(.disk), let entry = self.diskEntry { return .disk(entry) }
         return try await self.inner.lookUp(key, in: tiers)
     }
 

@@ -1,3 +1,4 @@
+import Conformance
 import FoundationEssentials
 import TestSupport
 import TestTraits
@@ -15,18 +16,24 @@ import TintypeImage
         pieceCount: Int = 8,
         eachPiece: (WeightedGate?) -> Void = { _ in }
     ) async -> Int {
-        let decoder = PreviewDecoder(
-            registry: SampleFiles.registry,
-            options: DecodeOptions(limits: limits),
-            lanes: DecodeLanes(count: 1),
-            gate: gate
-        )
+        // It lets go of its meters when its lane does.
+        weak var unfinished: PreviewDecoder?
         var count = 0
-        let step = data.count / pieceCount + 1
-        for start in stride(from: 0, to: data.count, by: step) {
-            if await decoder.append(data.dropFirst(start).prefix(step)) != nil { count += 1 }
-            eachPiece(gate)
+        do {
+            let decoder = PreviewDecoder(
+                registry: SampleFiles.registry,
+                options: DecodeOptions(limits: limits),
+                lanes: DecodeLanes(count: 1),
+                gate: gate
+            )
+            unfinished = decoder
+            let step = data.count / pieceCount + 1
+            for start in stride(from: 0, to: data.count, by: step) {
+                if await decoder.append(data.dropFirst(start).prefix(step)) != nil { count += 1 }
+                eachPiece(gate)
+            }
         }
+        while unfinished != nil { await Task.yield() }
         return count
     }
 
@@ -53,18 +60,68 @@ import TintypeImage
         #expect(gate.usedWeight == 0)
     }
 
+    // MARK: Work
+
+    /// What previews take, and how many there are, and what one decode takes.
+    private static func costs(of data: Data, pieceCount: Int) async throws -> (previews: Int, count: Int, decode: Int) {
+        let decode = try await Self.units { _ = try SampleFiles.decode(data) }
+        var count = 0
+        let previews = await Self.units { count = await Self.previewCount(of: data, pieceCount: pieceCount) }
+        return (previews, count, decode)
+    }
+
+    /// The work of all meters that `body` makes.
+    private static func units(of body: () async throws -> Void) async rethrows -> Int {
+        let sum = Locked(0)
+        let observer = DecodeWork.Observer(didEnd: { units in sum.withLock { $0 += units } })
+        try await DecodeWork.$observer.withValue(observer) { try await body() }
+        return sum.withLock { $0 }
+    }
+
+    /// A file of each kind, and the previews that it has at least where it comes in many pieces.
+    @Test(
+        .enabled(if: Corpus.isRead),
+        arguments: [
+            ("jpeg/flower.png.im_q85_420.jpg", 3), ("jpeg-progressive/flower.png.im_q85_420_progr.jpg", 1),
+            ("jpeg-progressive/3.jpg", 2), ("photos/3.png", 3), ("png/interlaced.png", 3), ("gif/test.gif", 2),
+            ("gif/interlaced.gif", 2), ("photos/webpvp8.webp", 3), ("webp/3_webp_a.webp", 2),
+            ("webp/tux.lossless.webp", 3),
+        ],
+        [256, 4 << 10, 64 << 10]
+    )
+    func `all that is done for previews takes at most one and a half times a decode`(
+        file: (path: String, leastCount: Int),
+        pieceByteCount: Int
+    ) async throws {
+        let picture = try #require(Corpus.pictures.first { $0.path == file.path })
+        let data = try picture.data
+        let costs = try await Self.costs(of: data, pieceCount: data.count / pieceByteCount + 1)
+        #expect(Double(costs.previews) <= 1.5 * Double(costs.decode))
+        #expect(costs.count >= (pieceByteCount < 64 << 10 ? file.leastCount : 1))
+    }
+
+    /// Flat pictures cost little more than a copy of them.
+    @Test(arguments: [ImageFormat.jpeg, .png, .webp], [8, 100])
+    func `previews of flat pictures take no more either`(format: ImageFormat, pieceCount: Int) async throws {
+        let data =
+            format == .png
+            ? SlowFiles.flatPNG(500, 500).data : try SampleFiles.smooth(format, width: 640, height: 480)
+        let costs = try await Self.costs(of: data, pieceCount: pieceCount)
+        #expect(Double(costs.previews) <= 1.5 * Double(costs.decode))
+    }
+
     /// Of bytes that come one by one a flat picture shows another row each time, and each preview is a whole copy.
     @Test func `the work of all previews together is limited`() async throws {
         let data = SlowFiles.flatPNG(500, 500).data
         let all = await Self.previewCount(of: data, pieceCount: 50)
-        #expect(all > 40)
+        #expect(all > 5)
         let limited = await Self.previewCount(
             of: data,
-            limits: DecodingLimits(maximumWork: 1_300_000),
+            limits: DecodingLimits(maximumWork: 450_000),
             pieceCount: 50
         )
-        #expect(limited > 5)
-        #expect(limited <= 10)
+        #expect(limited > 1)
+        #expect(limited < all)
     }
 
     /// A flat picture costs little more to decode than a copy of it.

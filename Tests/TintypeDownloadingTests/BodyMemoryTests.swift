@@ -21,12 +21,12 @@ struct BodyMemoryTests {
         var configuration = DownloadActor.Configuration()
         configuration.timeout = .seconds(60)
         configuration.bodyMemory = memory
+        configuration.memoryPatience = patience
         configuration.maximumConnectionsPerHost = 64
         change(&configuration)
         return DownloadActor(
             configuration: configuration,
             hooks: hooks,
-            environment: EngineEnvironment(memoryPatience: patience),
             loopDidEnd: nil
         )
     }

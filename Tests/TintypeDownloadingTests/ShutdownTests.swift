@@ -58,6 +58,7 @@ struct ShutdownTests {
         for await _ in events { kinds += 1 }
         #expect(kinds > 0)
         await downloader.shutdown()
+        for await _ in downloader.events() { Issue.record("nothing happens any more") }
         for address in [origin.url("/b"), URL(filePath: "/etc/hostname"), try url("data:,a")] {
             #expect(try await downloader.error(at: address).code == .shutDown)
         }
@@ -82,6 +83,26 @@ struct ShutdownTests {
         await downloader.shutdown()
         #expect(await downloader.counters.started == 0)
         #expect(starts.elements.isEmpty)
+    }
+
+    @Test func `a call beside another one returns when all is given back`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([1])])
+        let mayEnd = Latch()
+        let downloader = DownloadActor(configuration: .init(), loopDidEnd: { mayEnd.wait() })
+        _ = try await downloader.body(at: origin.url("/a"))
+        let returns = Recorder<Int>()
+        let calls = (0..<2).map { number in
+            Task {
+                await downloader.shutdown()
+                returns.record(number)
+            }
+        }
+        // Turns enough for one that does not wait.
+        for _ in 0..<1_000 { await Task.yield() }
+        #expect(returns.elements.isEmpty)
+        mayEnd.open()
+        for call in calls { await call.value }
+        #expect(returns.elements.count == 2)
     }
 
     @Test func `the first bytes of what it breaks off are on disk when it returns`() async throws {

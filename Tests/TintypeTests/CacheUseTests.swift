@@ -97,8 +97,8 @@ import Tintype
     @Test func aDamagedVariantIsMadeAnewFromItsOriginal() async throws {
         let request = self.makeThumbnailRequest(variants: .init())
         let loader = self.fixture.makeLoader()
-        _ = try await loader.image(for: request)
-        try await loader.cache.storeAndWait(nil, data: Data([1, 2, 3]), metadata: .init(), for: request.key)
+        let metadata = try await loader.response(for: request).metadata
+        try await loader.cache.storeAndWait(nil, data: Data([1, 2, 3]), metadata: metadata, for: request.key)
         let response = try await self.fixture.makeLoader().response(for: request)
         #expect(response.source == .disk)
         #expect(response.image.width == 400)

@@ -213,6 +213,28 @@ struct SigningFetcher: ImageFetching {
         #expect(try await self.fixture.makeLoader().response(for: self.request()).source == .disk)
     }
 
+    @Test(arguments: [0, 1]) func `what it was redirected to is stale from the start`(redirectCount: Int) async throws {
+        struct Redirected: ImageFetching {
+            let body: Data
+            let redirectCount: Int
+            func response(for request: DownloadRequest, observer: FetchObserver) async throws -> DownloadResponse {
+                DownloadResponse(
+                    body: self.body,
+                    url: request.url.appending(path: "moved"),
+                    headers: ["Cache-Control": "max-age=600"],
+                    redirectCount: self.redirectCount
+                )
+            }
+        }
+        let fetcher = Redirected(body: Data(try makePNG()), redirectCount: redirectCount)
+        let loader = self.fixture.makeLoader { $0.fetcher = fetcher }
+        let request = self.request([.waitForStore], .honorFreshness)
+        let first = try await loader.response(for: request)
+        #expect(first.metadata.sourceURL == "https://origin.example/a/moved")
+        let second = try await loader.response(for: request)
+        #expect(second.revalidation == (redirectCount == 0 ? nil : .notModified))
+    }
+
     @Test func `its tags are revalidated`() async throws {
         let picture = RevisingOrigin(["Last-Modified": "Wed, 21 Oct 2015 07:28:00 GMT"], at: self.origin)
         let loader = self.fixture.makeLoader()

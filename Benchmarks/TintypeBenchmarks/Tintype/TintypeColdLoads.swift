@@ -36,15 +36,32 @@ enum TintypeColdLoads {
         return .init(address: address, byteCount: data.count, width: small.width, height: small.height)
     }
 
-    /// `image(for:)` of a loader without a disk tier.
-    static func loader(_ target: ColdLoads.Target) -> Contestant {
+    /// A picture as it is, on the origin.
+    static func target(_ picture: Picture, _ session: Session) async throws -> ColdLoads.Target {
+        let url = URL(fileURLWithPath: try await picture.path(session))
+        let data = try Data(contentsOf: url)
+        let address = try await session.nginx().serve("cold-\(url.lastPathComponent)", data)
+        return .init(address: address, byteCount: data.count, width: picture.width, height: picture.height)
+    }
+
+    /// `image(for:)` of a loader without a disk tier, so many at once.
+    static func loader(
+        _ target: ColdLoads.Target,
+        showsPreviews: Bool = false,
+        width: Int = ColdLoads.concurrency
+    ) -> Contestant {
         var configuration = LoaderActor.Configuration()
         configuration.disk = nil
         let loader = LoaderActor(configuration: configuration)
         let addresses = Addresses(target)
-        return Contestant(counts: 300...200_000, note: "\(target.byteCount) bytes; no disk tier") { count in
-            try await Fetching.measure(count: count, width: ColdLoads.concurrency) { _ in
-                let image = try await loader.image(for: addresses.next())
+        let counts = width == 1 ? 3...2_000 : 300...200_000
+        return Contestant(counts: counts, note: "\(target.byteCount) bytes; no disk tier") { count in
+            try await Fetching.measure(count: count, width: width) { _ in
+                let url = try addresses.next()
+                let image =
+                    showsPreviews
+                    ? try await loader.image(for: ImageRequest(url: url, options: .previews))
+                    : try await loader.image(for: url)
                 try Check.size(image.width, image.height, is: (target.width, target.height))
             }
         }

@@ -23,8 +23,8 @@ struct BytesLoad: Sendable {
     ///
     /// - Throws: `LoadError.Code.notInCache`, `.notModified`, `DownloadError`, `CancellationError`.
     func run() async throws -> DataResponse {
-        var stored = try await self.stored()
-        if let response = try self.reuse(stored) { return response }
+        var (answer, known) = try await self.look()
+        if let answer { return answer }
         guard self.mayAskOrigin else {
             throw LoadError(
                 code: .notInCache,
@@ -33,22 +33,22 @@ struct BytesLoad: Sendable {
             )
         }
         if !self.flight.hasTurn {
-            // What waits holds no bytes: the fetch that it waits for may need the room.
-            stored?.claim?.giveBack()
             try await self.loader.waitForTurn(of: self.flight)
-            stored = try await self.stored()
-            if let response = try self.reuse(stored) { return response }
+            (answer, known) = try await self.look()
+            if let answer { return answer }
         }
         try Task.checkCancellation()
-        if stored == nil, let held, held.bodyDigest != nil, self.plan.obeysHTTP {
-            stored = StoredSource(key: self.request.key, metadata: held, data: nil)
+        if known == nil, let held, held.bodyDigest != nil, self.plan.obeysHTTP {
+            known = StoredSource(key: self.request.key, metadata: held, isOnDisk: false)
         }
         let exchange = OriginExchange(services: self.services, request: self.request, flight: self.flight)
         do {
-            return try await exchange.response(validating: stored)
+            return try await exchange.response(validating: known)
         } catch let error as DownloadError {
-            guard let stored, let response = self.standIn(stored, error) else { throw error }
-            return response
+            guard let known, self.mayStandIn(known, for: error),
+                let stored = try await self.services.store.completed(known, for: self.request, countedIn: self.budget)
+            else { throw error }
+            return self.services.response(of: stored, .failed)
         }
     }
 
@@ -56,8 +56,18 @@ struct BytesLoad: Sendable {
 
     private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
 
-    private func stored() async throws -> StoredSource? {
-        try await self.services.store.entry(for: self.request, countedIn: self.services.downloads.bodyBudget)
+    private var budget: ByteBudget { self.services.downloads.bodyBudget }
+
+    /// The stored bytes that may answer, or what is known of those that may not: a load that waits for its turn or for
+    /// the origin holds no bytes.
+    private func look() async throws -> (answer: DataResponse?, known: StoredSource?) {
+        let store = self.services.store
+        if self.plan.policy.revalidates, let known = try await store.known(of: self.request),
+            try self.reuse(known) == nil
+        {
+            return (nil, known)
+        }
+        return (try await self.reuse(store.entry(for: self.request, countedIn: self.budget)), nil)
     }
 
     private func reuse(_ stored: StoredSource?) throws(LoadError) -> DataResponse? {
@@ -70,18 +80,16 @@ struct BytesLoad: Sendable {
         return !CacheControl(self.request.headers.values(for: "Cache-Control")).has("only-if-cached")
     }
 
-    /// The stored bytes in place of an origin that failed, where they may be.
+    /// Whether stored bytes may answer in place of an origin that failed.
     ///
     /// A load that revalidates wants what is current; RFC 5861 (4) lets an origin permit that it gets what is not.
-    private func standIn(_ stored: StoredSource, _ error: DownloadError) -> DataResponse? {
-        guard error.isOriginFailure, self.plan.policy == .honorFreshness || self.plan.policy == .revalidate,
-            ReuseDecision.servesAfterFailure(
-                stored.metadata.response?.freshness,
+    private func mayStandIn(_ known: StoredSource, for error: DownloadError) -> Bool {
+        error.isOriginFailure && self.plan.policy.revalidates
+            && ReuseDecision.servesAfterFailure(
+                known.metadata.response?.freshness,
                 headers: self.request.headers,
                 now: self.services.rules.now()
             )
-        else { return nil }
-        return self.services.response(of: stored, .failed)
     }
 }
 

@@ -148,7 +148,7 @@ struct LoadTable: Sendable {
     private var flightOfWaiter: [ID: ID] = [:]
     private var sources: [CacheKey: Source] = [:]
     private var origins: [CacheKey: Origin] = [:]
-    private var lastID: ID = 0
+    private(set) var lastID: ID = 0
     /// The pictures of all sources, those with long keys several times.
     private var pictureCount = 0
     private let pictureLimit: Int

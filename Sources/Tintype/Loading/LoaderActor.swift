@@ -36,8 +36,6 @@ public actor LoaderActor {
     private var revalidations: Set<LoadTable.ID> = []
     private var stores: Set<LoadTable.ID> = []
     private var isShutDown = false
-    /// How often loads entered the actor, and how many tasks they began.
-    private(set) var footprint = (entries: 0, tasks: 0)
 
     /// Creates a loader.
     ///
@@ -271,6 +269,9 @@ public actor LoaderActor {
     /// The number of sources that are loaded, or whose pictures are remembered.
     var sourceCount: Int { self.table.sourceCount }
 
+    /// The number of waits and flights so far: a wait enters the actor to join, and a flight to end, which has one task.
+    var stepCount: LoadTable.ID { self.table.lastID }
+
     /// The number of loads of a source that wait until they may ask its origin.
     func queueCount(of request: ImageRequest) -> Int {
         self.table.queueCount(
@@ -307,7 +308,6 @@ public actor LoaderActor {
         observer: Flight.Observer? = nil,
         work: @escaping Work
     ) throws(LoadError) -> (waiter: LoadWaiter, changes: [UrgencyChange]) {
-        self.footprint.entries += 1
         if self.isShutDown, case .caller = interest { throw .shutDown }
         let waiter = LoadWaiter(id: self.table.makeID())
         self.waiters[waiter.id] = waiter
@@ -328,13 +328,11 @@ public actor LoaderActor {
 
     /// Takes out a waiter whose task was cancelled; does nothing for one that has its result.
     func leave(_ waiter: LoadWaiter) -> [UrgencyChange] {
-        self.footprint.entries += 1
-        return self.perform(self.table.leave(waiter.id))
+        self.perform(self.table.leave(waiter.id))
     }
 
     private func start(_ flight: Flight, _ product: LoadTable.Product, _ work: @escaping Work) {
         let store = self.services.store
-        self.footprint.tasks += 1
         self.tasks[flight.id] = Task(name: "load") { @concurrent [weak self] in
             let result: Result<FlightResult, any Error>
             do {
@@ -358,7 +356,6 @@ public actor LoaderActor {
         _ result: Result<FlightResult, any Error>,
         isCleared: Bool = false
     ) -> [CacheKey] {
-        self.footprint.entries += 1
         let obsolete = isCleared ? [] : self.obsolete(by: flight, product, result)
         if obsolete.isEmpty { self.finish(flight, result) }
         return obsolete
@@ -402,7 +399,6 @@ public actor LoaderActor {
     ///
     /// - Throws: `CancellationError` for a flight that was abandoned.
     func requestTurn(of flight: Flight) throws -> (waiter: LoadWaiter, changes: [UrgencyChange])? {
-        self.footprint.entries += 1
         guard self.table.demand(of: flight.id) != nil else { throw CancellationError() }
         let waiter = LoadWaiter(id: self.table.makeID())
         guard let actions = self.table.requestTurn(of: flight.id, waiter: waiter.id) else { return nil }

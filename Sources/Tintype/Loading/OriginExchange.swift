@@ -14,22 +14,25 @@ struct OriginExchange: Sendable {
     private var plan: CachingPlan { self.rules.plan(for: self.request) }
     private var usesHTTP: Bool { self.plan.obeysHTTP }
 
-    /// Asks the origin, with the validators of what is stored, if anything is.
-    func response(validating stored: StoredSource?) async throws -> DataResponse {
+    /// Asks the origin, with the validators of what is stored, if anything is; its bytes are read when they are confirmed.
+    func response(validating known: StoredSource?) async throws -> DataResponse {
         let isCallers = self.usesHTTP && Precondition.isConditional(self.request.headers)
-        let validators = stored.map { Validators($0.metadata) }
+        let validators = known.map { Validators($0.metadata) }
         let conditions = isCallers ? [:] : validators?.conditions ?? [:]
         let response = try await self.transfer(conditions, acceptsNotModified: isCallers || !conditions.isEmpty)
         try Task.checkCancellation()
-        guard response.status == 304 else { return await self.keep(response, replacing: stored) }
+        guard response.status == 304 else { return await self.keep(response, replacing: known) }
         guard !isCallers else { throw LoadError.notModified(self.request) }
-        if let stored, let validators, self.isAbout(stored, validators, response) {
+        let (store, budget) = (self.services.store, self.services.downloads.bodyBudget)
+        if let known, let validators, self.isAbout(known, validators, response),
+            let stored = try await store.completed(known, for: self.request, countedIn: budget)
+        {
             return await self.confirm(stored, by: response)
         }
         // The answer is about something that is not here, so the condition was of no use.
         let whole = try await self.transfer([:], acceptsNotModified: false)
         try Task.checkCancellation()
-        return await self.keep(whole, replacing: stored)
+        return await self.keep(whole, replacing: known)
     }
 
     // MARK: Asking

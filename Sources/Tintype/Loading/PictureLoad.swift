@@ -105,9 +105,13 @@ struct PictureLoad: Sendable {
         }
         let body = candidate.metadata?.bodyDigest
         guard self.flight.admits(body) else { return false }
-        guard self.plan.obeysHTTP else { return true }
-        guard candidate.metadata != nil, self.decision(candidate.metadata) == .serve else { return false }
-        let source = try await self.services.store.entry(for: self.request)
+        if self.plan.obeysHTTP {
+            guard candidate.metadata != nil, self.decision(candidate.metadata) == .serve else { return false }
+        } else if case .original = candidate {
+            return true
+        }
+        // A variant may be of bytes that were replaced before this loader began, or by another process.
+        let source = try await self.services.store.known(of: self.request)
         return source.map { $0.metadata.bodyDigest == body } ?? true
     }
 

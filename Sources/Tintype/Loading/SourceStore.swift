@@ -9,8 +9,10 @@ import TintypeImage
 struct StoredSource: Sendable {
     let key: CacheKey
     let metadata: EntryMetadata
-    /// The encoded bytes; `nil` where only a picture in memory is left of them.
-    let data: Data?
+    /// The encoded bytes, where they were read.
+    var data: Data?
+    /// Whether the disk has the bytes; elsewhere only a picture in memory is left of them.
+    var isOnDisk = true
     /// What counts the bytes, where they were read to be used.
     var claim: ByteClaim?
 }
@@ -24,43 +26,55 @@ struct SourceStore: Sendable {
     let cache: any ImageCache
     let rules: FreshnessRules
 
-    /// The entry that a request selects, whatever its age.
-    func entry(for request: ImageRequest) async throws -> StoredSource? {
+    /// What is known of the entry that a request selects, whatever its age; its bytes are not read.
+    func known(of request: ImageRequest) async throws -> StoredSource? {
         let plan = self.rules.plan(for: request)
-        return plan.bytes.query.contains(.disk) ? try await self.find(request, plan) : nil
+        return plan.bytes.query.contains(.disk) ? try await self.find(.metadata, of: request, plan) : nil
     }
 
     /// The entry that a request selects, whether or not its load asks the disk.
-    private func find(_ request: ImageRequest, _ plan: CachingPlan) async throws -> StoredSource? {
+    private func find(_ part: Part, of request: ImageRequest, _ plan: CachingPlan) async throws -> StoredSource? {
         if !plan.usesHTTPKeys {
-            if let stored = try await self.entry(request.sourceKey) { return stored }
+            if let stored = try await self.look(for: part, of: request.sourceKey) { return stored }
             // What a request of another policy has stored is in the cache as well.
             guard plan.policy == .cacheOnly, !request.headers.isEmpty else { return nil }
         }
-        return try await self.findByHTTP(request)
+        return try await self.findByHTTP(part, of: request)
     }
 
-    private func findByHTTP(_ request: ImageRequest) async throws -> StoredSource? {
+    private func findByHTTP(_ part: Part, of request: ImageRequest) async throws -> StoredSource? {
         guard !Precondition.bypassesCache(request.headers),
-            let stored = try await self.selected(by: request), self.mayBeHere(stored, request)
+            let stored = try await self.selected(part, by: request), self.mayBeHere(stored, request)
         else { return nil }
         return stored
     }
 
-    /// The same for a load that goes on with the bytes, which count in `budget`: it waits for its turn where too many
-    /// bytes are in memory already.
+    /// The entry that a request selects, whatever its age, with its bytes, which count in `budget`: waits for its turn
+    /// where too many bytes are in memory already.
     func entry(for request: ImageRequest, countedIn budget: ByteBudget) async throws -> StoredSource? {
-        guard self.rules.plan(for: request).bytes.query.contains(.disk) else { return nil }
+        let plan = self.rules.plan(for: request)
+        guard plan.bytes.query.contains(.disk) else { return nil }
         // Others may take their time, and have limits of their own.
         let isLocal = self.cache.isLocal
         if isLocal { try await budget.beginRead() }
         defer { if isLocal { budget.endRead() } }
-        guard var stored = try await self.entry(for: request) else { return nil }
+        guard var stored = try await self.find(.bytes, of: request, plan) else { return nil }
         let claim = ByteClaim(budget)
         claim.set(stored.data?.count ?? 0)
         claim.hold()
         stored.claim = claim
         return stored
+    }
+
+    /// What is known of an entry, with its bytes; `nil` where the disk has them no more.
+    func completed(
+        _ known: StoredSource,
+        for request: ImageRequest,
+        countedIn budget: ByteBudget
+    ) async throws -> StoredSource? {
+        guard known.isOnDisk else { return known }
+        let stored = try await self.entry(for: request, countedIn: budget)
+        return stored?.metadata.bodyDigest == known.metadata.bodyDigest ? stored : nil
     }
 
     /// The entry that a request selects, where that can be told without waiting; it counts in no budget.
@@ -82,21 +96,24 @@ struct SourceStore: Sendable {
         self.cache.readyEntry(for: key).map { StoredSource(key: key, metadata: $0.metadata, data: $0.data) }
     }
 
-    private func selected(by request: ImageRequest) async throws -> StoredSource? {
+    private func selected(_ part: Part, by request: ImageRequest) async throws -> StoredSource? {
         let resource = self.rules.resourceKey(of: request)
-        if let stored = try await self.entry(resource),
+        if let stored = try await self.look(for: part, of: resource),
             stored.metadata.response?.isSelected(by: self.rules.headers(of: request)) ?? true
         {
             return stored
         }
         guard resource != request.sourceKey,
-            let names = try await self.entry(RequestKeys.selectors(of: resource)),
+            let names = try await self.look(for: .bytes, of: RequestKeys.selectors(of: resource)),
             let digest = RequestSelection.digest(
                 of: String(decoding: names.data ?? Data(), as: UTF8.self).split(separator: "\n").map(String.init),
                 in: self.rules.headers(of: request)
             )
         else { return nil }
-        let stored = try await self.entry(RequestKeys.representation(of: resource, digest: digest))
+        let stored = try await self.look(
+            for: part,
+            of: RequestKeys.representation(of: resource, digest: digest)
+        )
         guard let stored, stored.metadata.response?.selectionDigest == digest else { return nil }
         return stored
     }
@@ -133,7 +150,7 @@ struct SourceStore: Sendable {
     private func removeOtherName(of request: ImageRequest, than key: CacheKey) async {
         let plan = self.rules.plan(for: request)
         guard plan.policy == .reload, !plan.usesHTTPKeys, !request.headers.isEmpty,
-            let other = try? await self.findByHTTP(request), other.key != key
+            let other = try? await self.findByHTTP(.metadata, of: request), other.key != key
         else { return }
         // One that can't be removed is as old as it was; the reloaded bytes are stored all the same.
         _ = try? await self.cache.remove(other.key, from: .disk)
@@ -148,7 +165,7 @@ struct SourceStore: Sendable {
     func remove(_ request: ImageRequest) async {
         let plan = self.rules.plan(for: request)
         guard plan.touchesDisk else { return }
-        let stored = try? await self.find(request, plan)
+        let stored = try? await self.find(.metadata, of: request, plan)
         // An entry that can't be removed is found unusable again next time; nothing is lost.
         _ = try? await self.cache.remove(stored?.key ?? request.sourceKey, from: .disk)
     }
@@ -168,7 +185,14 @@ struct SourceStore: Sendable {
         return Storability.allows(record, requestHeaders: headers, isShared: self.rules.isShared)
     }
 
-    private func entry(_ key: CacheKey) async throws -> StoredSource? {
+    private enum Part {
+        case metadata, bytes
+    }
+
+    private func look(for part: Part, of key: CacheKey) async throws -> StoredSource? {
+        if part == .metadata {
+            return try await self.cache.diskMetadata(for: key).map { StoredSource(key: key, metadata: $0) }
+        }
         guard case .disk(let entry) = try await self.cache.lookUp(key, in: .disk) else { return nil }
         return StoredSource(key: key, metadata: entry.metadata, data: entry.data)
     }
@@ -179,7 +203,7 @@ struct SourceStore: Sendable {
         guard let fields = name.fields else { return name.key }
         let selectors = RequestKeys.selectors(of: self.rules.resourceKey(of: request))
         let list = Data(fields.joined(separator: "\n").utf8)
-        if (try? await self.entry(selectors))?.data != list {
+        if (try? await self.look(for: .bytes, of: selectors))?.data != list {
             try await self.store(list, EntryMetadata(), for: selectors, waits: waits)
         }
         return name.key

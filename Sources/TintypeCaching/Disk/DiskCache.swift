@@ -75,17 +75,30 @@ public final class DiskCache: Sendable {
     ///   ``CacheError`` when the system failed to read a file that is there (no permission, no file
     ///   descriptor, a bad disk) or when the cache was shut down. A load takes that as a miss, as
     ///   ``CacheActor`` does.
-    @concurrent
     public func entry(for key: CacheKey) async throws -> DiskEntry? {
+        try await self.read(.whole, of: key)
+    }
+
+    /// What was stored with the bytes of `key`, checked; `nil` when there is no entry.
+    ///
+    /// The bytes are neither read nor checked, and the look-up does not count as their use.
+    ///
+    /// - Throws: As ``entry(for:)``.
+    public func metadata(for key: CacheKey) async throws -> EntryMetadata? {
+        try await self.read(.head, of: key)?.metadata
+    }
+
+    @concurrent
+    private func read(_ part: EntryPart, of key: CacheKey) async throws -> DiskEntry? {
         try self.begin()
         defer { self.operations.end() }
         try Task.checkCancellation()
         let lane = self.lane(of: key)
-        if let item = lane.pending.item(key) { return self.entry(of: item) }
-        switch self.store.reader.readCached(key) {
+        if let item = lane.pending.item(key) { return self.read(part, of: item) }
+        switch self.store.reader.readCached(part, of: key) {
         case .hit(let entry): return entry
         case .miss: return nil
-        case .unknown: return try await lane.started().entry(for: key)
+        case .unknown: return try await lane.started().read(part, of: key)
         }
     }
 
@@ -96,8 +109,10 @@ public final class DiskCache: Sendable {
     public func readyEntry(for key: CacheKey) -> DiskEntry? {
         guard (try? self.begin()) != nil else { return nil }
         defer { self.operations.end() }
-        if let item = self.lane(of: key).pending.item(key) { return self.entry(of: item) }
-        guard case .hit(let entry) = self.store.reader.readCached(key, countsMiss: false) else { return nil }
+        if let item = self.lane(of: key).pending.item(key) { return self.read(.whole, of: item) }
+        guard case .hit(let entry) = self.store.reader.readCached(.whole, of: key, countsMiss: false) else {
+            return nil
+        }
         return entry
     }
 
@@ -260,14 +275,11 @@ public final class DiskCache: Sendable {
     }
 
     /// What a store that is not yet written will be.
-    private func entry(of item: PendingStores.Item) -> DiskEntry? {
+    private func read(_ part: EntryPart, of item: PendingStores.Item) -> DiskEntry? {
         let now = self.configuration.now()
-        guard item.metadata.expiry.map({ $0 > now }) ?? true else {
-            self.store.counters.misses.add(1, ordering: .relaxed)
-            return nil
-        }
-        self.store.counters.hits.add(1, ordering: .relaxed)
-        return DiskEntry(data: item.data, metadata: item.metadata, storedAt: now)
+        let isAlive = item.metadata.expiry.map { $0 > now } ?? true
+        self.store.reader.count(isHit: isAlive, part)
+        return isAlive ? DiskEntry(data: item.data, metadata: item.metadata, storedAt: now) : nil
     }
 
     private func lane(of key: CacheKey) -> DiskLane {

@@ -41,15 +41,15 @@ actor DiskLane {
         return self
     }
 
-    func entry(for key: CacheKey) throws -> DiskEntry? {
+    func read(_ part: EntryPart, of key: CacheKey) throws -> DiskEntry? {
         // The caller may have left while this waited for its turn.
         try Task.checkCancellation()
         self.writePending(key)
-        return try self.store.reader.read(key)
+        return try self.store.reader.read(part, of: key)
     }
 
     func contains(_ key: CacheKey) -> Bool {
-        self.pending.contains(key) || self.store.reader.contains(key)
+        self.pending.contains(key) || ((try? self.store.reader.read(.head, of: key)) ?? nil) != nil
     }
 
     func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) throws {
@@ -66,7 +66,7 @@ actor DiskLane {
     /// Changes what is stored with the bytes of `key`, and says whether there is an entry.
     func updateMetadata(of key: CacheKey, _ change: (inout EntryMetadata) -> Void) throws -> Bool {
         self.writePending(key)
-        guard let entry = try self.store.reader.read(key) else { return false }
+        guard let entry = try self.store.reader.read(.whole, of: key) else { return false }
         var metadata = entry.metadata
         change(&metadata)
         if metadata != entry.metadata {

@@ -3,23 +3,24 @@ import CXXHash
 /// The first bytes of an entry file.
 ///
 /// A file is the header, the text of the key, the metadata and the body, with nothing between
-/// or after them. Numbers are little-endian.
+/// or after them. What comes before the body is its head, which can be checked without it. Numbers are little-endian.
 ///
 ///     offset  size
 ///          0     8  magic
 ///          8     4  version
 ///         12     4  zero
-///         16     8  checksum of everything from offset 24 to the end
-///         24     4  bytes of the key
-///         28     4  bytes of the metadata
-///         32     8  bytes of the body
-///         40     8  when this body was stored (seconds since 1970)
-///         48     8  when a body was first stored under the key
-///         56     8  when the entry's own life ends, or infinity
+///         16     8  checksum of the head from offset 24 on
+///         24     8  checksum of the body
+///         32     4  bytes of the key
+///         36     4  bytes of the metadata
+///         40     8  bytes of the body
+///         48     8  when this body was stored (seconds since 1970)
+///         56     8  when a body was first stored under the key
+///         64     8  when the entry's own life ends, or infinity
 struct EntryHeader {
-    static let byteCount = 64
+    static let byteCount = 72
     static let magic: [UInt8] = [0x89, 0x54, 0x49, 0x4E, 0x54, 0x59, 0x50, 0x45]
-    private static let version: UInt32 = 1
+    private static let version: UInt32 = 2
     private static let checksumEnd = 24
 
     let keyByteCount: Int
@@ -28,7 +29,8 @@ struct EntryHeader {
     let storedAt: Double
     let createdAt: Double
     let expiresAt: Double
-    private let checksum: UInt64
+    private let headChecksum: UInt64
+    private let bodyChecksum: UInt64
 
     /// Reads the header of a file of `fileByteCount` bytes; `nil` when no writer of this version
     /// can have made it.
@@ -36,14 +38,16 @@ struct EntryHeader {
         var reader = ByteReader(bytes)
         guard let magic = reader.readBytes(Self.magic.count), magic.elementsEqual(Self.magic),
             reader.readUInt32() == Self.version, reader.readUInt32() == 0,
-            let checksum = reader.readUInt64(), let keyByteCount = reader.readUInt32(),
+            let headChecksum = reader.readUInt64(), let bodyChecksum = reader.readUInt64(),
+            let keyByteCount = reader.readUInt32(),
             let metadataByteCount = reader.readUInt32(), let bodyByteCount = reader.readUInt64(),
             let storedAt = reader.readUInt64(), let createdAt = reader.readUInt64(),
             let expiresAt = reader.readUInt64()
         else { return nil }
         let headByteCount = Self.byteCount + Int(keyByteCount) + Int(metadataByteCount)
         guard headByteCount <= fileByteCount, bodyByteCount == UInt64(fileByteCount - headByteCount) else { return nil }
-        self.checksum = checksum
+        self.headChecksum = headChecksum
+        self.bodyChecksum = bodyChecksum
         self.keyByteCount = Int(keyByteCount)
         self.metadataByteCount = Int(metadataByteCount)
         self.bodyByteCount = fileByteCount - headByteCount
@@ -55,11 +59,10 @@ struct EntryHeader {
     /// Where the body starts.
     var bodyOffset: Int { Self.byteCount + self.keyByteCount + self.metadataByteCount }
 
-    /// Whether the whole `file` is as it was written.
-    func matches(_ file: UnsafeRawBufferPointer) -> Bool {
-        let head = UnsafeRawBufferPointer(rebasing: file[Self.checksumEnd..<self.bodyOffset])
-        let body = UnsafeRawBufferPointer(rebasing: file[self.bodyOffset...])
-        return Self.checksum(of: head, body) == self.checksum
+    /// Whether `bytes`, which are the head or the whole file, are as they were written.
+    func matches(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard Self.checksum(of: bytes[Self.checksumEnd..<self.bodyOffset]) == self.headChecksum else { return false }
+        return bytes.count == self.bodyOffset || Self.checksum(of: bytes[self.bodyOffset...]) == self.bodyChecksum
     }
 
     /// Everything of a file that comes before `body`.
@@ -72,6 +75,7 @@ struct EntryHeader {
         expiresAt: Double
     ) -> [UInt8] {
         var covered = ByteWriter()
+        covered.append(Self.checksum(of: body[...]))
         covered.append(UInt32(clamping: key.text.utf8.count))
         covered.append(UInt32(clamping: metadata.count))
         covered.append(UInt64(body.count))
@@ -85,14 +89,13 @@ struct EntryHeader {
         head.append(Self.magic)
         head.append(Self.version)
         head.append(UInt32(0))
-        head.append(covered.bytes.withUnsafeBytes { Self.checksum(of: $0, body) })
+        head.append(covered.bytes.withUnsafeBytes { Self.checksum(of: $0[...]) })
         head.append(covered.bytes)
         return head.bytes
     }
 
-    /// XXH3 of the body, seeded with XXH3 of what comes before it, so that the two need not lie
-    /// in one block.
-    private static func checksum(of head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) -> UInt64 {
-        cxxhash_64bits_with_seed(body.baseAddress, body.count, XXH3_64bits(head.baseAddress, head.count))
+    private static func checksum(of bytes: Slice<UnsafeRawBufferPointer>) -> UInt64 {
+        let bytes = UnsafeRawBufferPointer(rebasing: bytes)
+        return cxxhash_64bits(bytes.baseAddress, bytes.count)
     }
 }

@@ -92,6 +92,6 @@ extension ResponseRecord {
 public enum BodyDigest {
     /// The digest of `body`.
     public static func value(of body: Data) -> UInt64 {
-        body.withUnsafeBytes { XXH3_64bits($0.baseAddress, $0.count) }
+        body.withUnsafeBytes { cxxhash_64bits($0.baseAddress, $0.count) }
     }
 }

@@ -49,9 +49,11 @@ struct GIFFrameDecoder: ~Copyable {
         let result = Result<Void, any Error> {
             try data.withUnsafeBytes { try self.readBlocks($0, isAll: isAll, work: work) }
         }
+        let missing = self.writer.remaining
         self.reader.flush(to: &self.writer)
         if self.writer.remaining == 0 { self.progress = .isComplete }
         try result.get()
+        try work.count(missing - self.writer.remaining)
     }
 
     private mutating func readBlocks(_ bytes: UnsafeRawBufferPointer, isAll: Bool, work: DecodeWork) throws {

@@ -20,6 +20,7 @@ final class GIFIncrementalDecoder: IncrementalDecoder {
     }
 
     var workDone: Int { self.work.spent }
+    var previewUnits: Int { self.canvas?.copyUnits ?? 0 }
 
     func append(_ bytes: Data) throws {
         try Task.checkCancellation()
@@ -104,6 +105,9 @@ final class GIFCanvas {
         return self.decoder.progress == .isComplete
     }
 
+    /// The work of a copy.
+    var copyUnits: Int { DecodeWork.units(ofCopying: self.layout.byteCount) }
+
     /// A copy of the pixels as they are, with alpha or without.
     ///
     /// - Throws: `ImageError` when memory runs out, `CodingError.Code.tooMuchWork`, `CancellationError`.
@@ -111,13 +115,14 @@ final class GIFCanvas {
         let target = try PixelLayout(format: format, width: self.layout.width, height: self.layout.height)
         let strip = DecodeWork.rowsAtOnce(ofWidth: target.width)
         let (from, to) = (self.layout.planes[0], target.planes[0])
+        let unitsPerRow = format == .rgba8 ? DecodeWork.units(ofCopying: to.bytesPerRow) : target.width / 2
         return try PixelBuffer(
             target,
             fillingUnsafely: { bytes in
                 guard let start = bytes.baseAddress else { return }
                 for first in stride(from: 0, to: target.height, by: strip) {
                     let end = min(first + strip, target.height)
-                    try work.count((end - first) * target.width / 2)
+                    try work.count((end - first) * unitsPerRow)
                     for row in first..<end {
                         let (source, row) = (self.memory.start + row * from.bytesPerRow, start + row * to.bytesPerRow)
                         if format == .rgba8 {

@@ -146,7 +146,7 @@ final class JPEGDecompressor {
     }
 
     /// The work of a pixel that is given out: of the samples that it is made from, and of the conversion of inks.
-    private var unitsPerPixel: Int {
+    var unitsPerPixel: Int {
         (self.divisor == 1 ? 1 : self.divisor * self.divisor / 4) + (self.inks.isEmpty ? 0 : self.color.unitsPerPixel)
     }
 

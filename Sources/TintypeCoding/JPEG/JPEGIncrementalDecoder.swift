@@ -28,6 +28,9 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
 
     var workDone: Int { self.work.spent.saturatingAdded(to: self.picture?.previewWork.spent ?? 0) }
 
+    var previewUnits: Int { self.picture?.previewUnits ?? 0 }
+    var outputUnits: Int { self.picture?.outputUnits ?? 0 }
+
     func append(_ bytes: Data) throws {
         if let failure = self.failure { throw failure }
         do {
@@ -130,8 +133,6 @@ final class JPEGPartialPicture {
     private var isComplete = false
     private var shownRowCount = 0
     private var shownScanCount = 0
-    private var previewCost = 0.0
-    private var usedByteCount = 0
     /// The last preview of a picture with scans.
     private var shown: PixelBuffer?
 
@@ -168,39 +169,38 @@ final class JPEGPartialPicture {
             try self.readRows()
             self.isComplete = self.decompressor.isAtLastRow
         }
-        let used = self.isComplete ? bytes.count : bytes.count - self.decompressor.unreadCount
-        self.usedByteCount += used
-        return used
+        return self.isComplete ? bytes.count : bytes.count - self.decompressor.unreadCount
     }
+
+    /// What a decode of scans takes to give out the rows.
+    var outputUnits: Int {
+        guard self.decompressor.hasScans, let layout = self.decompressor.layout else { return 0 }
+        return layout.width * layout.height * self.decompressor.unitsPerPixel
+    }
+
+    /// The work of a preview.
+    ///
+    /// Of scans it gives out the whole picture, smoothed, which takes 1.6 times as long (libjpeg-turbo 2.1). Ten scans may
+    /// be worth less than that together.
+    var previewUnits: Int {
+        guard self.isStarted, let layout = self.decompressor.layout else { return 0 }
+        return self.decompressor.hasScans
+            ? self.outputUnits + self.smoothingUnits : DecodeWork.units(ofCopying: layout.byteCount)
+    }
+
+    private var smoothingUnits: Int { self.outputUnits / 5 * 3 }
 
     /// What is known, or `nil` when nothing was added since the last call.
     func preview() throws -> PixelBuffer? {
         guard self.isStarted else { return nil }
         if self.decompressor.hasScans {
-            guard self.decompressor.completedScanCount > self.shownScanCount, let work = self.affordablePreviewWork
-            else { return nil }
-            self.previewCost += work
+            guard self.decompressor.completedScanCount > self.shownScanCount else { return nil }
+            try self.previewWork.count(self.smoothingUnits)
             return try self.scansSoFar(self.previewWork)
         }
         guard self.decompressor.rowCount > self.shownRowCount else { return nil }
         self.shownRowCount = self.decompressor.rowCount
         return try self.copyOfRows(self.previewWork)
-    }
-
-    /// The work of one more preview of scans, or `nil` where it would bring all of them over 1.5
-    /// times the work of a decode that ended here.
-    ///
-    /// A preview converts the whole picture, and ten scans may be worth less than that together.
-    /// Work is measured in conversions of a pixel. With libjpeg-turbo 2.1, taking in an empty scan costs
-    /// a fifth of one for each pixel, a byte of entropy-coded data eight, and a preview, which is smoothed,
-    /// about 1.6 for each pixel.
-    private var affordablePreviewWork: Double? {
-        let conversion = Double(self.header.width * self.header.height)
-        let scans = Double(self.decompressor.completedScanCount)
-        let input = conversion * 0.2 * scans + Double(self.usedByteCount) * 8
-        let work = conversion * 1.6
-        // The first one is always worth it.
-        return self.previewCost == 0 || self.previewCost + work <= 1.5 * (conversion + input) ? work : nil
     }
 
     /// All that is known at the end.

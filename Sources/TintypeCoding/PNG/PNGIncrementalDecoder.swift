@@ -41,6 +41,8 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
 
     var workDone: Int { self.work.spent.saturatingAdded(to: self.pixels?.canvas.previewWork.spent ?? 0) }
 
+    var previewUnits: Int { self.pixels?.canvas.previewUnits ?? 0 }
+
     func append(_ bytes: Data) throws {
         guard !bytes.isEmpty else { return }
         try Task.checkCancellation()
@@ -230,56 +232,81 @@ final class PNGCanvas {
     /// A picture of what is known: each pixel of an interlaced picture stands for those around
     /// it that have not arrived.
     func preview() throws -> PixelBuffer {
-        guard self.passes[0].columnStep > 1, let last = self.last else {
-            return try self.copy(work: self.previewWork)
-        }
-        let isWhole = last.row + 1 == self.passes[last.pass].height
-        let whole = isWhole ? last.pass : last.pass - 1
+        guard let (whole, overlaid) = self.known else { return try self.copy(work: self.previewWork) }
         return try PixelBuffer(
             self.layout,
             fillingUnsafely: { target in
-                if whole >= 0 {
-                    try self.enlarge(self.passes[whole], to: target)
+                if let whole {
+                    try self.enlarge(whole, to: target)
                 } else {
-                    target.initializeMemory(as: UInt8.self, repeating: 0)
+                    try target.clear(self.previewWork)
                 }
-                if !isWhole { try self.overlay(self.passes[last.pass], rows: last.row + 1, on: target) }
+                if let overlaid { try self.overlay(overlaid.pass, rows: overlaid.rows, on: target) }
             }
         )
     }
 
+    /// The work of a preview.
+    var previewUnits: Int {
+        guard let (whole, overlaid) = self.known else { return DecodeWork.units(ofCopying: self.layout.byteCount) }
+        let enlarging = whole.map { self.units(ofEnlarging: $0, rows: self.layout.height / $0.blockHeight + 1) }
+        let overlaying = overlaid.map { self.units(ofEnlarging: $0.pass, rows: $0.rows) } ?? 0
+        return (enlarging ?? DecodeWork.units(ofCopying: self.layout.byteCount)) + overlaying
+    }
+
+    /// Of an interlaced picture the last pass that is there whole, and what is there of the one that follows.
+    private var known: (whole: PNGPass?, overlaid: (pass: PNGPass, rows: Int)?)? {
+        guard self.passes[0].columnStep > 1, let last = self.last else { return nil }
+        let pass = self.passes[last.pass]
+        guard last.row + 1 == pass.height else {
+            return (last.pass > 0 ? self.passes[last.pass - 1] : nil, (pass, last.row + 1))
+        }
+        // All pixels need no others to stand for them.
+        return pass.blockHeight == 1 ? nil : (pass, nil)
+    }
+
+    /// The work of making so many rows that all stand for those below them.
+    private func units(ofEnlarging pass: PNGPass, rows: Int) -> Int {
+        let copied = (pass.blockHeight - 1) * self.layout.planes[0].bytesPerRow
+        return rows * (self.layout.width + DecodeWork.units(ofCopying: copied))
+    }
+
     /// Fills the picture from the grid of pixels that is known after a pass.
     private func enlarge(_ pass: PNGPass, to target: UnsafeMutableRawBufferPointer) throws {
-        guard let from = self.pixels.baseAddress, let to = target.baseAddress else { return }
-        let bytesPerRow = self.layout.planes[0].bytesPerRow
-        let channels = self.layout.format.channelCount
-        for row in 0..<self.layout.height {
-            try self.previewWork.count(self.layout.width)
-            let source = from + (row - row % pass.blockHeight) * bytesPerRow
-            let start = to + row * bytesPerRow
-            for column in 0..<self.layout.width {
-                let known = source + (column - column % pass.blockWidth) * channels
-                (start + column * channels).copyMemory(from: known, byteCount: channels)
-            }
+        let columns = stride(from: 0, to: self.layout.width, by: pass.blockWidth)
+        for top in stride(from: 0, to: self.layout.height, by: pass.blockHeight) {
+            try self.enlargeRow(top, of: pass, columns: columns, target)
         }
     }
 
     /// Lays the rows of a pass that is not whole over the picture.
     private func overlay(_ pass: PNGPass, rows: Int, on target: UnsafeMutableRawBufferPointer) throws {
-        guard let from = self.pixels.baseAddress, let to = target.baseAddress else { return }
-        let bytesPerRow = self.layout.planes[0].bytesPerRow
-        let channels = self.layout.format.channelCount
+        let columns = stride(from: pass.left, to: self.layout.width, by: pass.columnStep)
         for index in 0..<rows {
-            try self.previewWork.count(self.layout.width * pass.blockHeight)
-            let top = pass.top + index * pass.rowStep
-            for row in top..<min(top + pass.blockHeight, self.layout.height) {
-                for left in stride(from: pass.left, to: self.layout.width, by: pass.columnStep) {
-                    let known = from + top * bytesPerRow + left * channels
-                    for column in left..<min(left + pass.blockWidth, self.layout.width) {
-                        (to + row * bytesPerRow + column * channels).copyMemory(from: known, byteCount: channels)
-                    }
-                }
+            try self.enlargeRow(pass.top + index * pass.rowStep, of: pass, columns: columns, target)
+        }
+    }
+
+    /// Lets known pixels of a row stand for those beside them, and then the row for those below it, which are as it was
+    /// before: a block of a pass lies within one of the pass before.
+    private func enlargeRow(
+        _ top: Int,
+        of pass: PNGPass,
+        columns: StrideTo<Int>,
+        _ target: UnsafeMutableRawBufferPointer
+    ) throws {
+        guard let from = self.pixels.baseAddress, let to = target.baseAddress else { return }
+        try self.previewWork.count(self.units(ofEnlarging: pass, rows: 1))
+        let plane = self.layout.planes[0]
+        let channels = self.layout.format.channelCount
+        let (source, row) = (from + top * plane.bytesPerRow, to + top * plane.bytesPerRow)
+        for left in columns {
+            for column in left..<min(left + pass.blockWidth, self.layout.width) {
+                (row + column * channels).copyMemory(from: source + left * channels, byteCount: channels)
             }
+        }
+        for below in top + 1..<max(top + 1, min(top + pass.blockHeight, self.layout.height)) {
+            (to + below * plane.bytesPerRow).copyMemory(from: row, byteCount: plane.usedBytesPerRow)
         }
     }
 }

@@ -4,8 +4,8 @@ import TintypeImage
 
 /// Decodes a WebP while its bytes arrive: a still by rows, of an animation the first frame.
 ///
-/// libwebp goes on where it stopped; only the header of a lossless picture is read again, each time that a quarter
-/// more has arrived. Another frame than the first one is decoded at the end.
+/// libwebp goes on where it stopped; only the header of a lossless picture is read again, each time that twice as much
+/// has arrived. Another frame than the first one is decoded at the end.
 final class WebPIncrementalDecoder: IncrementalDecoder {
     private let options: DecodeOptions
     private var data = Data()
@@ -26,6 +26,7 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
     var header: ImageHeader? { self.isChecked ? self.container.header : nil }
 
     var workDone: Int { self.work.spent }
+    var previewUnits: Int { self.canvas?.copyUnits ?? 0 }
 
     func append(_ bytes: Data) throws {
         try Task.checkCancellation()
@@ -126,7 +127,7 @@ final class WebPGrowingCanvas {
         guard self.status == VP8_STATUS_SUSPENDED, bytes.count > self.seenByteCount else { return }
         // A lossless picture's header is read from its start until all of it is there.
         let isWaiting = self.isLossless && self.rowCount == 0 && picture.bytes.upperBound < picture.end
-        if isWaiting, bytes.count < self.seenByteCount + self.seenByteCount / 4 { return }
+        if isWaiting, bytes.count < 2 * self.seenByteCount { return }
         defer { self.rowCount = self.decoder.rowCount }
         self.status = try self.decoder.advance(through: bytes, work: work)
         self.seenByteCount = bytes.count
@@ -146,6 +147,12 @@ final class WebPGrowingCanvas {
     func checkDamage() throws(CodingError) {
         if self.status == VP8_STATUS_SUSPENDED { return }
         try self.check(allowsTruncated: false)
+    }
+
+    /// The work of a copy.
+    var copyUnits: Int {
+        let rows = self.rowLayout.width * self.rowLayout.height / 4
+        return self.layout == self.rowLayout ? rows : rows + self.layout.byteCount / 16
     }
 
     /// A copy of the canvas as far as it is known; the rest is zero.

@@ -9,8 +9,6 @@ struct EngineEnvironment: Sendable {
     var date: @Sendable () -> Date = { Date() }
     /// A number from 0 to 1.
     var random: @Sendable () -> Double = { Double.random(in: 0...1) }
-    /// See ``BodyBackpressure``.
-    var memoryPatience: Duration = .seconds(1)
 }
 
 /// What a transfer holds while libcurl works on it.
@@ -104,7 +102,7 @@ final class TransferEngine: @unchecked Sendable {
         self.environment = environment
         self.backpressure = BodyBackpressure(
             budget: ByteBudget(limit: configuration.bodyMemory),
-            patience: environment.memoryPatience
+            patience: configuration.memoryPatience
         )
         self.partials = configuration.partialBodies.map { PartialBodyStore($0) }
         self.queue = TransferQueue(
@@ -421,7 +419,7 @@ final class TransferEngine: @unchecked Sendable {
             self.totalDeadlines.popFirst()
             guard let transfer = self.transfers[first.id] else { continue }
             // A wait for memory moves it away, and while that lasts it is not known how far.
-            let deadline = transfer.machine.totalDeadline ?? now + self.environment.memoryPatience
+            let deadline = transfer.machine.totalDeadline ?? now + self.configuration.memoryPatience
             guard deadline <= now else {
                 self.totalDeadlines.insert(Appointment(time: deadline, id: first.id))
                 continue

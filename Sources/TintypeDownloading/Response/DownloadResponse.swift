@@ -30,7 +30,7 @@ public struct DownloadResponse: Sendable {
         var copy = self
         let claim = ByteClaim(budget)
         claim.set(self.body.count)
-        claim.hold()
+        if !self.body.isEmpty { claim.hold() }
         copy.claim = claim
         return copy
     }

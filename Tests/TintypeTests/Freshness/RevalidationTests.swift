@@ -88,6 +88,69 @@ import TintypeConcurrency
         #expect(new.width == 10)
     }
 
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .cacheOnly])
+    func `a variant of bytes that were replaced before a restart is not served`(policy: CachePolicy) async throws {
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
+        var thumbnail = ImageRequest(
+            url: origin.url,
+            thumbnail: .fit(width: 100, height: 3),
+            options: [.waitForStore],
+            variantCaching: CacheUse(),
+            cachePolicy: policy == .cacheOnly ? .neverRevalidate : policy
+        )
+        #expect(try await self.makeLoader(policy).image(for: thumbnail).width == 5)
+        for _ in 0..<10 { origin.revise() }
+        // This loader has never heard of the thumbnail.
+        let reload = ImageRequest(url: origin.url, options: [.waitForStore], cachePolicy: .reload)
+        #expect(try await self.makeLoader(policy).image(for: reload).width == 20)
+        thumbnail.cachePolicy = policy
+        #expect(try await self.makeLoader(policy).image(for: thumbnail).width == 10)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness])
+    func `of the original no bytes are read for its variant`(policy: CachePolicy) async throws {
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
+        let thumbnail = ImageRequest(
+            url: origin.url,
+            thumbnail: .fit(width: 5, height: 5),
+            options: [.waitForStore],
+            variantCaching: CacheUse()
+        )
+        _ = try await self.makeLoader(policy).image(for: thumbnail)
+        let loader = self.makeLoader(policy)
+        #expect(try await loader.response(for: thumbnail).source == .disk)
+        // The variant itself.
+        #expect(await loader.cache.statistics().disks.map(\.hits) == [1])
+        #expect(self.fixture.decodes.count == 2)
+    }
+
+    /// The bytes are read when the origin has confirmed them; if they are gone by then, it is asked for all of them.
+    @Test(arguments: [false, true])
+    func `stale bytes are not in memory while their origin is asked`(areRemoved: Bool) async throws {
+        let gate = Gate()
+        let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
+        let request = ImageRequest(url: origin.url, options: [.waitForStore])
+        _ = try await self.makeLoader().image(for: request)
+        self.clock.advance(by: 61)
+        var confirmation = ScriptedResponse.held(by: gate, body: [])
+        confirmation.status = 304
+        origin.fail(with: confirmation)
+        let loader = self.makeLoader()
+        async let response = loader.response(for: request)
+        await origin.waitForRequests(2)
+        #expect(origin.requests[1]["If-None-Match"] == "\"0\"")
+        #expect(await loader.downloads.counters.bodyBytes == 0)
+        #expect(await loader.cache.statistics().disks.map(\.hits) == [0])
+        if areRemoved { try await loader.cache.remove(request.key, from: .disk) }
+        origin.fail(with: nil)
+        await gate.open()
+        #expect(try await response.source == (areRemoved ? .network : .disk))
+        #expect(try await response.image.width == 10)
+        #expect(origin.requests.count == (areRemoved ? 3 : 2))
+        #expect(origin.requests.last?["If-None-Match"] == (areRemoved ? nil : "\"0\""))
+    }
+
     @Test(arguments: [true, false]) func aPictureInMemoryAloneIsValidatedToo(hasDisk: Bool) async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
         let loader = self.makeLoader { if !hasDisk { $0.disk = nil } }

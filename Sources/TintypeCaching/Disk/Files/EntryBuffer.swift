@@ -19,6 +19,13 @@ public struct DiskEntry: Sendable {
     }
 }
 
+/// How much of an entry is read.
+enum EntryPart {
+    /// What comes before the body.
+    case head
+    case whole
+}
+
 /// The bytes of an entry file in memory, checked, and what becomes of them.
 ///
 /// The memory is freed with the buffer, unless an entry was made of it.
@@ -37,12 +44,14 @@ struct EntryBuffer: ~Copyable {
         free(self.bytes.baseAddress)
     }
 
-    /// The header and metadata of the entry, if the first `count` bytes are exactly what was stored
-    /// under `key`.
-    func check(_ count: Int, key: CacheKey) -> (EntryHeader, EntryMetadata)? {
+    /// The header and metadata of the entry, if the first `count` bytes of a file of `fileByteCount` have that part of
+    /// it, exactly as it was stored under `key`.
+    func check(_ part: EntryPart, _ count: Int, of fileByteCount: Int, key: CacheKey) -> (EntryHeader, EntryMetadata)? {
         guard count >= EntryHeader.byteCount else { return nil }
         let file = UnsafeRawBufferPointer(rebasing: self.bytes[..<count])
-        guard let header = EntryHeader(file, fileByteCount: count), header.matches(file) else { return nil }
+        guard let header = EntryHeader(file, fileByteCount: fileByteCount), header.bodyOffset <= count,
+            header.matches(part == .whole ? file : UnsafeRawBufferPointer(rebasing: file[..<header.bodyOffset]))
+        else { return nil }
         let keyEnd = EntryHeader.byteCount + header.keyByteCount
         guard Self.isText(UnsafeRawBufferPointer(rebasing: file[EntryHeader.byteCount..<keyEnd]), key),
             let metadata = EntryMetadata(encoded: UnsafeRawBufferPointer(rebasing: file[keyEnd..<header.bodyOffset]))
@@ -65,11 +74,13 @@ struct EntryBuffer: ~Copyable {
         return (EntryName(CacheKey(text)), nil)
     }
 
-    /// Makes the entry, which keeps the memory.
-    consuming func makeEntry(_ header: EntryHeader, _ metadata: EntryMetadata) -> DiskEntry {
-        let block = self.bytes.baseAddress
+    /// Makes the entry, which keeps the memory if it is whole; a head has no bytes.
+    consuming func makeEntry(_ part: EntryPart, _ header: EntryHeader, _ metadata: EntryMetadata) -> DiskEntry {
+        guard part == .whole, let block = self.bytes.baseAddress else {
+            _ = consume self
+            return DiskEntry(data: Data(), metadata: metadata, storedAt: header.storedDate)
+        }
         discard self
-        guard let block else { return DiskEntry(data: Data(), metadata: metadata, storedAt: header.storedDate) }
         let data = Data(
             bytesNoCopy: block.advanced(by: header.bodyOffset),
             count: header.bodyByteCount,
@@ -108,12 +119,19 @@ extension EntryHeader {
     ) throws(SystemCallError) -> (EntryHeader?, OpenFile.Status) {
         let file = try OpenFile(reading: path, in: folder)
         let status = try file.status()
-        guard status.isRegular, status.byteCount >= EntryHeader.byteCount else { return (nil, status) }
-        var bytes = InlineArray<64, UInt8>(repeating: 0)
-        let header = try withUnsafeMutableBytes(of: &bytes) { buffer throws(SystemCallError) -> EntryHeader? in
+        return (try self.read(file, status), status)
+    }
+
+    /// The header of an opened entry file; `nil` when the file is none.
+    static func read(
+        _ file: borrowing OpenFile,
+        _ status: OpenFile.Status
+    ) throws(SystemCallError) -> EntryHeader? {
+        guard status.isRegular, status.byteCount >= EntryHeader.byteCount else { return nil }
+        var bytes = InlineArray<72, UInt8>(repeating: 0)
+        return try withUnsafeMutableBytes(of: &bytes) { buffer throws(SystemCallError) -> EntryHeader? in
             guard try file.read(into: buffer) == buffer.count else { return nil }
             return EntryHeader(UnsafeRawBufferPointer(buffer), fileByteCount: status.byteCount)
         }
-        return (header, status)
     }
 }

@@ -22,6 +22,8 @@ final class EntryReader: Sendable {
 
     /// The largest file that is read on the caller's thread: it takes 50 microseconds.
     private static let cachedByteCountLimit = 512 << 10
+    /// The largest head that is read there: those of pictures have less than a thousand bytes.
+    private static let cachedHeadByteCountLimit = 4 << 10
 
     private let folders: FolderHandle
     private let expiry: EntryExpiry
@@ -37,42 +39,28 @@ final class EntryReader: Sendable {
         self.readOnlyDirectories = configuration.readOnlyDirectories.map(DiskCache.Configuration.path)
     }
 
-    /// The entry of `key`, read, checked and marked as used.
+    /// The entry of `key`, or its head, read and checked; an entry that is read whole is marked as used.
     ///
     /// A missing, expired or damaged entry is `nil`, and the last two are removed.
-    func read(_ key: CacheKey) throws(CacheError) -> DiskEntry? {
+    func read(_ part: EntryPart, of key: CacheKey) throws(CacheError) -> DiskEntry? {
         do {
-            if let entry = try self.readOwn(key) ?? self.readElsewhere(key) {
-                self.folders.counters.hits.add(1, ordering: .relaxed)
-                return entry
-            }
-            self.folders.counters.misses.add(1, ordering: .relaxed)
-            return nil
+            let entry = try self.readOwn(part, of: key) ?? self.readElsewhere(part, of: key)
+            self.count(isHit: entry != nil, part)
+            return entry
         } catch {
-            self.folders.counters.misses.add(1, ordering: .relaxed)
+            self.count(isHit: false, part)
             throw CacheError.reading(error, in: self.folders.directory)
         }
     }
 
-    /// Whether an entry of `key` is there and alive.
-    ///
-    /// Reads its header only, and does not count as a use.
-    func contains(_ key: CacheKey) -> Bool {
-        let name = EntryName(key)
-        // Twice: a folder that was deleted is opened anew, once.
-        for _ in 0..<2 {
-            guard let folder = try? self.folders.open() else { break }
-            if case .absent = folder.region.find(name), folder.knowsAbsence() {
-                guard self.folders.beginCheck(), self.folders.forgetIfMoved(folder) else { break }
-                continue
-            }
-            if let (header, status) = try? EntryHeader.read(name, in: folder), let header {
-                let usedAt = Self.lastUse(of: name, in: folder) ?? status.modifiedAt
-                if !self.expiry.isOver(header, usedAt: usedAt, now: self.expiry.now) { return true }
-            }
-            break
+    /// Only reads of bytes count.
+    func count(isHit: Bool, _ part: EntryPart) {
+        guard part == .whole else { return }
+        if isHit {
+            self.folders.counters.hits.add(1, ordering: .relaxed)
+        } else {
+            self.folders.counters.misses.add(1, ordering: .relaxed)
         }
-        return self.isElsewhere(key)
     }
 
     // MARK: On the caller's thread
@@ -81,7 +69,7 @@ final class EntryReader: Sendable {
     ///
     /// A miss costs a look into memory, and a hit the reading of what the system has in memory
     /// already.
-    func readCached(_ key: CacheKey, countsMiss: Bool = true) -> CachedAnswer {
+    func readCached(_ part: EntryPart, of key: CacheKey, countsMiss: Bool = true) -> CachedAnswer {
         guard let folder = self.folders.opened else { return .unknown }
         let region = folder.region
         switch region.find(EntryName(key)) {
@@ -91,42 +79,46 @@ final class EntryReader: Sendable {
             guard folder.knowsAbsence(region), self.readOnlyDirectories.isEmpty, !self.folders.isCheckDue else {
                 return .unknown
             }
-            if countsMiss { self.folders.counters.misses.add(1, ordering: .relaxed) }
+            if countsMiss { self.count(isHit: false, part) }
             return .miss
         case .found(let record, let slot, let word):
             // A use that is noted in a catalogue that was replaced is lost to all others.
             guard !region.flags.contains(.isSuperseded) else { return .unknown }
-            guard let (entry, now) = try? self.readCached(key, record, in: folder) else { return .unknown }
-            region.touch(slot, from: word, usedAt: CatalogueRecord.ticks(now))
-            self.folders.counters.hits.add(1, ordering: .relaxed)
+            guard let (entry, now) = try? self.readCached(part, of: key, record, in: folder) else { return .unknown }
+            if part == .whole { region.touch(slot, from: word, usedAt: CatalogueRecord.ticks(now)) }
+            self.count(isHit: true, part)
             return .hit(entry)
         }
     }
 
     /// The entry, and when it was read; `nil` when that takes waiting, or when it is not as it should be.
     private func readCached(
-        _ key: CacheKey,
+        _ part: EntryPart,
+        of key: CacheKey,
         _ record: CatalogueRecord,
         in folder: CacheFolder
     ) throws(SystemCallError) -> (DiskEntry, Double)? {
-        guard record.byteCount <= min(self.byteCountLimit, Self.cachedByteCountLimit) else { return nil }
+        guard record.byteCount <= self.byteCountLimit,
+            record.byteCount <= Self.cachedByteCountLimit || part == .head
+        else { return nil }
         let descriptor = record.name.withPath { cshims_open_cached(folder.descriptor, $0) }
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         let now = self.expiry.now
         // One byte more than there should be shows that the file ends there.
-        let buffer = try EntryBuffer(byteCount: record.byteCount + 1)
-        guard let base = buffer.bytes.baseAddress,
-            cshims_read_cached(descriptor, base, UInt(buffer.bytes.count)) == record.byteCount,
-            let (header, metadata) = buffer.check(record.byteCount, key: key),
+        let wanted = part == .whole ? record.byteCount + 1 : min(record.byteCount + 1, Self.cachedHeadByteCountLimit)
+        let buffer = try EntryBuffer(byteCount: wanted)
+        let count = min(record.byteCount, wanted)
+        guard let base = buffer.bytes.baseAddress, cshims_read_cached(descriptor, base, UInt(wanted)) == count,
+            let (header, metadata) = buffer.check(part, count, of: record.byteCount, key: key),
             !self.expiry.isOver(header, usedAt: record.usedAtSeconds, now: now)
         else { return nil }
-        return (buffer.makeEntry(header, metadata), now)
+        return (buffer.makeEntry(part, header, metadata), now)
     }
 
     // MARK: Own folder
 
-    private func readOwn(_ key: CacheKey) throws(SystemCallError) -> DiskEntry? {
+    private func readOwn(_ part: EntryPart, of key: CacheKey) throws(SystemCallError) -> DiskEntry? {
         let name = EntryName(key)
         // Twice: a folder that was deleted is opened anew, once.
         for _ in 0..<2 {
@@ -136,9 +128,9 @@ final class EntryReader: Sendable {
                 continue
             }
             let now = self.expiry.now
-            switch try self.load(key, name, in: folder, now: now) {
+            switch try self.load(part, of: key, name, in: folder, now: now) {
             case .hit(let entry, let header, let status):
-                self.noteUse(name, header, status, in: folder, now: now)
+                if part == .whole { self.noteUse(name, header, status, in: folder, now: now) }
                 return entry
             case .missing:
                 if self.folders.forgetIfMoved(folder) { continue }
@@ -160,7 +152,8 @@ final class EntryReader: Sendable {
     }
 
     private func load(
-        _ key: CacheKey,
+        _ part: EntryPart,
+        of key: CacheKey,
         _ name: EntryName,
         in folder: CacheFolder,
         now: Double
@@ -178,13 +171,26 @@ final class EntryReader: Sendable {
         guard status.isRegular, status.byteCount >= EntryHeader.byteCount else { return .damaged(status) }
         // Of a process with a higher limit: not ours to read into memory.
         guard status.byteCount <= self.byteCountLimit else { return .missing }
-        let buffer = try EntryBuffer(byteCount: status.byteCount)
-        guard try file.read(into: buffer.bytes) == status.byteCount,
-            let (header, metadata) = buffer.check(status.byteCount, key: key)
-        else { return .damaged(status) }
+        guard let (entry, header) = try self.read(part, of: key, from: file, status) else { return .damaged(status) }
         let usedAt = Self.lastUse(of: name, in: folder) ?? status.modifiedAt
         guard !self.expiry.isOver(header, usedAt: usedAt, now: now) else { return .expired(status) }
-        return .hit(buffer.makeEntry(header, metadata), header, status)
+        return .hit(entry, header, status)
+    }
+
+    /// What an opened file has of an entry, if that is exactly what was stored under `key`.
+    private func read(
+        _ part: EntryPart,
+        of key: CacheKey,
+        from file: borrowing OpenFile,
+        _ status: OpenFile.Status
+    ) throws(SystemCallError) -> (DiskEntry, EntryHeader)? {
+        let count = try part == .whole ? status.byteCount : EntryHeader.read(file, status)?.bodyOffset
+        guard let count else { return nil }
+        let buffer = try EntryBuffer(byteCount: count)
+        guard try file.read(into: buffer.bytes) == count,
+            let (header, metadata) = buffer.check(part, count, of: status.byteCount, key: key)
+        else { return nil }
+        return (buffer.makeEntry(part, header, metadata), header)
     }
 
     /// Marks an entry that was read as used, and takes one up that the catalogue does not know.
@@ -218,26 +224,15 @@ final class EntryReader: Sendable {
     // MARK: Read-only folders
 
     /// The entry of `key` in one of the folders that are only read.
-    private func readElsewhere(_ key: CacheKey) -> DiskEntry? {
-        for path in self.pathsElsewhere(of: key) {
-            guard let file = try? OpenFile(reading: path), let status = try? file.status(), status.isRegular,
-                status.byteCount <= self.byteCountLimit, let buffer = try? EntryBuffer(byteCount: status.byteCount),
-                (try? file.read(into: buffer.bytes)) == status.byteCount,
-                let (header, metadata) = buffer.check(status.byteCount, key: key), header.expiresAt > self.expiry.now
+    private func readElsewhere(_ part: EntryPart, of key: CacheKey) -> DiskEntry? {
+        for directory in self.readOnlyDirectories {
+            guard let file = try? OpenFile(reading: "\(directory)/\(EntryName(key).path)"),
+                let status = try? file.status(), status.isRegular, status.byteCount <= self.byteCountLimit,
+                let (entry, header) = try? self.read(part, of: key, from: file, status),
+                header.expiresAt > self.expiry.now
             else { continue }
-            return buffer.makeEntry(header, metadata)
+            return entry
         }
         return nil
-    }
-
-    private func isElsewhere(_ key: CacheKey) -> Bool {
-        self.pathsElsewhere(of: key).contains { path in
-            guard let (header, _) = try? EntryHeader.read(at: path, in: AT_FDCWD), let header else { return false }
-            return header.expiresAt > self.expiry.now
-        }
-    }
-
-    private func pathsElsewhere(of key: CacheKey) -> [String] {
-        self.readOnlyDirectories.map { "\($0)/\(EntryName(key).path)" }
     }
 }

@@ -22,6 +22,8 @@ struct VP8LDecoder: ~Copyable {
     private var content: Content?
     /// Where the bits go on that were not read yet.
     private var bitOffset = 0
+    /// The bytes of the rows that were given out.
+    private var countedByteCount = 0
     /// The next row that is given out.
     private(set) var row = 0
     private var line: UnsafeMutablePointer<UInt32>
@@ -53,25 +55,26 @@ struct VP8LDecoder: ~Copyable {
         from bytes: UnsafeRawBufferPointer,
         work: DecodeWork
     ) throws {
-        let before = self.bitOffset / 8
         var bits = VP8LBitReader(bytes, at: self.bitOffset)
         let content = try self.content ?? self.readContent(&bits, work: work)
         if self.content == nil {
             self.content = content
             self.bitOffset = bits.bitOffset
         }
-        try work.count(self.width)
         let row = self.row
         let codedWidth = content.pixels.width
         if content.pixels.count < (row + 1) * codedWidth {
             defer { self.bitOffset = bits.bitOffset }
             try content.pixels.decode(toRow: row, from: &bits)
         }
+        // Once, however often it was begun for want of bytes.
+        try work.count(self.width)
+        try work.count(bytes: self.bitOffset / 8 - self.countedByteCount)
+        self.countedByteCount = self.bitOffset / 8
         self.line.update(from: content.pixels.start + row * codedWidth, count: codedWidth)
         for index in content.transforms.indices.reversed() { content.transforms[index].undo(self.line, row: row) }
         Self.write(self.line, self.width, to: target, hasAlpha: hasAlpha, isOpaque: isOpaque)
         self.row += 1
-        try work.count(bytes: self.bitOffset / 8 - before)
     }
 
     private static func write(
