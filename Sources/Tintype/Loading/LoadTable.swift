@@ -296,6 +296,11 @@ struct LoadTable: Sendable {
         }
         self.sources[flight.product.source]?.date = date
         guard source.body != body else { return Succession() }
+        // What is being made of an older body is none of those that come now.
+        for other in source.flights where other != id && !self.awaitsBody(of: id, other) {
+            guard let product = self.flights[other]?.product, self.flightOfProduct[product] == other else { continue }
+            self.flightOfProduct[product] = nil
+        }
         self.pictureCount -= source.weight
         self.sources[flight.product.source]?.pictures = []
         self.sources[flight.product.source]?.body = body
@@ -391,6 +396,16 @@ struct LoadTable: Sendable {
         self.flights[next.flight]?.isOutdated = false
         actions.append(.grant(waiter: next.waiter))
         self.update(next.flight, &actions)
+    }
+
+    /// Whether a flight is going to have the body that flight `id` has brought, or a newer one.
+    private func awaitsBody(of id: ID, _ other: ID) -> Bool {
+        guard let flight = self.flights[other] else { return false }
+        // Before its turn it looks once more.
+        if self.origins[flight.product.origin]?.queue.contains(where: { $0.flight == other }) ?? false { return true }
+        return flight.waits.contains { wait in
+            self.flightOfWaiter[wait].map { $0 == id || self.awaitsBody(of: id, $0) } ?? false
+        }
     }
 
     private func demand(of interest: Interest) -> Demand {
