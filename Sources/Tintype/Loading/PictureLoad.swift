@@ -243,7 +243,9 @@ struct PictureLoad: Sendable {
     /// - Returns: Whether it may be in the cache, this one or another tier's.
     private func keepInMemory(_ response: ImageResponse) async -> Bool {
         guard self.flight.admits(response.metadata.bodyDigest) else { return false }
-        if self.flight.demand.pictureTiers.contains(.memory) {
+        // Asked for once: the callers that want it may leave meanwhile, and it is in the cache all the same.
+        let tiers = self.flight.demand.pictureTiers
+        if tiers.contains(.memory) {
             var metadata = response.metadata
             metadata.response = metadata.response?.reduced
             await self.cache.store(
@@ -254,7 +256,7 @@ struct PictureLoad: Sendable {
                 in: .memory
             )
         }
-        return !self.flight.demand.pictureTiers.isEmpty
+        return !tiers.isEmpty
     }
 }
 
