@@ -34,19 +34,24 @@ struct PictureLoad: Sendable {
         if let picture = try await self.picture(confirmedBy: bytes, candidates) { return picture }
         // The candidates are gone or of no use after all, and the bytes are not there.
         if bytes.source == .memory { bytes = try await self.bytes() }
+        let response: ImageResponse
         do {
-            return try await self.makePictureOrRemove(bytes)
+            response = try await self.makePictureOrRemove(bytes)
         } catch let error as CodingError where self.isAboutContent(error) {
             // What was on disk may have been damaged there, so the origin is asked once more.
             guard bytes.source == .disk, self.plan.policy != .cacheOnly else { throw error }
             // Loads that hold bytes must not wait for room for others.
             bytes.claim?.giveBack()
-            return try await self.makePictureOrRemove(self.bytes())
+            bytes = try await self.bytes()
+            response = try await self.makePictureOrRemove(bytes)
         }
+        // Nor while the picture is kept: its encoder may load others.
+        bytes.claim = nil
+        return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
     }
 
     /// Makes the picture; what is none must not stay in the cache.
-    private func makePictureOrRemove(_ bytes: DataResponse) async throws -> FlightResult {
+    private func makePictureOrRemove(_ bytes: DataResponse) async throws -> ImageResponse {
         do {
             return try await self.makePicture(of: bytes)
         } catch let error as CodingError where self.isAboutContent(error) {
@@ -189,11 +194,10 @@ struct PictureLoad: Sendable {
 
     // MARK: Making
 
-    private func makePicture(of bytes: DataResponse) async throws -> FlightResult {
+    private func makePicture(of bytes: DataResponse) async throws -> ImageResponse {
         let image = try await self.decode(bytes)
         try Task.checkCancellation()
-        let response = ImageResponse(image, source: bytes.source, bytes)
-        return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
+        return ImageResponse(image, source: bytes.source, bytes)
     }
 
     /// Decodes the bytes; loads that got them together share what the codec does for several of them.
