@@ -176,8 +176,11 @@ struct PictureLoad: Sendable {
                     self.flight.report(.preview($0))
                 }
             }
-            // The previews end with the bytes, however those end.
-            defer { mailbox.finish() }
+            // The previews end with the bytes, however those end: the picture must not wait for one of them.
+            defer {
+                mailbox.finish()
+                group.cancelAll()
+            }
             return try await self.bytes(held: held, previews: mailbox)
         }
     }
