@@ -66,7 +66,8 @@ struct OriginExchange: Sendable {
         return try response.admitted(
             statuses: request.acceptableStatusCodes ?? services.acceptableStatusCodes,
             maximumBodySize: services.maximumBodySize,
-            countedIn: services.downloads.bodyBudget
+            countedIn: services.downloads.bodyBudget,
+            isCounted: (fetch.fetcher as? DownloadActor) === services.downloads
         )
     }
 
@@ -225,13 +226,15 @@ extension LoadTable.Demand {
 }
 
 extension DownloadResponse {
-    /// The response of any fetcher as a loader takes it: within its limits, and counted in `budget`.
+    /// The response of any fetcher as a loader takes it: within its limits, and counted in `budget`, unless it is
+    /// already.
     ///
     /// - Throws: ``DownloadError/Code/badStatus``, `.bodyTooLarge`, `.emptyBody`.
     fileprivate func admitted(
         statuses: StatusCodes,
         maximumBodySize: Int,
-        countedIn budget: ByteBudget
+        countedIn budget: ByteBudget,
+        isCounted: Bool
     ) throws(DownloadError) -> DownloadResponse {
         func refusal(_ code: DownloadError.Code, _ message: String) -> DownloadError {
             DownloadError(code: code, message: message, url: self.url, status: self.status, headers: self.headers)
@@ -249,7 +252,10 @@ extension DownloadResponse {
         guard !self.body.isEmpty || !(200..<300).contains(self.status ?? 200) else {
             throw refusal(.emptyBody, "The body of \(name) is empty; check what is stored there.")
         }
-        // A downloader's own counts already.
-        return self.claim == nil ? self.claimed(in: budget) : self
+        guard !isCounted else { return self }
+        // A fetcher that wraps a downloader may keep the response, which would count there for as long.
+        let counted = self.claimed(in: budget)
+        self.claim?.giveBack()
+        return counted
     }
 }
