@@ -213,10 +213,14 @@ struct OriginExchange: Sendable {
 
     /// The moments of the exchange on the clock that ages are counted by.
     private func times(of response: DownloadResponse) -> (request: Date, response: Date) {
-        let offset = self.rules.now().timeIntervalSince(Date())
-        return (
-            response.requestTime.addingTimeInterval(offset), response.responseTime.addingTimeInterval(offset)
-        )
+        let now = self.rules.now()
+        let offset = now.timeIntervalSince(Date())
+        // A fetcher may give what is no time, or none that HTTP can write.
+        func onClock(_ time: Date) -> Date {
+            let time = time.addingTimeInterval(offset)
+            return abs(time.timeIntervalSince(now)) < 1e10 ? time : now
+        }
+        return (onClock(response.requestTime), onClock(response.responseTime))
     }
 }
 
