@@ -135,13 +135,15 @@ struct OriginExchange: Sendable {
         var metadata = stored.metadata
         let times = self.times(of: response)
         let old = metadata.response ?? self.assumedRecord(of: metadata)
-        let record = old.updated(
-            by: response.headers,
-            requestHeaders: self.rules.headers(of: self.request),
-            requestDate: times.request,
-            responseDate: times.response,
-            isShared: self.rules.isShared,
-            wasRedirected: response.metrics.redirectCount > 0
+        let record = self.rules.judged(
+            old.updated(
+                by: response.headers,
+                requestHeaders: self.rules.headers(of: self.request),
+                requestDate: times.request,
+                responseDate: times.response,
+                isShared: self.rules.isShared,
+                wasRedirected: response.metrics.redirectCount > 0
+            )
         )
         // A file has no lifetime: each load that asks looks at it.
         metadata.response = self.request.isLocal ? nil : record
@@ -183,14 +185,16 @@ struct OriginExchange: Sendable {
     private func record(of response: DownloadResponse) -> ResponseRecord? {
         guard let status = response.status else { return nil }
         let times = self.times(of: response)
-        return ResponseRecord(
-            status: status,
-            headers: response.headers,
-            requestHeaders: self.rules.headers(of: self.request),
-            requestDate: times.request,
-            responseDate: times.response,
-            isShared: self.rules.isShared,
-            wasRedirected: response.metrics.redirectCount > 0
+        return self.rules.judged(
+            ResponseRecord(
+                status: status,
+                headers: response.headers,
+                requestHeaders: self.rules.headers(of: self.request),
+                requestDate: times.request,
+                responseDate: times.response,
+                isShared: self.rules.isShared,
+                wasRedirected: response.metrics.redirectCount > 0
+            )
         )
     }
 
