@@ -61,6 +61,9 @@ public final class ByteBudget: Sendable {
     /// The figures of this moment.
     public var status: Status { self.state.withLock { $0.status } }
 
+    /// Whether more than half of the bytes are held.
+    public var isCrowded: Bool { self.status.usedBytes > self.limit / 2 }
+
     /// Sets what is called, from any thread, when bytes come back after ``watch()``.
     public func setWatcher(_ watcher: @escaping @Sendable () -> Void) {
         self.watcher.withLock { $0 = watcher }

@@ -43,21 +43,26 @@ struct BytesLoad: Sendable {
         if stored == nil, let held, held.bodyDigest != nil, self.plan.obeysHTTP {
             stored = StoredSource(key: self.request.key, metadata: held, data: nil)
         }
+        // What waits for the origin leaves room to others, and to its own new bytes.
+        if stored?.claim != nil, self.budget.isCrowded { stored?.leaveOnDisk() }
         let exchange = OriginExchange(services: self.services, request: self.request, flight: self.flight)
         do {
             return try await exchange.response(validating: stored)
         } catch let error as DownloadError {
-            guard let stored, let response = self.standIn(stored, error) else { throw error }
-            return response
+            guard let stored, self.mayStandIn(stored, error),
+                let whole = try await self.services.store.whole(stored, of: self.request, countedIn: self.budget)
+            else { throw error }
+            return self.services.response(of: whole, .failed)
         }
     }
 
     // MARK: Parts
 
     private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
+    private var budget: ByteBudget { self.services.downloads.bodyBudget }
 
     private func stored() async throws -> StoredSource? {
-        try await self.services.store.entry(for: self.request, countedIn: self.services.downloads.bodyBudget)
+        try await self.services.store.entry(for: self.request, countedIn: self.budget)
     }
 
     private func reuse(_ stored: StoredSource?) throws(LoadError) -> DataResponse? {
@@ -70,18 +75,16 @@ struct BytesLoad: Sendable {
         return !CacheControl(self.request.headers.values(for: "Cache-Control")).has("only-if-cached")
     }
 
-    /// The stored bytes in place of an origin that failed, where they may be.
+    /// Whether stored bytes may be served in place of an origin that failed.
     ///
     /// A load that revalidates wants what is current; RFC 5861 (4) lets an origin permit that it gets what is not.
-    private func standIn(_ stored: StoredSource, _ error: DownloadError) -> DataResponse? {
-        guard error.isOriginFailure, self.plan.policy == .honorFreshness || self.plan.policy == .revalidate,
-            ReuseDecision.servesAfterFailure(
+    private func mayStandIn(_ stored: StoredSource, _ error: DownloadError) -> Bool {
+        error.isOriginFailure && (self.plan.policy == .honorFreshness || self.plan.policy == .revalidate)
+            && ReuseDecision.servesAfterFailure(
                 stored.metadata.response?.freshness,
                 headers: self.request.headers,
                 now: self.services.rules.now()
             )
-        else { return nil }
-        return self.services.response(of: stored, .failed)
     }
 }
 

@@ -394,7 +394,6 @@ public actor LoaderActor {
         self.tasks[flight.id] = nil
         self.stores.remove(flight.id)
         self.flights[flight.id] = nil
-        // A flight that ends waits for nothing, and what has the turn next asks how urgent it is when it begins.
         self.perform(self.table.finish(flight.id), result)
     }
 

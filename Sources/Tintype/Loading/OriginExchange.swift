@@ -23,8 +23,11 @@ struct OriginExchange: Sendable {
         try Task.checkCancellation()
         guard response.status == 304 else { return await self.keep(response, replacing: stored) }
         guard !isCallers else { throw LoadError.notModified(self.request) }
-        if let stored, let validators, self.isAbout(stored, validators, response) {
-            return await self.confirm(stored, by: response)
+        let budget = self.services.downloads.bodyBudget
+        if let stored, let validators, self.isAbout(stored, validators, response),
+            let whole = try await self.services.store.whole(stored, of: self.request, countedIn: budget)
+        {
+            return await self.confirm(whole, by: response)
         }
         // The answer is about something that is not here, so the condition was of no use.
         let whole = try await self.transfer([:], acceptsNotModified: false)

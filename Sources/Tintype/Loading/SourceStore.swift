@@ -9,10 +9,26 @@ import TintypeImage
 struct StoredSource: Sendable {
     let key: CacheKey
     let metadata: EntryMetadata
-    /// The encoded bytes; `nil` where only a picture in memory is left of them.
-    let data: Data?
+    /// The encoded bytes; `nil` where only a picture in memory is left of them, or where the disk alone has them.
+    private(set) var data: Data?
     /// What counts the bytes, where they were read to be used.
     var claim: ByteClaim?
+    /// Whether the bytes were let go, and are to be read once more.
+    private(set) var isLeftOnDisk = false
+
+    init(key: CacheKey, metadata: EntryMetadata, data: Data?) {
+        self.key = key
+        self.metadata = metadata
+        self.data = data
+    }
+
+    /// Lets go of the bytes: see ``SourceStore/whole(_:of:countedIn:)``.
+    mutating func leaveOnDisk() {
+        self.claim?.giveBack()
+        self.claim = nil
+        self.data = nil
+        self.isLeftOnDisk = true
+    }
 }
 
 /// Finds and keeps encoded bytes on disk, by the key that a request's policy asks for.
@@ -61,6 +77,17 @@ struct SourceStore: Sendable {
         claim.hold()
         stored.claim = claim
         return stored
+    }
+
+    /// The entry with its bytes, which may have been left on the disk; `nil` where that has others by now.
+    func whole(
+        _ stored: StoredSource,
+        of request: ImageRequest,
+        countedIn budget: ByteBudget
+    ) async throws -> StoredSource? {
+        guard stored.isLeftOnDisk else { return stored }
+        let whole = try await self.entry(for: request, countedIn: budget)
+        return whole?.metadata.bodyDigest == stored.metadata.bodyDigest ? whole : nil
     }
 
     /// The entry that a request selects, where that can be told without waiting; it counts in no budget.
