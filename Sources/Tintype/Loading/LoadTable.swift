@@ -295,12 +295,13 @@ struct LoadTable: Sendable {
             return Succession()
         }
         self.sources[flight.product.source]?.date = date
+        // A reload that comes now asks by itself.
+        for other in source.flights where self.flights[other]?.product.policy == .reload {
+            if self.waited(by: other).contains(id) { self.close(other) }
+        }
         guard source.body != body else { return Succession() }
         // What is being made of an older body is none of those that come now.
-        for other in source.flights where other != id && !self.awaitsBody(of: id, other) {
-            guard let product = self.flights[other]?.product, self.flightOfProduct[product] == other else { continue }
-            self.flightOfProduct[product] = nil
-        }
+        for other in source.flights where other != id && !self.awaitsBody(of: id, other) { self.close(other) }
         self.pictureCount -= source.weight
         self.sources[flight.product.source]?.pictures = []
         self.sources[flight.product.source]?.body = body
@@ -398,14 +399,27 @@ struct LoadTable: Sendable {
         self.update(next.flight, &actions)
     }
 
+    /// Lets nothing more join a flight.
+    private mutating func close(_ id: ID) {
+        guard let product = self.flights[id]?.product, self.flightOfProduct[product] == id else { return }
+        self.flightOfProduct[product] = nil
+    }
+
     /// Whether a flight is going to have the body that flight `id` has brought, or a newer one.
     private func awaitsBody(of id: ID, _ other: ID) -> Bool {
-        guard let flight = self.flights[other] else { return false }
         // Before its turn it looks once more.
-        if self.origins[flight.product.origin]?.queue.contains(where: { $0.flight == other }) ?? false { return true }
-        return flight.waits.contains { wait in
-            self.flightOfWaiter[wait].map { $0 == id || self.awaitsBody(of: id, $0) } ?? false
-        }
+        if self.isQueued(other) { return true }
+        return self.waited(by: other).contains { $0 == id || self.awaitsBody(of: id, $0) }
+    }
+
+    private func isQueued(_ id: ID) -> Bool {
+        guard let origin = self.flights[id]?.product.origin else { return false }
+        return self.origins[origin]?.queue.contains { $0.flight == id } ?? false
+    }
+
+    /// The flights that a flight waits for.
+    private func waited(by id: ID) -> [ID] {
+        self.flights[id]?.waits.compactMap { self.flightOfWaiter[$0] } ?? []
     }
 
     private func demand(of interest: Interest) -> Demand {
