@@ -300,12 +300,16 @@ struct LoadTable: Sendable {
             if self.waited(by: other).contains(id) { self.close(other) }
         }
         guard source.body != body else { return Succession() }
-        // What is being made of an older body is none of those that come now.
-        for other in source.flights where other != id && !self.awaitsBody(of: id, other) { self.close(other) }
+        // What is being made of an older body is none of those that come now, and may be in the cache already.
+        var obsolete = source.pictures
+        for other in source.flights where other != id && !self.awaitsBody(of: id, other) {
+            self.close(other)
+            if let product = self.flights[other]?.product, product.kind == .picture { obsolete.insert(product.key) }
+        }
         self.pictureCount -= source.weight
         self.sources[flight.product.source]?.pictures = []
         self.sources[flight.product.source]?.body = body
-        return Succession(obsolete: source.pictures.sorted { $0.text < $1.text }, flights: source.flights)
+        return Succession(obsolete: obsolete.sorted { $0.text < $1.text }, flights: source.flights)
     }
 
     /// Takes note of a picture in the cache that flight `id` made of `body`.

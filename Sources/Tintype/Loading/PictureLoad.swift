@@ -105,11 +105,11 @@ struct PictureLoad: Sendable {
 
     /// Whether a candidate is fresh, and of the bytes that the disk has now.
     private func mayServe(_ candidate: Candidate) async throws -> Bool {
+        let body = candidate.metadata?.bodyDigest
+        guard self.flight.admits(body) else { return false }
         if case .held(_, let decision) = candidate {
             return decision == .serve || decision == .serveWhileRevalidating && self.mayServeStale
         }
-        let body = candidate.metadata?.bodyDigest
-        guard self.flight.admits(body) else { return false }
         guard self.plan.obeysHTTP else { return true }
         guard candidate.metadata != nil, self.decision(candidate.metadata) == .serve else { return false }
         let source = try await self.services.store.entry(for: self.request)
@@ -262,6 +262,11 @@ struct PictureLoad: Sendable {
                 for: self.request.key,
                 in: .memory
             )
+            // A newer body may have come in between: its callers must not find this one for as long as the load takes
+            // to end.
+            if !self.flight.admits(response.metadata.bodyDigest) {
+                _ = try? await self.cache.remove(self.request.key, from: .memory)
+            }
         }
         return !tiers.isEmpty
     }
