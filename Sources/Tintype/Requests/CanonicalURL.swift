@@ -50,7 +50,8 @@ struct CanonicalURL {
             let end = rest.firstIndex { [.slash, .question, .hash].contains($0) } ?? rest.endIndex
             let (user, host) = Self.split(rest[..<end])
             credentials = user.map { String(decoding: Self.unescapingUnreserved($0), as: UTF8.self) }
-            result += [.slash, .slash] + (isKnown ? Self.normalized(host: host, defaultPort: defaultPort) : Array(host))
+            result += [.slash, .slash]
+            result += isKnown ? Self.normalized(host: host, defaultPort: defaultPort) : Array(host)
             rest = rest[end...]
             hasAuthority = true
         }

@@ -18,37 +18,17 @@ final class Box<Value: Sendable>: Sendable {
     }
 }
 
-/// How `work` ends, or `nil` where it has not after some seconds: it is cancelled then.
-func outcome<Value: Sendable>(
-    of work: @escaping @Sendable () async throws -> Value
-) async -> Result<Value, any Error>? {
-    let box = Box<Result<Value, any Error>>()
-    let task = Task {
-        do { box.value = .success(try await work()) } catch { box.value = .failure(error) }
-    }
-    let deadline = ContinuousClock.now + .seconds(5)
-    await until { box.value != nil || ContinuousClock.now > deadline }
-    let result = box.value
-    task.cancel()
-    return result
-}
-
-extension Result {
-    var failure: (any Error)? {
-        if case .failure(let error) = self { error } else { nil }
-    }
-
-    var success: Success? {
-        if case .success(let value) = self { value } else { nil }
-    }
-}
-
 /// A fetcher made of closures.
 struct ClosureFetcher: ImageFetching {
     let respond: @Sendable (DownloadRequest, FetchObserver) async throws -> DownloadResponse
     var hear: @Sendable () async -> Void = {}
 
-    func response(for request: DownloadRequest, observer: FetchObserver) async throws -> DownloadResponse {
+    func response(
+        for request: DownloadRequest,
+        observer: FetchObserver
+    ) async throws
+        -> DownloadResponse
+    {
         try await self.respond(request, observer)
     }
 

@@ -7,7 +7,7 @@ import TintypeConcurrency
 @testable import Tintype
 
 /// Fetchers, coders and encoders of programs that are not as they should be, or do more than one thinks.
-@Suite(.waiting, .timeLimit(.minutes(2))) struct FetcherProbeTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct FetcherConductTests {
     let fixture: LoaderFixture
     let scripted = ScriptedOrigin()
 
@@ -16,7 +16,11 @@ import TintypeConcurrency
     }
 
     @Test(arguments: [false, true])
-    func `a fetcher that is slow to hear of urgency holds up no caller`(isCancelled: Bool) async throws {
+    func `a fetcher that is slow to hear of urgency holds up no caller`(
+        isCancelled: Bool
+    )
+        async throws
+    {
         let (body, heard) = (Gate(), Gate())
         let picture = Data(try makePNG())
         let (hearing, asked) = (Box(false), Box(false))
@@ -47,8 +51,7 @@ import TintypeConcurrency
         }
         await until { hearing.value == true || ended.value == true }
         if isCancelled { high.cancel() } else { await body.open() }
-        let deadline = ContinuousClock.now + .seconds(3)
-        await until { ended.value == true || ContinuousClock.now > deadline }
+        await until { ended.value == true }
         #expect(ended.value == true)
         await heard.open()
         await body.open()
@@ -74,44 +77,9 @@ import TintypeConcurrency
         let loader = self.fixture.makeLoader { $0.fetcher = fetcher }
         for index in 0..<3 {
             let url = URL(filePath: try self.fixture.directory.write(picture, to: "\(index).png"))
-            let result = await outcome { try await loader.image(for: url) }
-            #expect(result?.success?.width == 8)
+            #expect(try await loader.image(for: url).width == 8)
         }
         #expect(await downloader.counters.bodyBytes == 0)
-    }
-
-    @Test func `a caller that nothing cancelled is told of no cancellation`() async throws {
-        let fetcher = ClosureFetcher(respond: { _, _ in throw CancellationError() })
-        let loader = self.fixture.makeLoader { $0.fetcher = fetcher }
-        let url = self.scripted.url("/a")
-        await #expect(throws: LoadError.self) { try await loader.image(for: url) }
-        let cancelling = ClosureFetcher(respond: { request, _ in
-            withUnsafeCurrentTask { $0?.cancel() }
-            return DownloadResponse(body: Data(try makePNG()), url: request.url)
-        })
-        let other = self.fixture.makeLoader { $0.fetcher = cancelling }
-        await #expect(throws: LoadError.self) { try await other.image(for: url) }
-    }
-
-    @Test func `a fetch that does not hear of its cancellation holds up no later load`() async throws {
-        let gate = Gate()
-        let picture = Data(try makePNG())
-        let count = Box(0)
-        let fetcher = ClosureFetcher(respond: { request, _ in
-            let number = count.value ?? 0
-            count.value = number + 1
-            if number == 0 { await gate.wait() }
-            return DownloadResponse(body: picture, url: request.url)
-        })
-        let loader = self.fixture.makeLoader { $0.fetcher = fetcher }
-        let url = self.scripted.url("/a")
-        let first = Task { try await loader.image(for: url) }
-        await until { count.value == 1 }
-        first.cancel()
-        await #expect(throws: CancellationError.self) { try await first.value }
-        let second = await outcome { try await loader.image(for: url) }
-        #expect(second?.success?.width == 8)
-        await gate.open()
     }
 
     @Test(arguments: [-1e300, 1e300, -Double.infinity, .infinity, .nan].map(\.bitPattern))
@@ -133,7 +101,9 @@ import TintypeConcurrency
             let fixture = try LoaderFixture()
             let loader = fixture.makeLoader { $0.fetcher = fetcher }
             let url = try #require(URL(string: "https://origin.example/a"))
-            for policy in [CachePolicy.neverRevalidate, .neverRevalidate, .honorFreshness, .revalidate, .revalidate] {
+            for policy in [
+                CachePolicy.neverRevalidate, .neverRevalidate, .honorFreshness, .revalidate, .revalidate,
+            ] {
                 let request = ImageRequest(url: url, options: [.waitForStore], cachePolicy: policy)
                 _ = try await loader.dataResponse(for: request)
                 _ = try await loader.image(for: request)
@@ -162,21 +132,38 @@ import TintypeConcurrency
         }
         let url = self.scripted.url("/a")
         var last: Image?
-        for try await event in loader.events(for: ImageRequest(url: url, options: [.previews, .waitForStore])) {
+        for try await event in loader.events(
+            for: ImageRequest(url: url, options: [.previews, .waitForStore])
+        ) {
             if case .finished(let response) = event { last = response.image }
         }
-        let reference = try await self.fixture.makeLoader { $0.fetcher = nil }.image(for: Fixtures.url(name))
+        let reference = try await self.fixture.makeLoader { $0.fetcher = nil }.image(
+            for: Fixtures.url(name)
+        )
         #expect(last?.width == reference.width)
-        let thumbnail = ImageRequest(url: url, thumbnail: .fit(width: 50, height: 50), originalCaching: .disk)
+        let thumbnail = ImageRequest(
+            url: url,
+            thumbnail: .fit(width: 50, height: 50),
+            originalCaching: .disk
+        )
         #expect(try await loader.image(for: thumbnail).width > 0)
-        #expect(try await loader.frames(for: ImageRequest(url: url)).frame(at: 0).width == reference.width)
+        #expect(
+            try await loader.frames(for: ImageRequest(url: url)).frame(at: 0).width == reference.width
+        )
         #expect(try await loader.data(for: ImageRequest(url: url)) == whole)
     }
 
     /// Wrong bytes for previews, progress that is none, and both after the end.
-    @Test(arguments: 0..<6) func `what a fetcher shows never reaches the picture`(seed: UInt64) async throws {
+    @Test(arguments: 0..<6) func `what a fetcher shows never reaches the picture`(
+        seed: UInt64
+    )
+        async throws
+    {
         let body = Data(try PreviewTests.progressiveJPEG())
-        let wrong = [Data(try makePNG()), Data("no picture".utf8), Data(), Data(body.reversed()), Data(body.dropFirst(50))]
+        let wrong = [
+            Data(try makePNG()), Data("no picture".utf8), Data(), Data(body.reversed()),
+            Data(body.dropFirst(50)),
+        ]
         let kept = Box<[FetchObserver]>([])
         let fetcher = ClosureFetcher(respond: { request, observer in
             kept.value = (kept.value ?? []) + [observer]
@@ -184,7 +171,10 @@ import TintypeConcurrency
             for _ in 0..<10 {
                 observer.didReceive?(wrong.randomElement(using: &random) ?? Data())
                 observer.didProgress(
-                    TransferProgress(receivedBytes: .random(in: .min ... .max, using: &random), expectedBytes: 5)
+                    TransferProgress(
+                        receivedBytes: .random(in: .min ... .max, using: &random),
+                        expectedBytes: 5
+                    )
                 )
             }
             return DownloadResponse(body: body, url: request.url)
@@ -239,13 +229,15 @@ import TintypeConcurrency
             options: [.waitForStore],
             variantCaching: CacheUse()
         )
-        let result = await outcome { try await loader.image(for: request).width }
+        #expect(try await loader.image(for: request).width == 4)
         box.value = nil
-        #expect(result?.success == 4)
     }
 
     @Test func `a fetcher may load a picture where memory is short`() async throws {
-        self.scripted.script("/base", .body(try makePNG(width: 9), headers: ["Cache-Control": "max-age=600"]))
+        self.scripted.script(
+            "/base",
+            .body(try makePNG(width: 9), headers: ["Cache-Control": "max-age=600"])
+        )
         let base = ImageRequest(url: self.scripted.url("/base"), options: [.waitForStore])
         let box = Box<LoaderActor>()
         let derive = CustomFetcher(
@@ -255,12 +247,15 @@ import TintypeConcurrency
                 return DownloadResponse(body: Data(try makePNG(width: width * 2)), url: request.url)
             })
         )
-        let request = ImageRequest(url: self.scripted.url("/derived"), fetcher: derive, options: [.waitForStore])
+        let request = ImageRequest(
+            url: self.scripted.url("/derived"),
+            fetcher: derive,
+            options: [.waitForStore]
+        )
         for _ in 0..<2 {
             let loader = self.makeSmallLoader { $0.cachePolicy = .honorFreshness }
             box.value = loader
-            let result = await outcome { try await loader.image(for: request).width }
-            #expect(result?.success == 18)
+            #expect(try await loader.image(for: request).width == 18)
         }
         box.value = nil
     }

@@ -8,7 +8,7 @@ import TintypeConcurrency
 @testable import Tintype
 
 /// One name for two things.
-@Suite(.waiting, .timeLimit(.minutes(2))) struct IdentityProbeTests {
+@Suite(.waiting, .timeLimit(.minutes(5))) struct IdentityTests {
     let fixture: LoaderFixture
 
     init() throws {
@@ -19,7 +19,10 @@ import TintypeConcurrency
         ("icons:///sheet.svg#home", "icons:///sheet.svg#away"), ("db://Cats/1", "db://cats/1"),
         ("s3://bucket/a/../b", "s3://bucket/b"), ("key:a/./b", "key:a/b"),
     ])
-    func `URLs of a fetcher's own scheme are told apart as it tells them`(first: String, second: String) async throws {
+    func `URLs of a fetcher's own scheme are told apart as it tells them`(
+        first: String,
+        second: String
+    ) async throws {
         let fetcher = ClosureFetcher(respond: { request, _ in
             let isFirst = request.url.absoluteString == first
             return DownloadResponse(body: Data(try makePNG(width: isFirst ? 10 : 20)), url: request.url)
@@ -63,18 +66,23 @@ import TintypeConcurrency
         latch.open()
         for task in tasks { _ = try await task.value }
         #expect(origin.requestCount(for: "/a") == 2)
-        #expect(DownloadRequest(url: origin.url("/a"), headers: ["X-User": names[0]])
-            != DownloadRequest(url: origin.url("/a"), headers: ["X-User": names[1]]))
+        #expect(
+            DownloadRequest(url: origin.url("/a"), headers: ["X-User": names[0]])
+                != DownloadRequest(url: origin.url("/a"), headers: ["X-User": names[1]])
+        )
         #expect(Credentials.bearer(names[0]) != Credentials.bearer(names[1]))
     }
 
-    @Test func `a response that varies on cookies is not reused where the jar has others by then`() async throws {
+    @Test func `a response that varies on cookies is not reused where the jar has others by then`()
+        async throws
+    {
         let fields = [("Cache-Control", "max-age=600"), ("Vary", "Cookie")]
         let origin = try FaultyOrigin()
         origin.script(
             "/a",
             sequence: [
-                .body(try makePNG(width: 10), headers: fields), .body(try makePNG(width: 20), headers: fields),
+                .body(try makePNG(width: 10), headers: fields),
+                .body(try makePNG(width: 20), headers: fields),
             ]
         )
         let jar = CookieJar()
