@@ -82,6 +82,14 @@ import TintypeConcurrency
         #expect(await downloader.counters.bodyBytes == 0)
     }
 
+    @Test func `a caller that nothing cancelled is told of no cancellation`() async throws {
+        let fetcher = ClosureFetcher(respond: { _, _ in throw CancellationError() })
+        let loader = self.fixture.makeLoader { $0.fetcher = fetcher }
+        let url = self.scripted.url("/a")
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: url) }
+        #expect(error?.code == .refused)
+    }
+
     @Test(arguments: [-1e300, 1e300, -Double.infinity, .infinity, .nan].map(\.bitPattern))
     func `times that are none end no process`(bits: UInt64) async throws {
         await #expect(processExitsWith: .success) { [bits] in

@@ -56,21 +56,32 @@ struct OriginExchange: Sendable {
         let flight = self.flight
         let showBytes: @Sendable (Data) -> Void = { flight.report(.bytes($0)) }
         let fetch = Fetch(request: request, fetcher: self.request.fetcher?.fetcher ?? services.fetcher)
-        let response = try await flight.running(fetch) { priority in
-            try await fetch.fetcher.response(
-                for: fetch.request,
-                observer: FetchObserver(
-                    priority: priority,
-                    didProgress: { flight.report(.progress($0)) },
-                    didReceive: flight.demand.showsPreviews ? showBytes : nil
+        let isOwn = (fetch.fetcher as? DownloadActor) === services.downloads
+        let response: DownloadResponse
+        do {
+            response = try await flight.running(fetch) { priority in
+                try await fetch.fetcher.response(
+                    for: fetch.request,
+                    observer: FetchObserver(
+                        priority: priority,
+                        didProgress: { flight.report(.progress($0)) },
+                        didReceive: flight.demand.showsPreviews ? showBytes : nil
+                    )
                 )
+            }
+        } catch is CancellationError where !isOwn && !Task.isCancelled {
+            // Its callers, which nothing has cancelled, would take themselves to be.
+            throw DownloadError(
+                code: .refused,
+                message: "The fetcher of \(self.request.displayURL) gave up as if it had been cancelled; ask again.",
+                url: self.request.url
             )
         }
         return try response.admitted(
             statuses: request.acceptableStatusCodes ?? services.acceptableStatusCodes,
             maximumBodySize: services.maximumBodySize,
             countedIn: services.downloads.bodyBudget,
-            isCounted: (fetch.fetcher as? DownloadActor) === services.downloads
+            isCounted: isOwn
         )
     }
 

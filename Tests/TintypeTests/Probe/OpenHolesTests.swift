@@ -169,17 +169,14 @@ import TintypeConcurrency
         #expect(try await loader.data(for: request) == Data(makePNG(width: 11)))
     }
 
-    @Test func `a caller that nothing cancelled is told of no cancellation`() async throws {
-        let fetcher = ClosureFetcher(respond: { _, _ in throw CancellationError() })
-        let loader = self.fixture.makeLoader { $0.fetcher = fetcher }
-        let url = self.scripted.url("/a")
-        await #expect(throws: LoadError.self) { try await loader.image(for: url) }
+    @Test func `a fetcher that cancels its task cancels no caller`() async throws {
         let cancelling = ClosureFetcher(respond: { request, _ in
             withUnsafeCurrentTask { $0?.cancel() }
             return DownloadResponse(body: Data(try makePNG()), url: request.url)
         })
-        let other = self.fixture.makeLoader { $0.fetcher = cancelling }
-        await #expect(throws: LoadError.self) { try await other.image(for: url) }
+        let loader = self.fixture.makeLoader { $0.fetcher = cancelling }
+        let url = self.scripted.url("/a")
+        await #expect(throws: LoadError.self) { try await loader.image(for: url) }
     }
 
     @Test func `a fetch that does not hear of its cancellation holds up no later load`() async throws {
