@@ -51,6 +51,8 @@ package enum ReuseDecision: Sendable, Hashable {
         guard let freshness else { return .revalidate }
         // What must not be stored may have been, by loads without HTTP's freshness.
         guard freshness.flags.isDisjoint(with: [.noCache, .noStore, .variesOnEverything]) else { return .revalidate }
+        // Of a response that comes from the future, by a clock that was put back since, the age is not known.
+        guard now.timeIntervalSince(freshness.birth) >= -60 else { return .revalidate }
         // Most requests say nothing, and this is on the way to every picture in memory.
         if headers.isEmpty, freshness.isFresh(at: now) { return .serve }
         let request = CacheControl(headers.values(for: "Cache-Control"))

@@ -33,9 +33,12 @@ public struct HeaderField: Sendable {
 // MARK: - Hashable
 
 extension HeaderField: Hashable {
-    /// Fields are equal whose values are the same, and whose names differ in nothing but case.
+    /// Fields are equal whose values have the same bytes, and whose names differ in nothing but case.
+    ///
+    /// Strings that are merely canonically equivalent are two values: they are sent as they are.
     public static func == (left: HeaderField, right: HeaderField) -> Bool {
-        left.value == right.value && left.isNamed(right.name)
+        left.value.utf8.count == right.value.utf8.count && left.value.utf8.elementsEqual(right.value.utf8)
+            && left.isNamed(right.name)
     }
 
     public func hash(into hasher: inout Hasher) {

@@ -186,7 +186,7 @@ extension ResponseRecord {
     package func servedFields(reusedAt date: Date?) -> HeaderFields {
         guard let date else { return self.fields }
         var headers = self.fields.removing(CacheControl(self.values(for: "Cache-Control")).fieldsNotToReuse)
-        headers["Age"] = String(Int(self.freshness.age(at: date)))
+        headers["Age"] = String(Int(min(self.freshness.age(at: date), DeltaSeconds.maximum)))
         return headers
     }
 }

@@ -67,7 +67,8 @@ package struct Validators: Sendable, Hashable {
     /// know no tags.
     package var conditions: HeaderFields {
         var fields = HeaderFields()
-        if let tag, FieldText.canBeReturned(tag.text) { fields.append(tag.text, for: "If-None-Match") }
+        // A star would stand for whatever the origin has now.
+        if let tag, tag.text != "*", FieldText.canBeReturned(tag.text) { fields.append(tag.text, for: "If-None-Match") }
         if let lastModified, FieldText.canBeReturned(lastModified) {
             fields.append(lastModified, for: "If-Modified-Since")
         }

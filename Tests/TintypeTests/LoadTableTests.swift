@@ -354,6 +354,7 @@ import Testing
         let (key, fetch) = (CacheKey("a1"), start(Self.bytes("a", .reload)))
         let early = start(Self.bytes("a"))
         let picture = start(Self.picture("a1"))
+        _ = table.join(Self.bytes("a", .reload), waiter: table.makeID(), interest: .flight(picture))
         func accept(_ body: UInt64, _ id: Table.ID, _ arrival: Table.Arrival, at time: Double) -> Table.Succession {
             table.accept(body, from: id, arrival, date: Date(timeIntervalSince1970: time))
         }
@@ -370,6 +371,37 @@ import Testing
         #expect(accept(2, late, .read, at: 30) == .init(obsolete: [key], flights: all))
         #expect(table.keep(key, madeOf: 1, by: picture) == false)
         #expect(table.keep(key, madeOf: 2, by: picture) == true)
+    }
+
+    @Test func `what is made of an older body is obsolete, and nothing more joins it`() {
+        var table = Table()
+        func join(_ product: Table.Product, _ interest: Table.Interest = .caller(Demand())) -> Table.Action? {
+            table.join(product, waiter: table.makeID(), interest: interest).first
+        }
+        func start(_ product: Table.Product) -> Table.ID {
+            guard case .start(let id, _)? = join(product) else { return 0 }
+            return id
+        }
+        let old = start(Self.picture("a1"))
+        let new = start(Self.picture("a2"))
+        let reload = start(Self.picture("a3", .reload))
+        let other = start(Self.picture("b1"))
+        let fetch = start(Self.bytes("a", .reload))
+        for picture in [new, reload] { _ = join(Self.bytes("a", .reload), .flight(picture)) }
+        let queued = start(Self.bytes("a"))
+        #expect(table.requestTurn(of: queued, waiter: table.makeID()) != nil)
+        // It holds what the body before was made into.
+        #expect(table.accept(1, from: fetch, .fetched, date: nil).obsolete == [CacheKey("a1")])
+        #expect(join(Self.picture("a2")) == .wait(for: new))
+        #expect(join(Self.picture("b1")) == .wait(for: other))
+        #expect(join(Self.bytes("a")) == .wait(for: queued))
+        for product in [Self.picture("a1"), Self.picture("a3", .reload)] {
+            guard case .start(let id, _)? = join(product) else {
+                Issue.record("a load joins an answer to an older question")
+                continue
+            }
+            #expect(![old, reload].contains(id))
+        }
     }
 
     @Test func `what has the turn is as urgent as what waits for it, and the most urgent comes next`() throws {

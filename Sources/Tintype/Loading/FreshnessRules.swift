@@ -19,6 +19,8 @@ struct FreshnessRules: Sendable {
     let defaultHeaders: HeaderFields
     /// The fields, in lower case, that the program knows to choose no representation.
     private let neutralHeaders: Set<String>
+    /// Whether requests have cookies that are none of their fields.
+    private let sendsCookies: Bool
 
     init(_ configuration: LoaderActor.Configuration) {
         self.defaultPolicy = configuration.cachePolicy
@@ -27,6 +29,7 @@ struct FreshnessRules: Sendable {
         self.coders = configuration.coders
         self.now = configuration.now
         self.neutralHeaders = Set(configuration.neutralHeaders.map { $0.lowercased() })
+        self.sendsCookies = configuration.downloads.cookieJar != nil
         self.defaultHeaders = [
             "Accept": configuration.downloads.acceptHeader, "User-Agent": configuration.downloads.userAgent,
         ]
@@ -61,6 +64,24 @@ struct FreshnessRules: Sendable {
             fetcher: request.fetcher,
             options: request.options,
             neutral: self.neutralHeaders
+        )
+    }
+
+    /// The record as this loader may reuse it: one that varies on the cookies of a jar, which may have others by then,
+    /// is asked about each time.
+    func judged(_ record: ResponseRecord) -> ResponseRecord {
+        guard self.sendsCookies,
+            RequestSelection.names(in: record.values(for: "Vary"))?.contains("cookie") ?? false
+        else { return record }
+        var freshness = record.freshness
+        freshness.flags.insert(.variesOnEverything)
+        return ResponseRecord(
+            status: record.status,
+            fields: record.fields,
+            requestDate: record.requestDate,
+            responseDate: record.responseDate,
+            selectionDigest: record.selectionDigest,
+            freshness: freshness
         )
     }
 

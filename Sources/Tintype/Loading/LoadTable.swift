@@ -295,11 +295,21 @@ struct LoadTable: Sendable {
             return Succession()
         }
         self.sources[flight.product.source]?.date = date
+        // A reload that comes now asks by itself.
+        for other in source.flights where self.flights[other]?.product.policy == .reload {
+            if self.waited(by: other).contains(id) { self.close(other) }
+        }
         guard source.body != body else { return Succession() }
+        // What is being made of an older body is none of those that come now, and may be in the cache already.
+        var obsolete = source.pictures
+        for other in source.flights where other != id && !self.awaitsBody(of: id, other) {
+            self.close(other)
+            if let product = self.flights[other]?.product, product.kind == .picture { obsolete.insert(product.key) }
+        }
         self.pictureCount -= source.weight
         self.sources[flight.product.source]?.pictures = []
         self.sources[flight.product.source]?.body = body
-        return Succession(obsolete: source.pictures.sorted { $0.text < $1.text }, flights: source.flights)
+        return Succession(obsolete: obsolete.sorted { $0.text < $1.text }, flights: source.flights)
     }
 
     /// Takes note of a picture in the cache that flight `id` made of `body`.
@@ -391,6 +401,29 @@ struct LoadTable: Sendable {
         self.flights[next.flight]?.isOutdated = false
         actions.append(.grant(waiter: next.waiter))
         self.update(next.flight, &actions)
+    }
+
+    /// Lets nothing more join a flight.
+    private mutating func close(_ id: ID) {
+        guard let product = self.flights[id]?.product, self.flightOfProduct[product] == id else { return }
+        self.flightOfProduct[product] = nil
+    }
+
+    /// Whether a flight is going to have the body that flight `id` has brought, or a newer one.
+    private func awaitsBody(of id: ID, _ other: ID) -> Bool {
+        // Before its turn it looks once more.
+        if self.isQueued(other) { return true }
+        return self.waited(by: other).contains { $0 == id || self.awaitsBody(of: id, $0) }
+    }
+
+    private func isQueued(_ id: ID) -> Bool {
+        guard let origin = self.flights[id]?.product.origin else { return false }
+        return self.origins[origin]?.queue.contains { $0.flight == id } ?? false
+    }
+
+    /// The flights that a flight waits for.
+    private func waited(by id: ID) -> [ID] {
+        self.flights[id]?.waits.compactMap { self.flightOfWaiter[$0] } ?? []
     }
 
     private func demand(of interest: Interest) -> Demand {

@@ -35,6 +35,8 @@ public actor LoaderActor {
     /// The waiters of revalidations, behind which there is no caller.
     private var revalidations: Set<LoadTable.ID> = []
     private var stores: Set<LoadTable.ID> = []
+    /// What tells fetchers of another urgency: no caller waits until one has heard.
+    private var notices: [LoadTable.ID: Task<Void, Never>] = [:]
     private var isShutDown = false
 
     /// Creates a loader.
@@ -71,6 +73,7 @@ public actor LoaderActor {
     deinit {
         // Each caller keeps the loader: what is left is what nothing waits for.
         for task in self.tasks.values { task.cancel() }
+        for notice in self.notices.values { notice.cancel() }
     }
 
     // MARK: Loading
@@ -225,7 +228,7 @@ public actor LoaderActor {
 
     /// Ends every load and revalidation; each caller gets a `CancellationError`.
     public func cancelAll() {
-        _ = self.perform(self.table.leaveAll())
+        self.perform(self.table.leaveAll())
     }
 
     /// Ends the loader: refuses new loads, ends those under way, and returns when nothing of it runs any more.
@@ -243,6 +246,8 @@ public actor LoaderActor {
         if !finishesLoads { self.cancelAll() }
         // Loads that end may begin others, and stores.
         while let task = self.tasks.values.first { await task.value }
+        for notice in self.notices.values { notice.cancel() }
+        while let notice = self.notices.values.first { await notice.value }
         await self.cache.waitForPendingStores()
         await self.downloads.shutdown()
     }
@@ -287,12 +292,6 @@ public actor LoaderActor {
 
     // MARK: The table
 
-    /// A fetch that has become more or less urgent.
-    struct UrgencyChange: Sendable {
-        let flight: Flight
-        let fetch: Fetch
-    }
-
     /// What a flight does, off the actor.
     typealias Work = @Sendable (Flight) async throws -> FlightResult
 
@@ -307,7 +306,7 @@ public actor LoaderActor {
         _ interest: LoadTable.Interest,
         observer: Flight.Observer? = nil,
         work: @escaping Work
-    ) throws(LoadError) -> (waiter: LoadWaiter, changes: [UrgencyChange]) {
+    ) throws(LoadError) -> LoadWaiter {
         if self.isShutDown, case .caller = interest { throw .shutDown }
         let waiter = LoadWaiter(id: self.table.makeID())
         self.waiters[waiter.id] = waiter
@@ -323,11 +322,12 @@ public actor LoaderActor {
             default: others.append(action)
             }
         }
-        return (waiter, self.perform(others))
+        self.perform(others)
+        return waiter
     }
 
     /// Takes out a waiter whose task was cancelled; does nothing for one that has its result.
-    func leave(_ waiter: LoadWaiter) -> [UrgencyChange] {
+    func leave(_ waiter: LoadWaiter) {
         self.perform(self.table.leave(waiter.id))
     }
 
@@ -391,32 +391,31 @@ public actor LoaderActor {
         self.tasks[flight.id] = nil
         self.stores.remove(flight.id)
         self.flights[flight.id] = nil
-        // A flight that ends waits for nothing, and what has the turn next asks how urgent it is when it begins.
-        _ = self.perform(self.table.finish(flight.id), result)
+        self.perform(self.table.finish(flight.id), result)
     }
 
     /// Lets a flight wait until it may ask the origin; `nil` where it may at once.
     ///
     /// - Throws: `CancellationError` for a flight that was abandoned.
-    func requestTurn(of flight: Flight) throws -> (waiter: LoadWaiter, changes: [UrgencyChange])? {
+    func requestTurn(of flight: Flight) throws -> LoadWaiter? {
         guard self.table.demand(of: flight.id) != nil else { throw CancellationError() }
         let waiter = LoadWaiter(id: self.table.makeID())
         guard let actions = self.table.requestTurn(of: flight.id, waiter: waiter.id) else { return nil }
         self.waiters[waiter.id] = waiter
-        return (waiter, self.perform(actions))
+        self.perform(actions)
+        return waiter
     }
 
     private func perform(
         _ actions: [LoadTable.Action],
         _ result: Result<FlightResult, any Error> = .failure(CancellationError())
-    ) -> [UrgencyChange] {
-        var changes: [UrgencyChange] = []
+    ) {
         for action in actions {
             switch action {
             case .start, .wait: break
             case .change(let id, let demand):
                 guard let flight = self.flights[id], let fetch = flight.change(demand) else { continue }
-                changes.append(UrgencyChange(flight: flight, fetch: fetch))
+                self.tell(fetch, of: flight)
             // Its task takes itself out when it has ended.
             case .cancel(let id): self.tasks[id]?.cancel()
             case .grant(let waiter): self.waiters.removeValue(forKey: waiter)?.end(with: .success(.turn))
@@ -429,7 +428,19 @@ public actor LoaderActor {
                 self.waiters.removeValue(forKey: waiter)?.end(with: .failure(CancellationError()))
             }
         }
-        return changes
+    }
+
+    /// Makes a fetch as urgent as it is then: asked for there, since two changes may arrive out of order.
+    private func tell(_ fetch: Fetch, of flight: Flight) {
+        let id = self.table.makeID()
+        self.notices[id] = Task(name: "urgency") { @concurrent [weak self] in
+            await fetch.fetcher.priorityDidChange(of: fetch.request) { flight.demand.priority }
+            await self?.forgetNotice(id)
+        }
+    }
+
+    private func forgetNotice(_ id: LoadTable.ID) {
+        self.notices[id] = nil
     }
 
     // MARK: What nothing waits for
@@ -443,7 +454,7 @@ public actor LoaderActor {
         let joined = try? self.join(product, .caller(self.services.demand(of: request))) { flight in
             try await reference.make(kind, request, mayServeStale: false, flight)
         }
-        if let joined { self.revalidations.insert(joined.waiter.id) }
+        if let joined { self.revalidations.insert(joined.id) }
     }
 
     /// Stores a picture of `source` in the background.
@@ -451,7 +462,7 @@ public actor LoaderActor {
         let product = LoadTable.Product(kind: .store(self.table.makeID()), key: key, source: source, origin: source)
         // Of a loader that has been shut down too: what was made is not lost.
         let joined = try? self.join(product, .background, work: work)
-        if let joined, let id = self.table.flight(of: joined.waiter.id) { self.stores.insert(id) }
+        if let joined, let id = self.table.flight(of: joined.id) { self.stores.insert(id) }
     }
 }
 
@@ -512,9 +523,7 @@ struct LoaderReference: Sendable {
 
     /// Returns when a flight may ask the origin.
     func waitForTurn(of flight: Flight) async throws {
-        guard let turn = try await self.loader?.requestTurn(of: flight) else { return }
-        await self.tell(turn.changes)
-        _ = try await turn.waiter.result()
+        _ = try await self.loader?.requestTurn(of: flight)?.result()
     }
 
     /// Does the work of a flight.
@@ -571,22 +580,13 @@ struct LoaderReference: Sendable {
         work: @escaping LoaderActor.Work
     ) async throws -> FlightResult {
         try Task.checkCancellation()
-        let joined = try await self.loader?.join(product, interest, observer: observer, work: work)
-        guard let joined else { throw CancellationError() }
-        await self.tell(joined.changes)
+        let waiter = try await self.loader?.join(product, interest, observer: observer, work: work)
+        guard let waiter else { throw CancellationError() }
         do {
-            return try await joined.waiter.result()
+            return try await waiter.result()
         } catch is CancellationError {
-            await self.tell(self.loader?.leave(joined.waiter) ?? [])
+            await self.loader?.leave(waiter)
             throw CancellationError()
-        }
-    }
-
-    /// Makes fetches as urgent as they are now: asked for there, since two changes may arrive out of order.
-    private func tell(_ changes: [LoaderActor.UrgencyChange]) async {
-        for change in changes {
-            let fetch = change.fetch
-            await fetch.fetcher.priorityDidChange(of: fetch.request) { change.flight.demand.priority }
         }
     }
 }

@@ -56,20 +56,32 @@ struct OriginExchange: Sendable {
         let flight = self.flight
         let showBytes: @Sendable (Data) -> Void = { flight.report(.bytes($0)) }
         let fetch = Fetch(request: request, fetcher: self.request.fetcher?.fetcher ?? services.fetcher)
-        let response = try await flight.running(fetch) { priority in
-            try await fetch.fetcher.response(
-                for: fetch.request,
-                observer: FetchObserver(
-                    priority: priority,
-                    didProgress: { flight.report(.progress($0)) },
-                    didReceive: flight.demand.showsPreviews ? showBytes : nil
+        let isOwn = (fetch.fetcher as? DownloadActor) === services.downloads
+        let response: DownloadResponse
+        do {
+            response = try await flight.running(fetch) { priority in
+                try await fetch.fetcher.response(
+                    for: fetch.request,
+                    observer: FetchObserver(
+                        priority: priority,
+                        didProgress: { flight.report(.progress($0)) },
+                        didReceive: flight.demand.showsPreviews ? showBytes : nil
+                    )
                 )
+            }
+        } catch is CancellationError where !isOwn && !Task.isCancelled {
+            // Its callers, which nothing has cancelled, would take themselves to be.
+            throw DownloadError(
+                code: .refused,
+                message: "The fetcher of \(self.request.displayURL) gave up as if it had been cancelled; ask again.",
+                url: self.request.url
             )
         }
         return try response.admitted(
             statuses: request.acceptableStatusCodes ?? services.acceptableStatusCodes,
             maximumBodySize: services.maximumBodySize,
-            countedIn: services.downloads.bodyBudget
+            countedIn: services.downloads.bodyBudget,
+            isCounted: isOwn
         )
     }
 
@@ -137,13 +149,15 @@ struct OriginExchange: Sendable {
         var metadata = stored.metadata
         let times = self.times(of: response)
         let old = metadata.response ?? self.assumedRecord(of: metadata)
-        let record = old.updated(
-            by: response.headers,
-            requestHeaders: self.rules.headers(of: self.request),
-            requestDate: times.request,
-            responseDate: times.response,
-            isShared: self.rules.isShared,
-            wasRedirected: response.metrics.redirectCount > 0
+        let record = self.rules.judged(
+            old.updated(
+                by: response.headers,
+                requestHeaders: self.rules.headers(of: self.request),
+                requestDate: times.request,
+                responseDate: times.response,
+                isShared: self.rules.isShared,
+                wasRedirected: response.metrics.redirectCount > 0
+            )
         )
         // A file has no lifetime: each load that asks looks at it.
         metadata.response = self.request.isLocal ? nil : record
@@ -185,14 +199,16 @@ struct OriginExchange: Sendable {
     private func record(of response: DownloadResponse) -> ResponseRecord? {
         guard let status = response.status else { return nil }
         let times = self.times(of: response)
-        return ResponseRecord(
-            status: status,
-            headers: response.headers,
-            requestHeaders: self.rules.headers(of: self.request),
-            requestDate: times.request,
-            responseDate: times.response,
-            isShared: self.rules.isShared,
-            wasRedirected: response.metrics.redirectCount > 0
+        return self.rules.judged(
+            ResponseRecord(
+                status: status,
+                headers: response.headers,
+                requestHeaders: self.rules.headers(of: self.request),
+                requestDate: times.request,
+                responseDate: times.response,
+                isShared: self.rules.isShared,
+                wasRedirected: response.metrics.redirectCount > 0
+            )
         )
     }
 
@@ -215,10 +231,14 @@ struct OriginExchange: Sendable {
 
     /// The moments of the exchange on the clock that ages are counted by.
     private func times(of response: DownloadResponse) -> (request: Date, response: Date) {
-        let offset = self.rules.now().timeIntervalSince(Date())
-        return (
-            response.requestTime.addingTimeInterval(offset), response.responseTime.addingTimeInterval(offset)
-        )
+        let now = self.rules.now()
+        let offset = now.timeIntervalSince(Date())
+        // A fetcher may give what is no time, or none that HTTP can write.
+        func onClock(_ time: Date) -> Date {
+            let time = time.addingTimeInterval(offset)
+            return abs(time.timeIntervalSince(now)) < 1e10 ? time : now
+        }
+        return (onClock(response.requestTime), onClock(response.responseTime))
     }
 }
 
@@ -228,13 +248,15 @@ extension LoadTable.Demand {
 }
 
 extension DownloadResponse {
-    /// The response of any fetcher as a loader takes it: within its limits, and counted in `budget`.
+    /// The response of any fetcher as a loader takes it: within its limits, and counted in `budget`, unless it is
+    /// already.
     ///
     /// - Throws: ``DownloadError/Code/badStatus``, `.bodyTooLarge`, `.emptyBody`.
     fileprivate func admitted(
         statuses: StatusCodes,
         maximumBodySize: Int,
-        countedIn budget: ByteBudget
+        countedIn budget: ByteBudget,
+        isCounted: Bool
     ) throws(DownloadError) -> DownloadResponse {
         func refusal(_ code: DownloadError.Code, _ message: String) -> DownloadError {
             DownloadError(code: code, message: message, url: self.url, status: self.status, headers: self.headers)
@@ -252,7 +274,10 @@ extension DownloadResponse {
         guard !self.body.isEmpty || !(200..<300).contains(self.status ?? 200) else {
             throw refusal(.emptyBody, "The body of \(name) is empty; check what is stored there.")
         }
-        // A downloader's own counts already.
-        return self.claim == nil ? self.claimed(in: budget) : self
+        guard !isCounted else { return self }
+        // A fetcher that wraps a downloader may keep the response, which would count there for as long.
+        let counted = self.claimed(in: budget)
+        self.claim?.giveBack()
+        return counted
     }
 }

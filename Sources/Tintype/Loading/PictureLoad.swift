@@ -34,19 +34,24 @@ struct PictureLoad: Sendable {
         if let picture = try await self.picture(confirmedBy: bytes, candidates) { return picture }
         // The candidates are gone or of no use after all, and the bytes are not there.
         if bytes.source == .memory { bytes = try await self.bytes() }
+        let response: ImageResponse
         do {
-            return try await self.makePictureOrRemove(bytes)
+            response = try await self.makePictureOrRemove(bytes)
         } catch let error as CodingError where self.isAboutContent(error) {
             // What was on disk may have been damaged there, so the origin is asked once more.
             guard bytes.source == .disk, self.plan.policy != .cacheOnly else { throw error }
             // Loads that hold bytes must not wait for room for others.
             bytes.claim?.giveBack()
-            return try await self.makePictureOrRemove(self.bytes())
+            bytes = try await self.bytes()
+            response = try await self.makePictureOrRemove(bytes)
         }
+        // Nor while the picture is kept: its encoder may load others.
+        bytes.claim = nil
+        return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
     }
 
     /// Makes the picture; what is none must not stay in the cache.
-    private func makePictureOrRemove(_ bytes: DataResponse) async throws -> FlightResult {
+    private func makePictureOrRemove(_ bytes: DataResponse) async throws -> ImageResponse {
         do {
             return try await self.makePicture(of: bytes)
         } catch let error as CodingError where self.isAboutContent(error) {
@@ -100,11 +105,11 @@ struct PictureLoad: Sendable {
 
     /// Whether a candidate is fresh, and of the bytes that the disk has now.
     private func mayServe(_ candidate: Candidate) async throws -> Bool {
+        let body = candidate.metadata?.bodyDigest
+        guard self.flight.admits(body) else { return false }
         if case .held(_, let decision) = candidate {
             return decision == .serve || decision == .serveWhileRevalidating && self.mayServeStale
         }
-        let body = candidate.metadata?.bodyDigest
-        guard self.flight.admits(body) else { return false }
         if self.plan.obeysHTTP {
             guard candidate.metadata != nil, self.decision(candidate.metadata) == .serve else { return false }
         } else if case .original = candidate {
@@ -175,8 +180,11 @@ struct PictureLoad: Sendable {
                     self.flight.report(.preview($0))
                 }
             }
-            // The previews end with the bytes, however those end.
-            defer { mailbox.finish() }
+            // The previews end with the bytes, however those end: the picture must not wait for one of them.
+            defer {
+                mailbox.finish()
+                group.cancelAll()
+            }
             return try await self.bytes(held: held, previews: mailbox)
         }
     }
@@ -193,11 +201,10 @@ struct PictureLoad: Sendable {
 
     // MARK: Making
 
-    private func makePicture(of bytes: DataResponse) async throws -> FlightResult {
+    private func makePicture(of bytes: DataResponse) async throws -> ImageResponse {
         let image = try await self.decode(bytes)
         try Task.checkCancellation()
-        let response = ImageResponse(image, source: bytes.source, bytes)
-        return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
+        return ImageResponse(image, source: bytes.source, bytes)
     }
 
     /// Decodes the bytes; loads that got them together share what the codec does for several of them.
@@ -247,7 +254,9 @@ struct PictureLoad: Sendable {
     /// - Returns: Whether it may be in the cache, this one or another tier's.
     private func keepInMemory(_ response: ImageResponse) async -> Bool {
         guard self.flight.admits(response.metadata.bodyDigest) else { return false }
-        if self.flight.demand.pictureTiers.contains(.memory) {
+        // Asked for once: the callers that want it may leave meanwhile, and it is in the cache all the same.
+        let tiers = self.flight.demand.pictureTiers
+        if tiers.contains(.memory) {
             var metadata = response.metadata
             metadata.response = metadata.response?.reduced
             await self.cache.store(
@@ -257,8 +266,13 @@ struct PictureLoad: Sendable {
                 for: self.request.key,
                 in: .memory
             )
+            // A newer body may have come in between: its callers must not find this one for as long as the load takes
+            // to end.
+            if !self.flight.admits(response.metadata.bodyDigest) {
+                _ = try? await self.cache.remove(self.request.key, from: .memory)
+            }
         }
-        return !self.flight.demand.pictureTiers.isEmpty
+        return !tiers.isEmpty
     }
 }
 

@@ -146,13 +146,24 @@ struct SourceStore: Sendable {
         }
     }
 
-    /// Removes what a request of another policy has stored under another name, where a reload replaces it.
+    /// Removes what the response that is about to be stored replaces under another name: one that did not vary yet, or,
+    /// where it was reloaded, what a request of another policy has stored.
     private func removeOtherName(of request: ImageRequest, than key: CacheKey) async {
         let plan = self.rules.plan(for: request)
-        guard plan.policy == .reload, !plan.usesHTTPKeys, !request.headers.isEmpty,
-            let other = try? await self.findByHTTP(.metadata, of: request), other.key != key
-        else { return }
-        // One that can't be removed is as old as it was; the reloaded bytes are stored all the same.
+        // Without fields there is one name.
+        guard !request.headers.isEmpty, plan.usesHTTPKeys || plan.policy == .reload else { return }
+        let other: StoredSource?
+        if plan.usesHTTPKeys {
+            // It would be found first, whatever is stored beside it.
+            let resource = self.rules.resourceKey(of: request)
+            guard key != resource else { return }
+            other = try? await self.look(for: .metadata, of: resource)
+            guard other?.metadata.response?.isSelected(by: self.rules.headers(of: request)) ?? true else { return }
+        } else {
+            other = try? await self.findByHTTP(.metadata, of: request)
+        }
+        guard let other, other.key != key else { return }
+        // One that can't be removed is as old as it was; the new bytes are stored all the same.
         _ = try? await self.cache.remove(other.key, from: .disk)
     }
 

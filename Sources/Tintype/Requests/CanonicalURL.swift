@@ -6,7 +6,8 @@ import TintypeHTTP
 ///
 /// The text is as RFC 3986 normalises it: scheme and host in lower case, escapes of what needs none undone and the
 /// others in upper case, no dot segments (6.2.2); of HTTP also no default port and no empty path (6.2.3). The
-/// fragment is left out, because it is not sent. A `data:` URL, which may be long, is told by a digest.
+/// fragment is left out, because it is not sent. A `data:` URL, which may be long, is told by a digest. One of a scheme
+/// that only a fetcher knows stays as it is, but for the case of the scheme.
 struct CanonicalURL {
     let text: String
     let credentials: String?
@@ -23,17 +24,19 @@ struct CanonicalURL {
     }
 
     init(normalizing text: String) {
-        var rest = Array(text.utf8)[...]
-        if let end = rest.firstIndex(of: .hash) { rest = rest[..<end] }
-        guard let colon = rest.firstIndex(where: { [.colon, .slash, .question].contains($0) }),
-            rest[colon] == .colon
+        let all = Array(text.utf8)[...]
+        let fragment = all.firstIndex(of: .hash) ?? all.endIndex
+        guard let colon = all[..<fragment].firstIndex(where: { [.colon, .slash, .question].contains($0) }),
+            all[colon] == .colon
         else {
-            self.text = String(decoding: rest, as: UTF8.self)
+            self.text = String(decoding: all[..<fragment], as: UTF8.self)
             self.credentials = nil
             return
         }
-        let scheme = String(decoding: rest[..<colon], as: UTF8.self).lowercased()
-        rest = rest[(colon + 1)...]
+        let scheme = String(decoding: all[..<colon], as: UTF8.self).lowercased()
+        // What a fetcher's own scheme tells apart, and by what, only the fetcher knows.
+        let isKnown = ["http", "https", "file", "data"].contains(scheme)
+        var rest = all[(colon + 1)..<(isKnown ? fragment : all.endIndex)]
         guard scheme != "data" else {
             self.text = "data:|\(CacheKey(String(decoding: rest, as: UTF8.self)).digest)"
             self.credentials = nil
@@ -45,16 +48,23 @@ struct CanonicalURL {
         var hasAuthority = false
         if rest.starts(with: [.slash, .slash]) {
             rest = rest.dropFirst(2)
-            let end = rest.firstIndex { [.slash, .question].contains($0) } ?? rest.endIndex
+            let end = rest.firstIndex { [.slash, .question, .hash].contains($0) } ?? rest.endIndex
             let (user, host) = Self.split(rest[..<end])
             credentials = user.map { String(decoding: Self.unescapingUnreserved($0), as: UTF8.self) }
-            result += [.slash, .slash] + Self.normalized(host: host, defaultPort: defaultPort)
+            result += [.slash, .slash]
+            result += isKnown ? Self.normalized(host: host, defaultPort: defaultPort) : Array(host)
             rest = rest[end...]
             hasAuthority = true
         }
+        guard isKnown else {
+            self.text = String(decoding: result + rest, as: UTF8.self)
+            self.credentials = credentials
+            return
+        }
         let query = rest.firstIndex(of: .question) ?? rest.endIndex
         var path = Self.unescapingUnreserved(rest[..<query])
-        if path.first == .slash { path = Self.removingDotSegments(path) }
+        // Of a file they are for the system to resolve: what is before two dots may be a link to elsewhere.
+        if path.first == .slash, scheme != "file" { path = Self.removingDotSegments(path) }
         if path.isEmpty, hasAuthority, defaultPort != nil { path = [.slash] }
         result += path + Self.unescapingUnreserved(rest[query...])
         self.text = String(decoding: result, as: UTF8.self)

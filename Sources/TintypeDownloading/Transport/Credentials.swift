@@ -6,6 +6,18 @@ public struct Credentials: Sendable, Hashable, CustomStringConvertible {
         case basic(user: String, password: String)
         case digest(user: String, password: String)
         case bearer(token: String)
+
+        /// Strings that are merely canonically equivalent are two names: they are sent as they are.
+        static func == (left: Value, right: Value) -> Bool {
+            func areSame(_ left: String, _ right: String) -> Bool { left.utf8.elementsEqual(right.utf8) }
+            return switch (left, right) {
+            case (.basic(let user, let password), .basic(let otherUser, let otherPassword)),
+                (.digest(let user, let password), .digest(let otherUser, let otherPassword)):
+                areSame(user, otherUser) && areSame(password, otherPassword)
+            case (.bearer(let token), .bearer(let other)): areSame(token, other)
+            default: false
+            }
+        }
     }
 
     let value: Value

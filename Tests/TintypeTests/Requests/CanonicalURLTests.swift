@@ -46,7 +46,10 @@ import Testing
         // What means nothing special stays.
         ("http://example.com/a@b:c;d=e,f/(g)!'*+$&", "http://example.com/a@b:c;d=e,f/(g)!'*+$&"),
         ("http://example.com//a//", "http://example.com//a//"),
-        ("FILE:///a/../B%7e#c", "file:///B~"),
+        // A link may stand before two dots.
+        ("FILE:///a/../B%7e#c", "file:///a/../B~"),
+        // What only a fetcher can read.
+        ("S3://Bucket/a/../%7e?B#c", "s3://Bucket/a/../%7e?B#c"), ("icons:a/./b#C", "icons:a/./b#C"),
         ("file:///a%23b%3Fc", "file:///a%23b%3Fc"),
     ]
 

@@ -1,0 +1,93 @@
+import FoundationEssentials
+import TestSupport
+import TintypeConcurrency
+
+@testable import Tintype
+
+/// A value that one task leaves for another.
+final class Box<Value: Sendable>: Sendable {
+    private let state: Locked<Value?>
+
+    init(_ value: Value? = nil) {
+        self.state = Locked(value)
+    }
+
+    var value: Value? {
+        get { self.state.withLock { $0 } }
+        set { self.state.withLock { $0 = newValue } }
+    }
+}
+
+/// A fetcher made of closures.
+struct ClosureFetcher: ImageFetching {
+    let respond: @Sendable (DownloadRequest, FetchObserver) async throws -> DownloadResponse
+    var hear: @Sendable () async -> Void = {}
+
+    func response(
+        for request: DownloadRequest,
+        observer: FetchObserver
+    ) async throws
+        -> DownloadResponse
+    {
+        try await self.respond(request, observer)
+    }
+
+    func priorityDidChange(
+        of request: DownloadRequest,
+        to priority: @escaping @Sendable () -> DownloadPriority
+    ) async {
+        await self.hear()
+    }
+}
+
+/// A cache that holds up stores of pictures in memory, after they are there.
+final class HeldCache: ImageCache {
+    let base: CacheActor
+    let gate: Gate
+    let storeCount = Box(0)
+
+    init(_ base: CacheActor, gate: Gate) {
+        self.base = base
+        self.gate = gate
+    }
+
+    func memoryImage(for key: CacheKey) -> Image? { self.base.memoryImage(for: key) }
+    func memoryEntry(for key: CacheKey) -> MemoryEntry? { self.base.memoryEntry(for: key) }
+    func peekMemoryEntry(for key: CacheKey) -> MemoryEntry? { self.base.peekMemoryEntry(for: key) }
+    func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
+        try await self.base.lookUp(key, in: tiers)
+    }
+    func readyEntry(for key: CacheKey) -> DiskEntry? { self.base.readyEntry(for: key) }
+    func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers {
+        await self.base.tiers(holding: key, in: tiers)
+    }
+    func store(
+        _ image: Image?,
+        data: Data?,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        in tiers: CacheTiers
+    ) async -> InsertOutcome? {
+        let outcome = self.base.store(image, data: data, metadata: metadata, for: key, in: tiers)
+        if image != nil {
+            self.storeCount.value = (self.storeCount.value ?? 0) + 1
+            await self.gate.wait()
+        }
+        return outcome
+    }
+    func storeAndWait(
+        _ image: Image?,
+        data: Data?,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        in tiers: CacheTiers
+    ) async throws -> InsertOutcome? {
+        try await self.base.storeAndWait(image, data: data, metadata: metadata, for: key, in: tiers)
+    }
+    func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
+        try await self.base.remove(key, from: tiers)
+    }
+    func removeAll(from tiers: CacheTiers) async throws { try await self.base.removeAll(from: tiers) }
+    func waitForPendingStores() async { await self.base.waitForPendingStores() }
+    func statistics() async -> CacheStatistics { await self.base.statistics() }
+}

@@ -1,0 +1,256 @@
+import FoundationEssentials
+import TestSupport
+import TestTraits
+import Testing
+import TintypeConcurrency
+
+@testable import Tintype
+
+/// Older bodies and pictures in the place of newer ones.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct OrderTests {
+    let fixture: LoaderFixture
+    let scripted = ScriptedOrigin()
+    let clock = TestClock()
+
+    init() throws {
+        self.fixture = try LoaderFixture(origin: self.scripted)
+    }
+
+    private func makeLoader(
+        _ policy: CachePolicy = .honorFreshness,
+        _ change: (inout LoaderActor.Configuration) -> Void = { _ in }
+    ) -> LoaderActor {
+        let clock = self.clock
+        return self.fixture.makeLoader { configuration in
+            configuration.cachePolicy = policy
+            configuration.now = { clock.now }
+            configuration.memory.now = { clock.now }
+            configuration.disk?.now = { clock.now }
+            change(&configuration)
+        }
+    }
+
+    /// A loader whose decodes wait.
+    private func makeLoader(
+        heldBy latch: Latch,
+        _ policy: CachePolicy = .neverRevalidate
+    )
+        -> LoaderActor
+    {
+        self.makeLoader(policy) { [fixture] configuration in
+            configuration.laneCount = 4
+            configuration.coders = CoderRegistry(coders: [
+                CountingCoder(PNGCoder(), fixture.decodes, heldBy: latch),
+                CountingCoder(JPEGCoder(), fixture.decodes, heldBy: latch),
+            ])
+        }
+    }
+
+    @Test func `a reload replaces a response that did not vary when it was stored`() async throws {
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
+        let loader = self.makeLoader()
+        var request = ImageRequest(
+            url: origin.url,
+            headers: ["Accept-Language": "de"],
+            options: [.waitForStore]
+        )
+        _ = try await loader.data(for: request)
+        origin.revise()
+        origin.vary(on: "Accept-Language")
+        request.cachePolicy = .reload
+        let reloaded = try await loader.data(for: request)
+        request.cachePolicy = nil
+        #expect(try await loader.data(for: request) == reloaded)
+        #expect(try await self.makeLoader().data(for: request) == reloaded)
+    }
+
+    @Test func `a stale response that did not vary is not validated for ever`() async throws {
+        let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
+        let loader = self.makeLoader()
+        let request = ImageRequest(
+            url: origin.url,
+            headers: ["Accept-Language": "de"],
+            options: [.waitForStore]
+        )
+        _ = try await loader.data(for: request)
+        origin.revise()
+        origin.vary(on: "Accept-Language")
+        self.clock.advance(by: 100)
+        for _ in 0..<3 { #expect(try await loader.data(for: request) == Data(makePNG(width: 13))) }
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness])
+    func `a load that begins after a reload joins none with older bytes`(
+        policy: CachePolicy
+    )
+        async throws
+    {
+        let latch = Latch()
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
+        let loader = self.makeLoader(heldBy: latch, policy)
+        let request = ImageRequest(url: origin.url)
+        let old = Task { try await loader.image(for: request) }
+        await until { self.fixture.decodes.count == 1 }
+        origin.revise()
+        let reloaded = try await loader.data(for: ImageRequest(url: origin.url, cachePolicy: .reload))
+        #expect(reloaded == Data(try makePNG(width: 11)))
+        let new = Task { try await loader.image(for: request) }
+        await until { await loader.waiterCount == 2 }
+        latch.open()
+        #expect(try await old.value.width == 10)
+        #expect(try await new.value.width == 11)
+    }
+
+    @Test func `a reload joins none whose answer is here already`() async throws {
+        let latch = Latch()
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
+        let loader = self.makeLoader(heldBy: latch)
+        let request = ImageRequest(url: origin.url, cachePolicy: .reload)
+        let old = Task { try await loader.image(for: request) }
+        await until { self.fixture.decodes.count == 1 }
+        origin.revise()
+        let new = Task { try await loader.image(for: request) }
+        await until { await loader.waiterCount == 2 }
+        latch.open()
+        #expect(try await old.value.width == 10)
+        #expect(try await new.value.width == 11)
+    }
+
+    @Test func `a picture that is kept for a caller who left is known all the same`() async throws {
+        let gate = Gate()
+        let origin = RevisingOrigin(at: self.scripted)
+        let cache = HeldCache(CacheActor(disk: nil), gate: gate)
+        let loader = self.makeLoader(.neverRevalidate) { $0.cache = cache }
+        let kept = ImageRequest(url: origin.url, thumbnail: .stretch(width: 4, height: 3))
+        var notKept = kept
+        notKept.variantCaching = CacheUse(query: .all, store: .none)
+        let notKeptRequest = notKept
+        let first = Task { try await loader.response(for: kept) }
+        let second = Task { try await loader.response(for: notKeptRequest) }
+        await until { cache.storeCount.value == 1 }
+        await until { await loader.waiterCount == 2 }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        await until { await loader.waiterCount == 1 }
+        await gate.open()
+        let old = try await second.value.metadata.bodyDigest
+        origin.revise()
+        let new = try await loader.dataResponse(
+            for: ImageRequest(url: origin.url, cachePolicy: .reload)
+        )
+        #expect(new.metadata.bodyDigest != old)
+        #expect(try await loader.response(for: kept).metadata.bodyDigest == new.metadata.bodyDigest)
+    }
+
+    @Test func `a response from a clock that was ahead is not fresh until then`() async throws {
+        let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
+        let request = ImageRequest(url: origin.url, options: [.waitForStore])
+        self.clock.advance(by: 365 * 86_400)
+        _ = try await self.makeLoader().image(for: request)
+        self.clock.advance(by: -365 * 86_400)
+        origin.revise()
+        #expect(try await self.makeLoader().image(for: request).width == 11)
+        self.clock.advance(by: 3_600)
+        #expect(try await self.makeLoader().image(for: request).width == 11)
+    }
+
+    @Test func `a tag that is a star confirms nothing`() async throws {
+        let revision = Box(0)
+        self.scripted.script(
+            "/a",
+            .answer { request in
+                if request.headers["If-None-Match"] == "*" {
+                    return .body([], status: 304, headers: ["ETag": "*"])
+                }
+                let body = try? makePNG(width: 10 + (revision.value ?? 0))
+                return .body(body ?? [], headers: ["ETag": "*"])
+            }
+        )
+        let loader = self.makeLoader(.revalidate)
+        let request = ImageRequest(url: self.scripted.url("/a"), options: [.waitForStore])
+        #expect(try await loader.image(for: request).width == 10)
+        revision.value = 1
+        #expect(try await loader.image(for: request).width == 11)
+    }
+
+    /// Everything at once: what a load gives is never older than what a reload had given before the load began.
+    @Test(arguments: 0..<30) func `after a reload nothing older is given out`(
+        seed: UInt64
+    )
+        async throws
+    {
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
+        var random = SeededGenerator(seed: seed)
+        let policy: CachePolicy = seed.isMultiple(of: 2) ? .neverRevalidate : .honorFreshness
+        let loader = self.fixture.makeLoader { configuration in
+            configuration.cachePolicy = policy
+            if seed % 3 == 0 { configuration.memory.costLimit = 1 }
+            if seed % 5 == 0 { configuration.disk = nil }
+            if seed % 7 == 0 { configuration.downloads.bodyMemory = 1 }
+        }
+        let revisions = Dictionary(
+            uniqueKeysWithValues: try (0..<500).map {
+                (BodyDigest.value(of: Data(try makePNG(width: 10 + $0))), $0)
+            }
+        )
+        let floor = Box(0)
+        let failures = Box<[String]>([])
+        let check: @Sendable (UInt64?, Int, String, Bool) -> Void = { digest, before, what, raises in
+            guard let digest, let revision = revisions[digest] else {
+                failures.value = (failures.value ?? []) + ["unknown \(what)"]
+                return
+            }
+            if revision < before {
+                failures.value = (failures.value ?? []) + ["\(what): \(revision) after \(before)"]
+            }
+            if raises { floor.value = max(floor.value ?? 0, revision) }
+        }
+        var tasks: [Task<Void, any Error>] = []
+        for index in 0..<300 {
+            if Int.random(in: 0..<6, using: &random) == 0 { origin.revise() }
+            let requestPolicy: CachePolicy? =
+                [nil, nil, nil, .reload, .revalidate].randomElement(using: &random) ?? nil
+            let kind = Int.random(in: 0..<4, using: &random)
+            var request = ImageRequest(url: origin.url, cachePolicy: requestPolicy)
+            if kind == 1 { request.thumbnail = .stretch(width: 4, height: 3) }
+            if kind == 2 { request.thumbnail = .stretch(width: 3, height: 3) }
+            if kind == 1 { request.variantCaching = CacheUse() }
+            if Int.random(in: 0..<5, using: &random) == 0 { request.options.insert(.waitForStore) }
+            if Int.random(in: 0..<5, using: &random) == 0 { request.options.insert(.keepData) }
+            let yields = Int.random(in: 0..<40, using: &random)
+            let asks = requestPolicy != nil
+            let final = request
+            tasks.append(
+                Task {
+                    for _ in 0..<yields { await Task.yield() }
+                    let before = floor.value ?? 0
+                    let name = "\(index) kind \(kind) policy \(String(describing: requestPolicy))"
+                    if kind == 3 {
+                        let response = try await loader.dataResponse(for: final)
+                        check(response.metadata.bodyDigest, before, name, asks)
+                        if BodyDigest.value(of: response.data) != response.metadata.bodyDigest {
+                            failures.value = (failures.value ?? []) + ["bytes of another body \(name)"]
+                        }
+                    } else {
+                        let response = try await loader.response(for: final)
+                        check(response.metadata.bodyDigest, before, name, asks)
+                        if let data = response.data, BodyDigest.value(of: data) != response.metadata.bodyDigest {
+                            failures.value = (failures.value ?? []) + ["data of another body \(name)"]
+                        }
+                    }
+                }
+            )
+            if Int.random(in: 0..<4, using: &random) == 0 {
+                tasks.randomElement(using: &random)?.cancel()
+            }
+            if Int.random(in: 0..<4, using: &random) == 0 { await Task.yield() }
+        }
+        for task in tasks { _ = await task.result }
+        #expect(failures.value == [])
+        #expect(await loader.loadCount == 0)
+        await until { await loader.bytesWaiterCount == 0 }
+        await until { await loader.downloads.counters.bodyBytes == 0 }
+        await loader.shutdown()
+    }
+}

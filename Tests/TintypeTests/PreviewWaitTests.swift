@@ -1,0 +1,71 @@
+import FoundationEssentials
+import TestSupport
+import TestTraits
+import Testing
+import TintypeConcurrency
+
+@testable import Tintype
+
+/// A coder whose previews never come, unless the task that waits for them is cancelled.
+private struct StuckPreviews: ImageCoder {
+    private final class Decoder: IncrementalDecoder {
+        let header: ImageHeader? = nil
+        let entered: Box<Bool>
+        let latch: Latch
+
+        init(entered: Box<Bool>, latch: Latch) {
+            self.entered = entered
+            self.latch = latch
+        }
+
+        func append(_ bytes: Data) throws {
+            self.entered.value = true
+            while !self.latch.isOpen {
+                try Task.checkCancellation()
+            }
+        }
+        func preview() throws -> Image? { nil }
+        func finish() throws -> DecodedImage { throw CancellationError() }
+    }
+
+    let base = JPEGCoder()
+    let entered: Box<Bool>
+    let latch: Latch
+
+    var decodableFormats: Set<ImageFormat> { self.base.decodableFormats }
+    var encodableFormats: Set<ImageFormat> { self.base.encodableFormats }
+    func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
+        try self.base.open(data, limits: limits)
+    }
+    func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
+        try self.base.encode(image, as: format, options: options)
+    }
+    func makeIncrementalDecoder(
+        for format: ImageFormat,
+        options: DecodeOptions
+    ) throws -> (any IncrementalDecoder)? {
+        Decoder(entered: self.entered, latch: self.latch)
+    }
+}
+
+@Suite(.waiting, .timeLimit(.minutes(5))) struct PreviewWaitTests {
+    @Test func `a picture does not wait for a preview of it`() async throws {
+        let gate = Gate()
+        let body = try PreviewTests.progressiveJPEG()
+        let middle = body.count * 3 / 4
+        let origin = ScriptedOrigin([
+            "/a": .pieces([Array(body[..<middle]), Array(body[middle...])], movedBy: [gate])
+        ])
+        let (entered, latch) = (Box(false), Latch())
+        let loader = try LoaderFixture(origin: origin).makeLoader {
+            $0.laneCount = 2
+            $0.coders = CoderRegistry(coders: [StuckPreviews(entered: entered, latch: latch)])
+        }
+        let request = ImageRequest(url: origin.url("/a"), options: [.previews])
+        let end = Task { try await loader.image(for: request).width }
+        await until { entered.value == true }
+        await gate.open()
+        #expect(try await end.value == 320)
+        latch.open()
+    }
+}
