@@ -5,6 +5,43 @@ import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
 
+/// How long responses are fresh whose origins say nothing, too little or too much, where HTTP's freshness counts.
+///
+/// What an origin forbids stays forbidden: `no-store`, `no-cache` and `Vary: *` know no lifetime. The bounds hold for
+/// responses that come from now on; what is stored keeps the lifetime that it was stored with.
+public struct FreshnessBounds: Sendable, Hashable {
+    /// The lifetime of a response that has neither a lifetime nor a validator, which would be downloaded for each load;
+    /// default none. RFC 9111 (4.2.2) leaves this to caches.
+    public var defaultLifetime: Duration
+    /// The shortest lifetime; default none. It overrules what the origin says.
+    public var minimumLifetime: Duration
+    /// The longest lifetime, of the default as well; `nil`, the default, is no limit.
+    public var maximumLifetime: Duration?
+
+    /// Creates bounds, by default none.
+    public init(
+        defaultLifetime: Duration = .zero,
+        minimumLifetime: Duration = .zero,
+        maximumLifetime: Duration? = nil
+    ) {
+        self.defaultLifetime = defaultLifetime
+        self.minimumLifetime = minimumLifetime
+        self.maximumLifetime = maximumLifetime
+    }
+
+    /// The lifetime of a response within the bounds, in seconds.
+    fileprivate func lifetime(of record: ResponseRecord) -> Double {
+        var lifetime = record.freshness.lifetime
+        let isSilent = !Self.statingNames.contains { !record.values(for: $0).isEmpty }
+        if isSilent, lifetime == 0 { lifetime = self.defaultLifetime / .seconds(1) }
+        lifetime = max(lifetime, self.minimumLifetime / .seconds(1))
+        return min(lifetime, self.maximumLifetime.map { max(0, $0 / .seconds(1)) } ?? .infinity)
+    }
+
+    /// The fields that say how long a response is fresh, or by which the origin can be asked.
+    private static let statingNames = ["Cache-Control", "Expires", "ETag", "Last-Modified"]
+}
+
 /// How one loader judges stored responses.
 struct FreshnessRules: Sendable {
     /// For requests without a policy of their own.
@@ -21,6 +58,7 @@ struct FreshnessRules: Sendable {
     private let neutralHeaders: Set<String>
     /// Whether requests have cookies that are none of their fields.
     private let sendsCookies: Bool
+    private let bounds: FreshnessBounds
 
     init(_ configuration: LoaderActor.Configuration) {
         self.defaultPolicy = configuration.cachePolicy
@@ -30,6 +68,7 @@ struct FreshnessRules: Sendable {
         self.now = configuration.now
         self.neutralHeaders = Set(configuration.neutralHeaders.map { $0.lowercased() })
         self.sendsCookies = configuration.downloads.cookieJar != nil
+        self.bounds = configuration.freshnessBounds
         self.defaultHeaders = [
             "Accept": configuration.downloads.acceptHeader, "User-Agent": configuration.downloads.userAgent,
         ]
@@ -67,14 +106,15 @@ struct FreshnessRules: Sendable {
         )
     }
 
-    /// The record as this loader may reuse it: one that varies on the cookies of a jar, which may have others by then,
-    /// is asked about each time.
+    /// The record as this loader may reuse it: with a lifetime within its bounds, and asked about each time where it
+    /// varies on the cookies of a jar, which may have others by then.
     func judged(_ record: ResponseRecord) -> ResponseRecord {
-        guard self.sendsCookies,
-            RequestSelection.names(in: record.values(for: "Vary"))?.contains("cookie") ?? false
-        else { return record }
         var freshness = record.freshness
-        freshness.flags.insert(.variesOnEverything)
+        freshness.lifetime = self.bounds.lifetime(of: record)
+        if self.sendsCookies, RequestSelection.names(in: record.values(for: "Vary"))?.contains("cookie") ?? false {
+            freshness.flags.insert(.variesOnEverything)
+        }
+        guard freshness != record.freshness else { return record }
         return ResponseRecord(
             status: record.status,
             fields: record.fields,

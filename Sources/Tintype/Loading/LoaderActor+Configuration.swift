@@ -39,6 +39,8 @@ extension LoaderActor {
         /// response does not vary on it. That is every field but a few (`Accept` and its kind, `User-Agent`,
         /// `Cache-Control`, conditions) and the ones that are named here.
         public var neutralHeaders: Set<String>
+        /// How long responses are fresh whose origins say nothing, too little or too much; default as they say.
+        public var freshnessBounds: FreshnessBounds
         /// Which bodies may be stored on disk; `nil` stores what begins like a picture of a known format, or of one that a coder brings.
         ///
         /// A page that says "try later" must not become the cached picture.
@@ -84,6 +86,7 @@ extension LoaderActor {
             self.cachePolicy = .neverRevalidate
             self.isSharedCache = false
             self.neutralHeaders = []
+            self.freshnessBounds = FreshnessBounds()
             self.isStorable = nil
             self.now = { Date() }
             self.memory = MemoryCache.Configuration(respondsToMemoryPressure: true)

@@ -55,6 +55,49 @@ import TintypeConcurrency
         #expect(origin.requests.count == 2)
     }
 
+    /// What a response says, the bounds in seconds, and how long it is fresh.
+    struct Bounded: Sendable {
+        let fields: HeaderFields
+        var bounds = FreshnessBounds()
+        /// `nil` where the origin is asked each time.
+        let lifetime: Int?
+    }
+
+    @Test(arguments: [
+        Bounded(fields: [:], lifetime: nil),
+        Bounded(fields: [:], bounds: .init(defaultLifetime: .seconds(600)), lifetime: 600),
+        Bounded(fields: ["ETag": "\"a\""], bounds: .init(defaultLifetime: .seconds(600)), lifetime: nil),
+        Bounded(fields: ["Cache-Control": "max-age=0"], bounds: .init(defaultLifetime: .seconds(600)), lifetime: nil),
+        Bounded(fields: ["Expires": "0"], bounds: .init(defaultLifetime: .seconds(600)), lifetime: nil),
+        Bounded(fields: ["Cache-Control": "max-age=100"], bounds: .init(minimumLifetime: .seconds(600)), lifetime: 600),
+        Bounded(fields: ["Cache-Control": "max-age=900"], bounds: .init(minimumLifetime: .seconds(600)), lifetime: 900),
+        Bounded(fields: ["Cache-Control": "no-cache"], bounds: .init(minimumLifetime: .seconds(600)), lifetime: nil),
+        Bounded(fields: ["Cache-Control": "no-store"], bounds: .init(minimumLifetime: .seconds(600)), lifetime: nil),
+        Bounded(fields: ["Cache-Control": "max-age=900"], bounds: .init(maximumLifetime: .seconds(300)), lifetime: 300),
+        Bounded(
+            fields: [:],
+            bounds: .init(defaultLifetime: .seconds(600), maximumLifetime: .seconds(300)),
+            lifetime: 300
+        ),
+    ])
+    func lifetimesAreWithinTheBoundsOfTheLoader(bounded: Bounded) async throws {
+        self.scripted.script("/a.png", .body(try makePNG(width: 10), headers: bounded.fields))
+        let loader = self.makeLoader { $0.freshnessBounds = bounded.bounds }
+        let request = ImageRequest(url: self.scripted.url("/a.png"))
+        _ = try await loader.image(for: request)
+        guard let lifetime = bounded.lifetime else {
+            _ = try await loader.image(for: request)
+            #expect(self.scripted.requestCount(for: "/a.png") == 2)
+            return
+        }
+        self.clock.advance(by: Double(lifetime) - 50)
+        _ = try await loader.image(for: request)
+        #expect(self.scripted.requestCount(for: "/a.png") == 1)
+        self.clock.advance(by: 51)
+        _ = try await loader.image(for: request)
+        #expect(self.scripted.requestCount(for: "/a.png") == 2)
+    }
+
     @Test func whatHasChangedReplacesBothTiers() async throws {
         let origin = RevisingOrigin(["Cache-Control": "max-age=60"], at: self.scripted)
         let loader = self.makeLoader()
