@@ -19,17 +19,6 @@ struct Fetch: Sendable {
     let fetcher: any ImageFetching
 }
 
-/// What a wait ends with: what a flight made, or the right to ask the origin.
-enum FlightResult: Sendable {
-    case bytes(DataResponse)
-    /// A picture, and whether the cache has it now.
-    case picture(ImageResponse, isKept: Bool)
-    case decoded(DecodePipeline.SharedStep)
-    /// An entry on disk of a picture that was made of such bytes.
-    case stored(CacheKey, madeOf: UInt64?)
-    case turn
-}
-
 /// The side of a flight that is reached without a hop: its observers, what is wanted of it at the moment, and which body
 /// of its source is the newest.
 final class Flight: Sendable {

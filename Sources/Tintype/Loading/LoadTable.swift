@@ -11,40 +11,6 @@ struct LoadTable: Sendable {
     /// Names a waiter or a flight; never used twice.
     typealias ID = UInt64
 
-    /// What a flight makes.
-    ///
-    /// Loads that may be answered from the same places share it.
-    struct Product: Hashable, Sendable {
-        enum Kind: Hashable, Sendable {
-            case bytes
-            case picture
-            /// What a codec gives for several pictures of the same bytes.
-            case decode
-            /// An entry on disk, which nothing waits for; each has a number of its own.
-            case store(ID)
-        }
-
-        let kind: Kind
-        let key: CacheKey
-        /// Whose bytes it is made of.
-        let source: CacheKey
-        /// What is asked for the bytes, one flight at a time: sources whose bytes are stored under one name have one.
-        let origin: CacheKey
-        /// The tiers that may answer: those for the bytes, and those for the picture.
-        var queries: [CacheTiers] = []
-        var policy = CachePolicy.neverRevalidate
-        var usesHTTPKeys = false
-        var mayServeStale = true
-        /// The bytes of which a picture is there already.
-        var held: UInt64?
-
-        /// Products that differ in anything else seldom have the same key.
-        func hash(into hasher: inout Hasher) {
-            hasher.combine(self.key)
-            hasher.combine(self.kind)
-        }
-    }
-
     /// What those that wait want beside the product: of a flight, all that any of them wants.
     struct Demand: Hashable, Sendable {
         var priority = DownloadPriority.veryLow

@@ -66,7 +66,8 @@ struct ConnectionPolicyTests {
     }
 
     @Test(arguments: [("127.0.0.0/8", true), ("127.0.0.1/32", true), ("127.0.0.2/32", false)])
-    func `an exception permits the address that its host turns out to have`(range: String, isServed: Bool) async throws {
+    func `an exception permits the address that its host turns out to have`(range: String, isServed: Bool) async throws
+    {
         let origin = try FaultyOrigin(["/a": .body([1]), "/c": .body([2])])
         origin.script("/b", .redirect(to: "http://127.0.0.1:\(origin.port)/a"))
         var policy = NetworkPolicy.publicInternet

@@ -148,15 +148,17 @@ import Testing
         #expect(Self.error(of: trick.text, policy: policy)?.code.description == trick.code)
     }
 
-    @Test(arguments: [
-        ("http://assets.internal:9000/a.jpg", nil), ("http://ASSETS.internal.:9000/", nil),
-        ("https://assets.internal:9000/", "portNotAllowed"), ("http://assets.internal/", "hostNotAllowed"),
-        ("http://assets.internal:9001/", "portNotAllowed"), ("http://b.assets.internal:9000/", "portNotAllowed"),
-        ("http://internal:9000/", "portNotAllowed"), ("http://10.0.0.1:9000/", "portNotAllowed"),
-        ("http://10.0.0.1/", "addressNotAllowed"), ("http://example.org:9000/", "portNotAllowed"),
-        ("http://user@assets.internal:9000/", "userInformationInURL"), ("file:///etc/passwd", "schemeNotAllowed"),
-        ("http://example.org/", nil), ("http://assets.internal:9000@example.org:9000/", "userInformationInURL"),
-    ] as [(String, String?)])
+    @Test(
+        arguments: [
+            ("http://assets.internal:9000/a.jpg", nil), ("http://ASSETS.internal.:9000/", nil),
+            ("https://assets.internal:9000/", "portNotAllowed"), ("http://assets.internal/", "hostNotAllowed"),
+            ("http://assets.internal:9001/", "portNotAllowed"), ("http://b.assets.internal:9000/", "portNotAllowed"),
+            ("http://internal:9000/", "portNotAllowed"), ("http://10.0.0.1:9000/", "portNotAllowed"),
+            ("http://10.0.0.1/", "addressNotAllowed"), ("http://example.org:9000/", "portNotAllowed"),
+            ("http://user@assets.internal:9000/", "userInformationInURL"), ("file:///etc/passwd", "schemeNotAllowed"),
+            ("http://example.org/", nil), ("http://assets.internal:9000@example.org:9000/", "userInformationInURL"),
+        ] as [(String, String?)]
+    )
     func `an exception opens what all of its parts fit, and nothing else`(text: String, code: String?) throws {
         let policy = try Self.withAnException()
         #expect(Self.error(of: text, policy: policy)?.code.description == code)

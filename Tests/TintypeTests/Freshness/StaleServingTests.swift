@@ -29,6 +29,7 @@ import TintypeConcurrency
         let loader = self.makeLoader()
         let request = ImageRequest(url: origin.url)
         _ = try await loader.image(for: request)
+        await loader.waitForPendingStores()
         origin.revise()
         self.clock.advance(by: 20)
         // The new one comes when both have had the old one.

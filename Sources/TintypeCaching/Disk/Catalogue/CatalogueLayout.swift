@@ -28,6 +28,8 @@ enum CatalogueLayout {
         /// The name of the entry whose file is being moved into place, or 0.
         case intentHigh
         case intentLow
+        /// A number that a catalogue has from its making on, and hands on to the one that takes its place.
+        case lineage
     }
 
     /// What is written in ``Word/flags``.

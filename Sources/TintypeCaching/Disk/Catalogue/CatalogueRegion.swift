@@ -164,6 +164,7 @@ final class CatalogueRegion: @unchecked Sendable {
         self[.magic] = CatalogueLayout.magic
         self[.version] = CatalogueLayout.version
         self[.slotCount] = UInt64(self.slotCount)
+        self[.lineage] = UInt64.random(in: 1 ... .max)
         self.setBoot(boot)
         self.sealTotals()
     }
@@ -468,7 +469,7 @@ final class CatalogueRegion: @unchecked Sendable {
     /// Copies what is not about entries into a new catalogue.
     func copyHeader(to other: CatalogueRegion) {
         for owner in 0..<CatalogueLayout.ownerCount { other[owner: owner] = self[owner: owner] }
-        for word in [CatalogueLayout.Word.reservedByteCount, .discardedByteCount, .intentHigh, .intentLow] {
+        for word in [CatalogueLayout.Word.reservedByteCount, .discardedByteCount, .intentHigh, .intentLow, .lineage] {
             other[word] = self[word]
         }
         other.flags = self.flags.subtracting(.isSuperseded)

@@ -5,6 +5,8 @@ import TintypeConcurrency
 /// The thread that works on a whole cache folder, beside the lanes, so that no request waits behind that.
 actor DiskHousekeeper {
     private let executor = ThreadExecutor(name: "tintype-clean")
+    private static let readingLimit = 8
+
     private let store: EntryStore
     private var isOpen = false
 
@@ -78,18 +80,29 @@ actor DiskHousekeeper {
 
     /// Puts in order what was left unfinished, as far as there is anything.
     private func settle(_ result: inout PruneResult, isReading: Bool) {
+        // Each time, the catalogue may be lost while the folder is read.
+        for _ in 0..<Self.readingLimit {
+            guard let folder = self.store.folders.openInPlace() else { return }
+            if case .readOnly = folder.mode { return }
+            if self.settle(folder, &result, isReading: isReading) || self.store.folders.closing.isSet { return }
+        }
+    }
+
+    /// - Returns: Whether the catalogue knows all that is in the folder.
+    private func settle(_ folder: CacheFolder, _ result: inout PruneResult, isReading: Bool) -> Bool {
         let store = self.store
-        guard let folder = store.folders.openInPlace() else { return }
-        if case .readOnly = folder.mode { return }
         // What another process was ended in is repaired before it is asked whether the folder needs reading.
         if !folder.region.hasValidTotals { try? folder.withCatalogue { _, _ in } }
         result.temporaryFiles += store.temporary.removeLeftovers(in: folder)
         store.discarded.delete(in: folder)
+        var isDone = true
         if isReading || folder.region.flags.contains(.needsReading) {
             var scan = FolderScan(folder: folder, store: store, isChecking: isReading, result: result)
-            result = scan.run()
+            isDone = scan.run()
+            result = scan.result
         }
         store.limit.refillVictimsIfLow(in: folder)
+        return isDone
     }
 
     /// Removes the entries that are expired, as the catalogue knows it.

@@ -17,22 +17,30 @@ struct FolderScan {
     private(set) var result: PruneResult
 
     /// Reads the names of all entries, takes up those that are not known, and forgets those that are gone.
-    mutating func run() -> PruneResult {
+    ///
+    /// - Returns: Whether the catalogue knows all entries now: not where it was lost meanwhile, and another one was made
+    ///   that knows only what came since.
+    mutating func run() -> Bool {
+        guard let lineage = try? self.folder.withCatalogue({ catalogue, _ in catalogue.region[.lineage] }) else {
+            return false
+        }
         // Entries in a place that belongs to others, by a bit that turned over, would not be met with their shard's.
         if self.folder.region.hasMisplacedRecords {
             try? self.folder.withCatalogue { catalogue, _ throws(SystemCallError) in try catalogue.dropDamaged() }
         }
         for shard in UInt8.min...UInt8.max {
-            if self.store.folders.closing.isSet { return self.result }
+            if self.store.folders.closing.isSet { return false }
             self.readShard(shard)
         }
-        try? self.folder.withCatalogue { catalogue, _ throws(SystemCallError) in
+        let isDone = try? self.folder.withCatalogue { catalogue, _ throws(SystemCallError) in
+            guard catalogue.region[.lineage] == lineage else { return false }
             // Slots that say nothing: a new table without them.
             if catalogue.region.countEntries() > 0 { try catalogue.dropDamaged() }
             catalogue.region.flags.insert(.isComplete)
             catalogue.region.flags.remove(.needsReading)
+            return true
         }
-        return self.result
+        return isDone ?? false
     }
 
     private mutating func readShard(_ shard: UInt8) {

@@ -1,0 +1,65 @@
+import TintypeCaching
+
+extension LoadTable {
+    /// What a flight makes.
+    ///
+    /// Loads that may be answered from the same places share it.
+    struct Product: Hashable, Sendable {
+        enum Kind: Hashable, Sendable {
+            case bytes
+            case picture
+            /// What a codec gives for several pictures of the same bytes.
+            case decode
+            /// An entry on disk, which nothing waits for; each has a number of its own.
+            case store(ID)
+        }
+
+        let kind: Kind
+        let key: CacheKey
+        /// Whose bytes it is made of.
+        let source: CacheKey
+        /// What is asked for the bytes, one flight at a time: sources whose bytes are stored under one name have one.
+        let origin: CacheKey
+        /// The tiers that may answer: those for the bytes, and those for the picture.
+        var queries: [CacheTiers] = []
+        var policy = CachePolicy.neverRevalidate
+        var usesHTTPKeys = false
+        var mayServeStale = true
+        /// The bytes of which a picture is there already.
+        var held: UInt64?
+
+        /// Products that differ in anything else seldom have the same key.
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(self.key)
+            hasher.combine(self.kind)
+        }
+    }
+}
+
+extension LoadTable.Product {
+    init(_ kind: Kind, _ request: ImageRequest, rules: FreshnessRules, mayServeStale: Bool) {
+        let plan = rules.plan(for: request)
+        let isPicture = kind == .picture
+        self.init(
+            kind: kind,
+            key: isPicture ? request.key : request.sourceKey,
+            source: request.sourceKey,
+            origin: plan.usesHTTPKeys ? rules.resourceKey(of: request) : request.sourceKey,
+            queries: isPicture ? [plan.bytes.query, plan.picture.query] : [plan.bytes.query],
+            policy: plan.policy,
+            usesHTTPKeys: plan.usesHTTPKeys,
+            mayServeStale: mayServeStale
+        )
+    }
+}
+
+/// What a wait ends with: what a flight made, or the right to ask the origin.
+enum FlightResult: Sendable {
+    case bytes(DataResponse)
+    /// A picture, and whether the cache has it now.
+    case picture(ImageResponse, isKept: Bool)
+    case decoded(DecodePipeline.SharedStep)
+    /// An entry on disk of a picture that was made of such bytes.
+    case stored(CacheKey, madeOf: UInt64?)
+    case turn
+}

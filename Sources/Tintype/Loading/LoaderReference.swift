@@ -1,0 +1,127 @@
+import TintypeCaching
+import TintypeDownloading
+
+/// How the parts of a load reach the loader, without keeping it alive: what nothing waits for ends with it.
+struct LoaderReference: Sendable {
+    private weak let loader: LoaderActor?
+    private let services: LoadServices
+
+    init(_ loader: LoaderActor) {
+        self.loader = loader
+        self.services = loader.services
+    }
+
+    /// The picture that `request` describes, from a load that equal requests share.
+    func picture(
+        for request: ImageRequest,
+        mayServeStale: Bool,
+        interest: LoadTable.Interest,
+        observer: Flight.Observer? = nil
+    ) async throws -> ImageResponse {
+        let result = try await self.result(.picture, request, nil, mayServeStale, interest, observer)
+        guard case .picture(let response, _) = result else { preconditionFailure("a flight made another product") }
+        return response
+    }
+
+    /// The bytes that `request` names, from a load that all pictures of them share.
+    func bytes(
+        for request: ImageRequest,
+        held: EntryMetadata? = nil,
+        mayServeStale: Bool,
+        interest: LoadTable.Interest,
+        observer: Flight.Observer? = nil
+    ) async throws -> DataResponse {
+        let result = try await self.result(.bytes, request, held, mayServeStale, interest, observer)
+        guard case .bytes(let response) = result else { preconditionFailure("a flight made another product") }
+        return response
+    }
+
+    /// What the codec gives for the plan of a flight, made once for all pictures of the same bytes that want the same.
+    func decoded(
+        _ key: CacheKey,
+        of source: CacheKey,
+        by plan: DecodePlan,
+        for flight: Flight
+    ) async throws -> DecodePipeline.SharedStep {
+        let product = LoadTable.Product(kind: .decode, key: key, source: source, origin: source)
+        let result = try await self.result(product, .flight(flight.id)) { [services] _ in
+            .decoded(try await services.decoding.step(of: plan))
+        }
+        guard case .decoded(let decoded) = result else { preconditionFailure("a flight made another product") }
+        return decoded
+    }
+
+    /// Stores a picture of `source` in the background.
+    func store(_ key: CacheKey, of source: CacheKey, _ work: @escaping LoaderActor.Work) async {
+        await self.loader?.store(key, of: source, work)
+    }
+
+    /// Returns when a flight may ask the origin.
+    func waitForTurn(of flight: Flight) async throws {
+        _ = try await self.loader?.requestTurn(of: flight)?.result()
+    }
+
+    /// Does the work of a flight.
+    func make(
+        _ kind: LoadTable.Product.Kind,
+        _ request: ImageRequest,
+        held: EntryMetadata? = nil,
+        mayServeStale: Bool,
+        _ flight: Flight
+    ) async throws -> FlightResult {
+        switch kind {
+        case .picture:
+            let load = PictureLoad(
+                services: self.services,
+                loader: self,
+                request: request,
+                mayServeStale: mayServeStale,
+                flight: flight
+            )
+            return try await load.run()
+        case .bytes:
+            let load = BytesLoad(
+                services: self.services,
+                loader: self,
+                request: request,
+                held: held,
+                mayServeStale: mayServeStale,
+                flight: flight
+            )
+            return .bytes(try await load.run())
+        case .decode, .store: preconditionFailure("a flight of another kind brings its own work")
+        }
+    }
+
+    private func result(
+        _ kind: LoadTable.Product.Kind,
+        _ request: ImageRequest,
+        _ held: EntryMetadata?,
+        _ mayServeStale: Bool,
+        _ interest: LoadTable.Interest,
+        _ observer: Flight.Observer?
+    ) async throws -> FlightResult {
+        var product = LoadTable.Product(kind, request, rules: self.services.rules, mayServeStale: mayServeStale)
+        product.held = held?.bodyDigest
+        return try await self.result(product, interest, observer) { flight in
+            try await self.make(kind, request, held: held, mayServeStale: mayServeStale, flight)
+        }
+    }
+
+    private func result(
+        _ product: LoadTable.Product,
+        _ interest: LoadTable.Interest,
+        _ observer: Flight.Observer? = nil,
+        work: @escaping LoaderActor.Work
+    ) async throws -> FlightResult {
+        try Task.checkCancellation()
+        let waiter = try await self.loader?.join(product, interest, observer: observer, work: work)
+        guard let waiter else { throw CancellationError() }
+        do {
+            return try await waiter.result()
+        } catch is CancellationError {
+            await self.loader?.leave(waiter)
+            throw CancellationError()
+        }
+    }
+}
