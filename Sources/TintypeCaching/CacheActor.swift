@@ -86,6 +86,15 @@ public actor CacheActor: ImageCache {
         return self.memory.insert(image, metadata: metadata, for: key)
     }
 
+    public nonisolated func keepInMemory(
+        _ image: Image,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        unless isObsolete: @Sendable () -> Bool
+    ) {
+        self.memory.insert(image, metadata: metadata, for: key, unless: isObsolete)
+    }
+
     @discardableResult
     public nonisolated func storeAndWait(
         _ image: Image?,

@@ -119,6 +119,18 @@ public final class CacheGroup: ImageCache {
         return outcomes.first ?? nil
     }
 
+    /// Keeps a picture in the memory of the caches that the policy for stores names.
+    public func keepInMemory(
+        _ image: Image,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        unless isObsolete: @Sendable () -> Bool
+    ) async {
+        for cache in self.members(\.store).caches {
+            await cache.keepInMemory(image, metadata: metadata, for: key, unless: isObsolete)
+        }
+    }
+
     /// Stores in the caches that the policy for stores names, and waits for their disks.
     ///
     /// - Returns: What became of the picture in the highest of them.

@@ -53,6 +53,18 @@ public protocol ImageCache: Sendable {
     /// Does not count as a use of the entry.
     func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers
 
+    /// Keeps a picture in memory, unless it is obsolete in that very moment.
+    ///
+    /// Where `isObsolete` becomes true and the picture is removed then, no look-up finds it after that. It takes no
+    /// waiting, may be called while the cache is locked, and calls nothing of it. By default the picture is kept, looked
+    /// at again and removed, which leaves a moment between the two.
+    func keepInMemory(
+        _ image: Image,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        unless isObsolete: @Sendable () -> Bool
+    ) async
+
     /// Keeps a picture in memory and its bytes on disk, the latter in the background.
     ///
     /// What is `nil` is not stored in its tier.
@@ -151,6 +163,18 @@ extension ImageCache {
 
     public func peekMemoryEntry(for key: CacheKey) -> MemoryEntry? {
         self.memoryEntry(for: key)
+    }
+
+    public func keepInMemory(
+        _ image: Image,
+        metadata: EntryMetadata,
+        for key: CacheKey,
+        unless isObsolete: @Sendable () -> Bool
+    ) async {
+        guard !isObsolete() else { return }
+        await self.store(image, data: nil, metadata: metadata, for: key, in: .memory)
+        // What can't be removed is as old as it was.
+        if isObsolete() { _ = try? await self.remove(key, from: .memory) }
     }
 
     /// Looks for `key` in memory, then on disk.

@@ -11,7 +11,9 @@ public struct DownloadCounters: Sendable, Hashable {
     /// The transfers that ended with an error.
     public internal(set) var failed = 0
     /// What the network policy refused: requests before they became transfers, and transfers at a redirect, a hook's URL
-    /// or an address. The transfers count as failed, too.
+    /// or an address.
+    ///
+    /// The transfers count as failed, too.
     public internal(set) var refused = 0
     /// The transfers that ended because no caller waited any more.
     public internal(set) var cancelled = 0

@@ -11,9 +11,13 @@ import TintypeImage
 /// responses that come from now on; what is stored keeps the lifetime that it was stored with.
 public struct FreshnessBounds: Sendable, Hashable {
     /// The lifetime of a response that has neither a lifetime nor a validator, which would be downloaded for each load;
-    /// default none. RFC 9111 (4.2.2) leaves this to caches.
+    /// default none.
+    ///
+    /// RFC 9111 (4.2.2) leaves this to caches.
     public var defaultLifetime: Duration
-    /// The shortest lifetime; default none. It overrules what the origin says.
+    /// The shortest lifetime; default none.
+    ///
+    /// It overrules what the origin says.
     public var minimumLifetime: Duration
     /// The longest lifetime, of the default as well; `nil`, the default, is no limit.
     public var maximumLifetime: Duration?

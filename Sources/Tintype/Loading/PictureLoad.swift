@@ -259,17 +259,10 @@ struct PictureLoad: Sendable {
         if tiers.contains(.memory) {
             var metadata = response.metadata
             metadata.response = metadata.response?.reduced
-            await self.cache.store(
-                response.image,
-                data: nil,
-                metadata: metadata,
-                for: self.request.key,
-                in: .memory
-            )
-            // A newer body may have come in between: its callers must not find this one for as long as the load takes
-            // to end.
-            if !self.flight.admits(response.metadata.bodyDigest) {
-                _ = try? await self.cache.remove(self.request.key, from: .memory)
+            let (flight, body) = (self.flight, response.metadata.bodyDigest)
+            // A newer body may come meanwhile: its callers must not find this picture.
+            await self.cache.keepInMemory(response.image, metadata: metadata, for: self.request.key) {
+                !flight.admits(body)
             }
         }
         return !tiers.isEmpty

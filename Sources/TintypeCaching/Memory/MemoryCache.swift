@@ -127,6 +127,21 @@ public final class MemoryCache: Sendable {
         return outcome
     }
 
+    /// Keeps a picture under `key`, unless it is obsolete in that moment; see ``ImageCache``.
+    ///
+    /// `isObsolete` is called while the cache is locked: it must be quick, and call nothing of it.
+    func insert(
+        _ image: Image,
+        metadata: EntryMetadata?,
+        for key: CacheKey,
+        unless isObsolete: () -> Bool
+    ) {
+        let life = self.makeLife(nil, expiry: metadata?.expiry)
+        let entry = MemoryEntry(image: image, metadata: metadata)
+        // What left the cache is released here, after the locks.
+        _ = self.change { isObsolete() ? nil : $0.insert(entry, life: life, for: key, in: &$1) }
+    }
+
     /// Forgets the picture under `key`, also as one that is alive elsewhere; says whether there was one.
     @discardableResult
     public func remove(_ key: CacheKey) -> Bool {
