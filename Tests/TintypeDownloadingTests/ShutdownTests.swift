@@ -18,9 +18,10 @@ struct ShutdownTests {
             try await ShutdownTests.use(address, folder)
             let before = ThisProcess.descriptorCount
             for _ in 0..<20 { try await ShutdownTests.use(address, folder) }
-            // A thread that was joined may be seen for a moment longer, and the runtime opens a file now and then.
+            // A thread that was joined may be seen for a moment longer, and the runtime opens a file now and then, and
+            // some for its first timers. One that stayed would have stayed twenty times.
             await until { !ThisProcess.threadNames.contains { $0.hasPrefix("tintype-") } }
-            await until { ThisProcess.descriptorCount <= before }
+            await until { ThisProcess.descriptorCount < before + 10 }
         }
     }
 

@@ -75,8 +75,16 @@ public final class DiskCache: Sendable {
     ///   ``CacheError`` when the system failed to read a file that is there (no permission, no file
     ///   descriptor, a bad disk) or when the cache was shut down. A load takes that as a miss, as
     ///   ``CacheActor`` does.
+    @concurrent
     public func entry(for key: CacheKey) async throws -> DiskEntry? {
-        try await self.read(.whole, of: key)
+        try self.begin()
+        defer { self.operations.end() }
+        switch try self.readCached(.whole, of: key) {
+        case .hit(let entry): return entry
+        case .miss: return nil
+        // Only here, because another asynchronous call costs a miss a fifth more.
+        case .unknown: return try await self.lane(of: key).started().read(.whole, of: key)
+        }
     }
 
     /// What was stored with the bytes of `key`, checked; `nil` when there is no entry.
@@ -84,22 +92,26 @@ public final class DiskCache: Sendable {
     /// The bytes are neither read nor checked, and the look-up does not count as their use.
     ///
     /// - Throws: As ``entry(for:)``.
-    public func metadata(for key: CacheKey) async throws -> EntryMetadata? {
-        try await self.read(.head, of: key)?.metadata
-    }
-
     @concurrent
-    private func read(_ part: EntryPart, of key: CacheKey) async throws -> DiskEntry? {
+    public func metadata(for key: CacheKey) async throws -> EntryMetadata? {
         try self.begin()
         defer { self.operations.end() }
-        try Task.checkCancellation()
-        let lane = self.lane(of: key)
-        if let item = lane.pending.item(key) { return self.read(part, of: item) }
-        switch self.store.reader.readCached(part, of: key) {
-        case .hit(let entry): return entry
+        switch try self.readCached(.head, of: key) {
+        case .hit(let entry): return entry.metadata
         case .miss: return nil
-        case .unknown: return try await lane.started().read(part, of: key)
+        case .unknown: return try await self.lane(of: key).started().read(.head, of: key)?.metadata
         }
+    }
+
+    /// What can be told of `key` without waiting.
+    ///
+    /// - Throws: `CancellationError`.
+    private func readCached(_ part: EntryPart, of key: CacheKey) throws -> EntryReader.CachedAnswer {
+        try Task.checkCancellation()
+        if let item = self.lane(of: key).pending.item(key) {
+            return self.read(part, of: item).map { .hit($0) } ?? .miss
+        }
+        return self.store.reader.readCached(part, of: key)
     }
 
     /// The entry of `key`, checked, which counts as its use, if it is small and the system has it in memory, or if its
