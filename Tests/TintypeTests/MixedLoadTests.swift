@@ -8,7 +8,7 @@ import TintypeConcurrency
 
 /// Origins, policies, fields and callers in any mix.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct MixedLoadTests {
-    /// Who asked for what, in which language, and when.
+    /// What was asked for, in which language, and when.
     private struct Content: Hashable, Sendable {
         var path: Int
         var user: Int

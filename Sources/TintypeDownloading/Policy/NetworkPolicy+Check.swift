@@ -18,10 +18,10 @@ struct AddressDenial: Sendable {
 extension NetworkPolicy {
     /// What permits a request before its address is known.
     enum Permission {
-        /// The lists; the exception permits further addresses.
-        case lists(Exception?)
-        /// The exception alone, to none but its own addresses.
-        case exception(Exception)
+        /// The lists; the exceptions permit further addresses.
+        case lists([Exception])
+        /// The exceptions alone, to none but their own addresses.
+        case exceptions([Exception])
     }
 
     /// Checks all that a URL tells before a connection is made.
@@ -47,8 +47,8 @@ extension NetworkPolicy {
     /// What permits a request to `address`, which was checked.
     func permission(for address: ResourceAddress) -> Permission {
         // The usual case, without a look at the URL.
-        guard !self.exceptions.isEmpty, let target = RequestTarget(address.text) else { return .lists(nil) }
-        return (try? self.permission(for: target, of: address)) ?? .lists(nil)
+        guard !self.exceptions.isEmpty, let target = RequestTarget(address.text) else { return .lists([]) }
+        return (try? self.permission(for: target, of: address)) ?? .lists([])
     }
 
     private func permission(
@@ -56,16 +56,16 @@ extension NetworkPolicy {
         of address: ResourceAddress
     ) throws(DownloadError) -> Permission {
         let scheme = Self.scheme(of: address)
-        let exception = self.exceptions.first {
+        let exceptions = self.exceptions.filter {
             $0.schemes.contains(scheme) && $0.ports.contains(target.port) && $0.host.matches(target.host)
         }
         do throws(DownloadError) {
             guard self.allowedSchemes.contains(scheme) else { throw .schemeNotAllowed(scheme, at: address) }
             try self.check(target, of: address)
-            return .lists(exception)
+            return .lists(exceptions)
         } catch {
-            guard let exception else { throw error }
-            return .exception(exception)
+            guard !exceptions.isEmpty else { throw error }
+            return .exceptions(exceptions)
         }
     }
 
@@ -82,13 +82,13 @@ extension NetworkPolicy {
     }
 
     /// Why an address is denied to a request, or `nil` where it is allowed.
-    func denial(of address: IPAddress, under permission: Permission = .lists(nil)) -> AddressDenial? {
+    func denial(of address: IPAddress, under permission: Permission = .lists([])) -> AddressDenial? {
         switch permission {
-        case .exception(let exception):
-            guard !exception.permits(address) else { return nil }
+        case .exceptions(let exceptions):
+            guard !exceptions.contains(where: { $0.permits(address) }) else { return nil }
             return AddressDenial(address: address, destination: nil, rule: nil)
-        case .lists(let exception):
-            return exception?.permits(address) == true ? nil : self.denialByLists(of: address)
+        case .lists(let exceptions):
+            return exceptions.contains { $0.permits(address) } ? nil : self.denialByLists(of: address)
         }
     }
 

@@ -177,6 +177,18 @@ import Testing
         #expect((denial == nil) == isAllowed)
     }
 
+    @Test func `exceptions for one place add up`() throws {
+        var policy = try Self.withAnException()
+        var other = policy.exceptions[0]
+        other.addresses = [try #require(AddressRange("192.168.0.0/16"))]
+        policy.exceptions.append(other)
+        let permission = policy.permission(for: try ResourceAddress("http://assets.internal:9000/"))
+        for (address, isAllowed) in [("10.0.0.1", true), ("192.168.0.1", true), ("172.16.0.1", false)] {
+            let denial = policy.denial(of: try #require(IPAddress(address)), under: permission)
+            #expect((denial == nil) == isAllowed)
+        }
+    }
+
     @Test func `an exception can open a scheme, or add addresses to what is allowed`() throws {
         var policy = NetworkPolicy.publicInternet
         policy.allowedSchemes = [.https]

@@ -117,7 +117,7 @@ import TintypeConcurrency
         #expect(try await new.value.width == 11)
     }
 
-    @Test func `a picture that is kept for a caller who left is known all the same`() async throws {
+    @Test func `a picture that is kept for a caller that left is known all the same`() async throws {
         let gate = Gate()
         let origin = RevisingOrigin(at: self.scripted)
         let cache = HeldCache(CacheActor(disk: nil), gate: gate)
