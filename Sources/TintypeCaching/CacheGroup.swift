@@ -7,6 +7,10 @@ public import TintypeImage
 /// They stand in an order: the one that was added last is the highest and is asked first. Which of
 /// them take part in an operation, and whether at once, says a policy for each kind of operation.
 ///
+/// What is stored under a key takes the place of what any of them has: those that take part in removals, and not in
+/// stores, lose theirs. One that takes part in neither is only read, and what it has answers again when the others have
+/// lost theirs.
+///
 /// A group without caches answers like an empty cache that keeps nothing.
 public final class CacheGroup: ImageCache {
     private struct State {
@@ -102,7 +106,7 @@ public final class CacheGroup: ImageCache {
 
     // MARK: Storing
 
-    /// Stores in the caches that the policy for stores names.
+    /// Stores in the caches that the policy for stores names, in place of what any cache has.
     ///
     /// - Returns: What became of the picture in the highest of them.
     @discardableResult
@@ -113,25 +117,27 @@ public final class CacheGroup: ImageCache {
         for key: CacheKey,
         in tiers: CacheTiers
     ) async -> InsertOutcome? {
+        await self.removeOthers(key, from: Self.tiers(tiers, of: image, data))
         let outcomes = await self.members(\.store).results { cache in
             await cache.store(image, data: data, metadata: metadata, for: key, in: tiers)
         }
         return outcomes.first ?? nil
     }
 
-    /// Keeps a picture in the memory of the caches that the policy for stores names.
+    /// Keeps a picture in the memory of the caches that the policy for stores names, in place of what any cache has there.
     public func keepInMemory(
         _ image: Image,
         metadata: EntryMetadata,
         for key: CacheKey,
         unless isObsolete: @Sendable () -> Bool
     ) async {
+        await self.removeOthers(key, from: .memory)
         for cache in self.members(\.store).caches {
             await cache.keepInMemory(image, metadata: metadata, for: key, unless: isObsolete)
         }
     }
 
-    /// Stores in the caches that the policy for stores names, and waits for their disks.
+    /// Stores in the caches that the policy for stores names, in place of what any cache has, and waits for their disks.
     ///
     /// - Returns: What became of the picture in the highest of them.
     /// - Throws: The error of the highest one that failed; the others have stored all the same.
@@ -143,6 +149,7 @@ public final class CacheGroup: ImageCache {
         for key: CacheKey,
         in tiers: CacheTiers
     ) async throws -> InsertOutcome? {
+        await self.removeOthers(key, from: Self.tiers(tiers, of: image, data))
         let results = await self.members(\.store).attempts { cache in
             try await cache.storeAndWait(image, data: data, metadata: metadata, for: key, in: tiers)
         }
@@ -184,6 +191,21 @@ public final class CacheGroup: ImageCache {
     public func removeAll(from tiers: CacheTiers) async throws {
         let results = await self.members(\.clear).attempts { try await $0.removeAll(from: tiers) }
         for result in results { try result.get() }
+    }
+
+    /// Removes what those caches have of a key that is about to be stored in others: it would be found where these lose it.
+    ///
+    /// What can't be removed is as old as it was.
+    private func removeOthers(_ key: CacheKey, from tiers: CacheTiers) async {
+        let others = self.state.withLock { state in
+            CacheGroupMembers(of: state.caches, policy: state.policies.remove, besides: state.policies.store)
+        }
+        _ = await others.attempts { try await $0.remove(key, from: tiers) }
+    }
+
+    /// The tiers in which something is stored.
+    private static func tiers(_ tiers: CacheTiers, of image: Image?, _ data: Data?) -> CacheTiers {
+        tiers.subtracting(image == nil ? .memory : .none).subtracting(data == nil ? .disk : .none)
     }
 
     private func members(_ policy: (Policies) -> Policy) -> CacheGroupMembers {
@@ -237,15 +259,20 @@ struct CacheGroupMembers: Sendable {
     let caches: [any ImageCache]
     let isConcurrent: Bool
 
-    /// Chooses from `caches`, the lowest first.
-    init(of caches: [any ImageCache], policy: CacheGroup.Policy) {
-        self.caches =
-            switch policy {
-            case .serial, .concurrent: caches.reversed()
-            case .highestOnly: Array(caches.suffix(1))
-            case .lowestOnly: Array(caches.prefix(1))
-            }
+    /// Chooses from `caches`, the lowest first, those of one policy that another one does not name.
+    init(of caches: [any ImageCache], policy: CacheGroup.Policy, besides other: CacheGroup.Policy? = nil) {
+        let others = other.map { Self.indices(caches.indices, $0) }
+        self.caches = Self.indices(caches.indices, policy).reversed().filter { !(others?.contains($0) ?? false) }
+            .map { caches[$0] }
         self.isConcurrent = policy == .concurrent
+    }
+
+    private static func indices(_ all: Range<Int>, _ policy: CacheGroup.Policy) -> Range<Int> {
+        switch policy {
+        case .serial, .concurrent: all
+        case .highestOnly: all.suffix(1)
+        case .lowestOnly: all.prefix(1)
+        }
     }
 
     /// What `search` finds first: in the order of the caches, or by time where they are asked at once.

@@ -67,7 +67,8 @@ public protocol ImageCache: Sendable {
 
     /// Keeps a picture in memory and its bytes on disk, the latter in the background.
     ///
-    /// What is `nil` is not stored in its tier.
+    /// What is `nil` is not stored in its tier. Where the metadata names another body (``EntryMetadata/bodyDigest``) than
+    /// the entry that is there, that one must not be found any more, even if the store fails.
     ///
     /// - Returns: What became of the picture, or `nil` when there was none to keep.
     @discardableResult
@@ -79,7 +80,7 @@ public protocol ImageCache: Sendable {
         in tiers: CacheTiers
     ) async -> InsertOutcome?
 
-    /// Keeps a picture in memory and its bytes on disk, and waits for the disk.
+    /// Keeps a picture in memory and its bytes on disk, as the store in the background does, and waits for the disk.
     ///
     /// - Returns: What became of the picture, or `nil` when there was none to keep.
     /// - Throws: ``CacheError`` of the disk tier; the picture is in memory then all the same.

@@ -143,6 +143,32 @@ import TintypeImage
         #expect(self.all.map { !$0.inner.memory.contains(self.key) } == reached)
     }
 
+    @Test(arguments: [
+        (CacheGroup.Policy.concurrent, [false, false, true]), (.serial, [false, false, true]),
+        (.lowestOnly, [false, true, true]), (.highestOnly, [true, true, true]),
+    ])
+    func `what is stored takes the place of what others have that take part in removals`(
+        removal: CacheGroup.Policy,
+        left: [Bool]
+    ) async throws {
+        let group = self.makeGroup { $0.remove = removal }
+        let image = try makeImage()
+        let stores: [() async throws -> Void] = [
+            { await group.store(image, data: nil, metadata: .init(), for: self.key) },
+            { try await group.storeAndWait(image, data: nil, metadata: .init(), for: self.key) },
+            { await group.keepInMemory(image, metadata: .init(), for: self.key) { false } },
+        ]
+        for store in stores {
+            try await self.fill(self.all)
+            try await store()
+            #expect(self.all.map { $0.inner.memory.contains(self.key) } == left)
+        }
+        // Nothing is stored there.
+        try await self.fill(self.all)
+        await group.store(image, data: nil, metadata: .init(), for: self.key, in: .disk)
+        #expect(self.all.allSatisfy { $0.inner.memory.contains(self.key) })
+    }
+
     @Test(arguments: [CacheGroup.Policy.serial, .concurrent])
     func aFailureOfOneDoesNotStopTheOthers(policy: CacheGroup.Policy) async throws {
         let group = self.makeGroup {

@@ -71,6 +71,31 @@ import Testing
         #expect(await cache.statistics().entryCount == 0)
     }
 
+    @Test(arguments: [false, true])
+    func `a store that fails leaves no entry of another body, and one of the same body`(
+        isWaiting: Bool
+    ) async throws {
+        let folder = try ScratchFolder()
+        let cache = DiskCache(.init(directory: folder.url, sizeLimit: 2_000))
+        func store(_ byteCount: Int, body: UInt64?) async {
+            let metadata = EntryMetadata(bodyDigest: body)
+            if isWaiting {
+                try? await cache.store(makeData(byteCount), metadata: metadata, for: self.key)
+            } else {
+                cache.enqueueStore(makeData(byteCount), metadata: metadata, for: self.key)
+                await cache.waitForPendingStores()
+            }
+        }
+        await store(10, body: 1)
+        for body in [nil, 1] as [UInt64?] {
+            await store(3_000, body: body)
+            #expect(try await cache.entry(for: self.key)?.data == makeData(10))
+        }
+        await store(3_000, body: 2)
+        #expect(try await cache.entry(for: self.key) == nil)
+        #expect(folder.entryFiles() == [])
+    }
+
     @Test(.enabled(if: geteuid() != 0, "root may write anywhere"))
     func folderWithoutPermissionIsNotWritable() async throws {
         let folder = try ScratchFolder()

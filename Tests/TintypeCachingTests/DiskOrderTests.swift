@@ -109,6 +109,44 @@ import Testing
         guard case .queuedFirst = add("a", 1) else { Issue.record("the next was not the first"); return }
     }
 
+    @Test(arguments: [nil, 1, 2] as [UInt64?])
+    func `a store that is refused leaves no entry of another body`(newBody: UInt64?) async throws {
+        let key = CacheKey("a")
+        try await self.cache.store(makeData(10), metadata: .init(bodyDigest: 1), for: key)
+        let cache = DiskCache(.init(directory: self.folder.url, laneCount: 1, pendingByteLimit: 1))
+        // While others wait; all is written in the background.
+        let isLeft = newBody != 2
+        for number in 0..<100 {
+            cache.enqueueStore(makeData(1_000), metadata: .init(), for: CacheKey("\(number)"))
+            cache.enqueueStore(makeData(1_000), metadata: .init(bodyDigest: newBody), for: key)
+            let found = try await cache.entry(for: key)?.metadata.bodyDigest
+            #expect(found == newBody || found == nil || isLeft && found == 1)
+        }
+        await cache.waitForPendingStores()
+        #expect(await cache.statistics().lastStoreError?.code == .tooManyPendingStores)
+        await cache.shutdown()
+    }
+
+    @Test func `of a key whose store is refused no older one is written or read`() throws {
+        let pending = PendingStores(byteLimit: 1_000)
+        func add(_ name: String, _ count: Int, body: UInt64?) -> PendingStores.Addition {
+            pending.add(.init(key: CacheKey(name), data: makeData(count), metadata: .init(bodyDigest: body)))
+        }
+        _ = add("first", 900, body: nil)
+        _ = add("a", 10, body: 1)
+        guard case .refused = add("a", 1_000, body: 2) else { Issue.record("one too many was taken"); return }
+        #expect(pending.item(CacheKey("a"))?.isRefused == true)
+        #expect(pending.takeNext()?.data.count == 900)
+        #expect(pending.endItem())
+        let refused = try #require(pending.takeNext())
+        #expect(refused.isRefused && refused.metadata.bodyDigest == 2)
+        #expect(pending.endItem())
+        #expect(pending.takeNext() == nil)
+        // What was set aside for it is given back.
+        _ = add("b", 500, body: nil)
+        guard case .queued = add("c", 500, body: nil) else { Issue.record("bytes are still counted"); return }
+    }
+
     @Test func shutdownWritesWhatWaitsAndRefusesTheRest() async throws {
         for number in 0..<200 {
             self.cache.enqueueStore(makeData(100), metadata: .init(), for: CacheKey("\(number)"))

@@ -141,8 +141,9 @@ public final class DiskCache: Sendable {
     ///
     /// Removes the least recently used entries first where the size limit asks for it.
     ///
-    /// - Throws: ``CacheError``. Then no part of the new entry is left, and the older one stays
-    ///   (except where it alone stood in the way of the size limit). Not cancellable.
+    /// - Throws: ``CacheError``. Then no part of the new entry is left, and the older one stays, unless the metadata says
+    ///   that it is of another body (``EntryMetadata/bodyDigest``), or it alone stood in the way of the size limit. Not
+    ///   cancellable.
     public func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) async throws {
         try self.begin()
         defer { self.operations.end() }
@@ -158,7 +159,7 @@ public final class DiskCache: Sendable {
     ///
     /// Every later operation on `key` sees it. An error goes to the statistics and to the
     /// configuration's handler. When more bytes wait than the configuration permits, the store is
-    /// refused, also with an error there.
+    /// refused, also with an error there. What is left then is as ``store(_:metadata:for:)`` says.
     public func enqueueStore(_ data: Data, metadata: EntryMetadata, for key: CacheKey) {
         guard self.operations.begin() else {
             self.report(.shutDown(self.store.counters.directory))
@@ -289,7 +290,7 @@ public final class DiskCache: Sendable {
     /// What a store that is not yet written will be.
     private func read(_ part: EntryPart, of item: PendingStores.Item) -> DiskEntry? {
         let now = self.configuration.now()
-        let isAlive = item.metadata.expiry.map { $0 > now } ?? true
+        let isAlive = !item.isRefused && item.metadata.expiry.map { $0 > now } ?? true
         self.store.reader.count(isHit: isAlive, part)
         return isAlive ? DiskEntry(data: item.data, metadata: item.metadata, storedAt: now) : nil
     }

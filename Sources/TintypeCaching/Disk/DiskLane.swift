@@ -49,12 +49,18 @@ actor DiskLane {
     }
 
     func contains(_ key: CacheKey) -> Bool {
-        self.pending.contains(key) || ((try? self.store.reader.read(.head, of: key)) ?? nil) != nil
+        if let item = self.pending.item(key) { return !item.isRefused }
+        return ((try? self.store.reader.read(.head, of: key)) ?? nil) != nil
     }
 
     func store(_ data: Data, metadata: EntryMetadata, for key: CacheKey) throws {
         self.writePending(key)
-        try self.store.writer.store(data, metadata: metadata, for: key)
+        do throws(CacheError) {
+            try self.store.writer.store(data, metadata: metadata, for: key)
+        } catch {
+            self.removeOther(than: metadata, key)
+            throw error
+        }
     }
 
     func remove(_ key: CacheKey) throws -> Bool {
@@ -116,11 +122,23 @@ actor DiskLane {
         if let item = self.pending.take(key) { self.write(item) }
     }
 
+    /// Removes the entry of another body than the one that could not be stored: better none than an older one.
+    private func removeOther(than metadata: EntryMetadata, _ key: CacheKey) {
+        guard let body = metadata.bodyDigest else { return }
+        let found = (try? self.store.reader.read(.head, of: key)) ?? nil
+        if found?.metadata.bodyDigest != body { _ = try? self.store.writer.remove(key) }
+    }
+
     private func write(_ item: PendingStores.Item) {
         do throws(CacheError) {
-            try self.store.writer.store(item.data, metadata: item.metadata, for: item.key)
+            if item.isRefused {
+                self.removeOther(than: item.metadata, item.key)
+            } else {
+                try self.store.writer.store(item.data, metadata: item.metadata, for: item.key)
+            }
         } catch {
             self.reportError(error)
+            self.removeOther(than: item.metadata, item.key)
         }
         // All was removed while this was written.
         if !self.pending.endItem() { _ = try? self.store.writer.remove(item.key) }

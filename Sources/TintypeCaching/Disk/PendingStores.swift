@@ -12,6 +12,8 @@ final class PendingStores: Sendable {
         let metadata: EntryMetadata
         /// What it takes in memory: a tiny body may have large metadata.
         let byteCount: Int
+        /// Whether nothing is written, and only what is there of another body removed.
+        var isRefused = false
 
         init(key: CacheKey, data: Data, metadata: EntryMetadata) {
             self.key = key
@@ -40,6 +42,16 @@ final class PendingStores: Sendable {
         var isWriting = false
         /// What is being written, which a read must see as well; `nil` also when it was dropped.
         var current: Item?
+
+        /// Others wait, so that a task is writing.
+        mutating func refuse(_ item: Item) {
+            guard let body = item.metadata.bodyDigest else { return }
+            var refused = Item(key: item.key, data: Data(), metadata: EntryMetadata(bodyDigest: body))
+            refused.isRefused = true
+            let replaced = self.items.updateValue(refused, forKey: item.key)
+            if replaced == nil { self.queue.append(item.key) }
+            self.byteCount += refused.byteCount - (replaced?.byteCount ?? 0)
+        }
     }
 
     private let state = Locked(State())
@@ -53,12 +65,15 @@ final class PendingStores: Sendable {
 
     /// Adds a store.
     ///
-    /// One alone is taken whatever its size.
+    /// One alone is taken whatever its size. In place of one that is refused, what is there of another body is removed.
     func add(_ item: Item) -> Addition {
         self.state.withLock { state in
             let replaced = state.items[item.key]?.byteCount ?? 0
             let byteCount = state.byteCount - replaced + item.byteCount
-            guard byteCount <= self.byteLimit || state.items.isEmpty else { return .refused(state.byteCount) }
+            guard byteCount <= self.byteLimit || state.items.isEmpty else {
+                defer { state.refuse(item) }
+                return .refused(state.byteCount)
+            }
             if state.items.updateValue(item, forKey: item.key) == nil { state.queue.append(item.key) }
             state.byteCount = byteCount
             self.isIdle.store(false, ordering: .releasing)
@@ -141,9 +156,6 @@ final class PendingStores: Sendable {
 
     /// The stores that wait.
     var count: Int { self.state.withLock { $0.items.count } }
-
-    /// Whether a store of `key` waits or is being written.
-    func contains(_ key: CacheKey) -> Bool { self.item(key) != nil }
 
     /// Drops all stores, and the one that is being written.
     func removeAll() {
