@@ -33,7 +33,8 @@ actor FileReader {
 
     /// The content of a file as a response, with what tells its versions apart as `ETag`.
     ///
-    /// A file that is as `knownTag` says is not read: the response has status 304 and no body.
+    /// A file that is as `knownTag` says is not read: the response has status 304 and no body. One that was changed
+    /// just before is read once more: its times may have been the same before another change.
     ///
     /// - Throws: ``DownloadError``, or `CancellationError` when the task is cancelled on the way.
     func response(
@@ -46,10 +47,10 @@ actor FileReader {
         let start = ContinuousClock.now
         let requestTime = Date()
         let path = try FilePath(address)
-        let (descriptor, size, tag) = try self.open(path, address: address)
+        let (descriptor, size, tag, isSettled) = try self.open(path, address: address)
         defer { close(descriptor) }
         let headers: HeaderFields = ["ETag": tag]
-        guard tag != knownTag else {
+        guard tag != knownTag || !isSettled else {
             return DownloadResponse(body: Data(), url: url, status: 304, headers: headers, requestTime: requestTime)
         }
         guard size <= limit else { throw DownloadError.bodyTooLarge(limit: limit, declared: Int64(size), at: address) }
@@ -80,7 +81,7 @@ actor FileReader {
     private func open(
         _ path: FilePath,
         address: ResourceAddress
-    ) throws(DownloadError) -> (descriptor: CInt, size: Int, tag: String) {
+    ) throws(DownloadError) -> (descriptor: CInt, size: Int, tag: String, isSettled: Bool) {
         // Without O_NONBLOCK a pipe without a writer would hold the thread for ever.
         let descriptor = path.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .fileNotOpened(path.text, code: errno, at: address) }
@@ -95,7 +96,9 @@ actor FileReader {
         // file that took another one's place as well.
         let (modified, changed) = (status.st_mtim, status.st_ctim)
         let times = "\(modified.tv_sec).\(modified.tv_nsec)-\(changed.tv_sec).\(changed.tv_nsec)"
-        return (descriptor, Int(status.st_size), "\"\(status.st_size)-\(times)\"")
+        // No file system counts times in more than two seconds. A tag from before that time is none of those that come.
+        let isSettled = Date().timeIntervalSince1970 - Double(changed.tv_sec) > 3
+        return (descriptor, Int(status.st_size), "\"\(status.st_size)-\(times)\(isSettled ? "" : "-new")\"", isSettled)
     }
 
     /// Reads some bytes; returns false at the end of the file.

@@ -58,6 +58,21 @@ import Tintype
         #expect(second.metadata.bodyDigest != first.metadata.bodyDigest)
     }
 
+    @Test(arguments: [CachePolicy.honorFreshness, .revalidate])
+    func `a change is seen that comes too soon after another one for the clock of the files`(
+        policy: CachePolicy
+    ) async throws {
+        let loader = self.fixture.makeLoader { $0.cachePolicy = policy }
+        for gray in UInt8(0)..<100 {
+            let body = Data(try makePNG(width: 10, gray: gray))
+            // In place: nothing but the times tells the versions apart.
+            try body.write(to: self.url)
+            #expect(try await loader.data(for: ImageRequest(url: self.url)) == body)
+            let picture = try await loader.response(for: ImageRequest(url: self.url))
+            #expect(picture.metadata.bodyDigest == BodyDigest.value(of: body))
+        }
+    }
+
     @Test func `a file that is gone is an error where it is looked at, and none where it is not`() async throws {
         let loader = self.fixture.makeLoader()
         _ = try await loader.image(for: self.url)
