@@ -17,7 +17,7 @@ public struct DataResponse: Sendable {
     /// that the origin does not want reused are left out. Empty where no response is known.
     public let headers: HeaderFields
     /// Why the bytes are not on disk, where the request waited for the store.
-    public let storeError: LoadError?
+    public private(set) var storeError: LoadError?
     /// What became of the cached bytes, where their freshness was in question; `nil` where it was not,
     /// or nothing was cached.
     public let revalidation: Revalidation?
@@ -25,6 +25,8 @@ public struct DataResponse: Sendable {
     let mayBeKept: Bool
     /// How the bytes came, where they may be the newest of their source.
     let arrival: LoadTable.Arrival?
+    /// What the loads wanted for which the bytes were stored, or were not; `nil` where nothing is to be stored.
+    let keptFor: LoadTable.Demand?
     /// What counts the bytes, as long as the loader has them.
     var claim: ByteClaim?
     /// The callers and pictures that got them together.
@@ -39,6 +41,7 @@ public struct DataResponse: Sendable {
         revalidation: Revalidation? = nil,
         mayBeKept: Bool = true,
         arrival: LoadTable.Arrival? = nil,
+        keptFor: LoadTable.Demand? = nil,
         claim: ByteClaim? = nil
     ) {
         self.data = data
@@ -49,13 +52,17 @@ public struct DataResponse: Sendable {
         self.revalidation = revalidation
         self.mayBeKept = mayBeKept
         self.arrival = arrival
+        self.keptFor = keptFor
         self.claim = claim
     }
 
-    /// The same, as a caller gets it.
-    var unclaimed: DataResponse {
+    /// The same, as the caller gets it that asked with `request`.
+    ///
+    /// From then on the bytes are the caller's; pictures that are made of them may still count them.
+    func finished(for request: ImageRequest) -> DataResponse {
         var copy = self
         copy.claim = nil
+        if !request.options.contains(.waitForStore) { copy.storeError = nil }
         return copy
     }
 }

@@ -66,6 +66,16 @@ public struct ImageResponse: Sendable {
         return copy
     }
 
+    /// The same, as the caller gets it that asked with `request`: others wanted more of the load that they shared.
+    func finished(for request: ImageRequest) -> ImageResponse {
+        let (dropsData, dropsError) = (!request.options.contains(.keepData), !request.options.contains(.waitForStore))
+        guard dropsData && self.data != nil || dropsError && self.storeError != nil else { return self }
+        var copy = self
+        if dropsData { copy.data = nil }
+        if dropsError { copy.storeError = nil }
+        return copy
+    }
+
     func withStoreError(_ error: LoadError) -> ImageResponse {
         var copy = self
         copy.storeError = error

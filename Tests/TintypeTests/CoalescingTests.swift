@@ -59,6 +59,47 @@ import Tintype
         #expect(await loader.cache.tiers(holding: plain.key, in: .all) == .all)
     }
 
+    /// A load that has its bytes and is decoding, and another one that joins it then.
+    private func responses(
+        of requests: [ImageRequest],
+        _ change: (inout LoaderActor.Configuration) -> Void = { _ in }
+    ) async throws -> (LoaderActor, [ImageResponse]) {
+        await self.gate.open()
+        let latch = Latch()
+        let loader = self.fixture.makeLoader(heldBy: latch, .neverRevalidate, change)
+        let first = Task { try await loader.response(for: requests[0]) }
+        await until { self.fixture.decodes.count == 1 }
+        let second = Task { try await loader.response(for: requests[1]) }
+        await until { await loader.waiterCount == 2 }
+        latch.open()
+        let responses = try await [first.value, second.value]
+        #expect(self.origin.requestCount(for: "/picture") == 1)
+        return (loader, responses)
+    }
+
+    @Test func `a load that waits for the store and joins late hears that it failed`() async throws {
+        let url = self.origin.url("/picture")
+        let requests = [ImageRequest(url: url), ImageRequest(url: url, options: [.waitForStore])]
+        let (_, responses) = try await self.responses(of: requests) { $0.disk?.sizeLimit = 10 }
+        #expect(responses.map { $0.storeError != nil } == [false, true])
+    }
+
+    @Test func `a load that wants the bytes stored and joins late has them stored`() async throws {
+        let url = self.origin.url("/picture")
+        let plain = ImageRequest(url: url, originalCaching: CacheUse(query: .all, store: .none))
+        let requests = [plain, ImageRequest(url: url, options: [.waitForStore])]
+        let (loader, responses) = try await self.responses(of: requests)
+        #expect(responses.allSatisfy { $0.storeError == nil })
+        #expect(await loader.cache.contains(plain.sourceKey, in: .disk))
+    }
+
+    @Test func `a load that wants the bytes and joins late gets them`() async throws {
+        let url = self.origin.url("/picture")
+        let requests = [ImageRequest(url: url), ImageRequest(url: url, options: [.keepData])]
+        let (_, responses) = try await self.responses(of: requests)
+        #expect(responses.map(\.data) == [nil, Data(try makePNG())])
+    }
+
     @Test func cancellingAllButOneDisturbsNothing() async throws {
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.origin.url("/picture"))

@@ -90,6 +90,44 @@ import TintypeConcurrency
         #expect(error?.code == .refused)
     }
 
+    @Test func `a fetcher that cancels its own task cancels no caller`() async throws {
+        let fetcher = ClosureFetcher(respond: { request, _ in
+            withUnsafeCurrentTask { $0?.cancel() }
+            return DownloadResponse(body: Data(try makePNG()), url: request.url)
+        })
+        let loader = self.fixture.makeLoader { $0.fetcher = fetcher }
+        let url = self.scripted.url("/a")
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: url) }
+        #expect(error?.code == .refused)
+    }
+
+    @Test func `a fetch that does not hear of its cancellation holds up no later load, and changes nothing`()
+        async throws
+    {
+        let gate = Gate()
+        let (count, ended) = (Box(0), Box(0))
+        let fetcher = ClosureFetcher(respond: { request, _ in
+            let number = count.value ?? 0
+            count.value = number + 1
+            if number == 0 { await gate.wait() }
+            defer { ended.value = (ended.value ?? 0) + 1 }
+            return DownloadResponse(body: Data(try makePNG(width: 10 + number)), url: request.url)
+        })
+        let loader = self.fixture.makeLoader { $0.fetcher = fetcher }
+        let request = ImageRequest(url: self.scripted.url("/a"), options: [.waitForStore])
+        let first = Task { try await loader.image(for: request) }
+        await until { count.value == 1 }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        #expect(try await loader.image(for: request).width == 11)
+        await gate.open()
+        await until { ended.value == 2 }
+        // Its end is waited for.
+        await loader.shutdown()
+        #expect(try await loader.image(for: request).width == 11)
+        #expect(try await self.fixture.makeLoader().data(for: request) == Data(makePNG(width: 11)))
+    }
+
     @Test(arguments: [-1e300, 1e300, -Double.infinity, .infinity, .nan].map(\.bitPattern))
     func `times that are none end no process`(bits: UInt64) async throws {
         await #expect(processExitsWith: .success) { [bits] in

@@ -30,6 +30,38 @@ struct LoaderFixture {
         return LoaderActor(configuration: configuration)
     }
 
+    /// A loader whose ages are counted by a clock of the test's.
+    func makeLoader(
+        _ policy: CachePolicy,
+        by clock: TestClock,
+        _ change: (inout LoaderActor.Configuration) -> Void = { _ in }
+    ) -> LoaderActor {
+        self.makeLoader { configuration in
+            configuration.cachePolicy = policy
+            configuration.now = { clock.now }
+            configuration.memory.now = { clock.now }
+            configuration.disk?.now = { clock.now }
+            change(&configuration)
+        }
+    }
+
+    /// A loader with lanes for four decodes, which all wait.
+    func makeLoader(
+        heldBy latch: Latch,
+        _ policy: CachePolicy = .neverRevalidate,
+        _ change: (inout LoaderActor.Configuration) -> Void = { _ in }
+    ) -> LoaderActor {
+        self.makeLoader { configuration in
+            configuration.cachePolicy = policy
+            configuration.laneCount = 4
+            configuration.coders = CoderRegistry(coders: [
+                CountingCoder(PNGCoder(), self.decodes, heldBy: latch),
+                CountingCoder(JPEGCoder(), self.decodes, heldBy: latch),
+            ])
+            change(&configuration)
+        }
+    }
+
     /// The files of the disk cache, temporary ones included.
     func cacheFiles() -> [String] {
         let root = self.directory.path(of: "cache/entries")

@@ -68,4 +68,38 @@ private struct StuckPreviews: ImageCoder {
         #expect(try await end.value == 320)
         latch.open()
     }
+
+    @Test func `a picture does not wait for the lane of its previews`() async throws {
+        let gate = Gate()
+        let body = try PreviewTests.progressiveJPEG()
+        let middle = body.count / 2
+        let origin = ScriptedOrigin([
+            "/a": .pieces([Array(body[..<middle]), Array(body[middle...])], movedBy: [gate]),
+            "/b": .body(try makePNG()),
+        ])
+        let fixture = try LoaderFixture(origin: origin)
+        let latch = Latch()
+        let loader = fixture.makeLoader {
+            $0.laneCount = 2
+            $0.coders = CoderRegistry(coders: [
+                JPEGCoder(), CountingCoder(PNGCoder(), fixture.decodes, heldBy: latch),
+            ])
+        }
+        let shown = Box(false)
+        let request = ImageRequest(url: origin.url("/a"), options: [.previews])
+        let end = Task {
+            for try await event in loader.events(for: request) {
+                if case .preview = event { shown.value = true }
+            }
+        }
+        await until { shown.value == true }
+        // The lane of the previews is the first that has nothing to do.
+        let other = Task { try await loader.image(for: origin.url("/b")) }
+        await until { fixture.decodes.count == 1 }
+        await gate.open()
+        try await end.value
+        latch.open()
+        _ = try await other.value
+        await loader.shutdown()
+    }
 }

@@ -28,6 +28,41 @@ import Testing
         #expect(try await self.fixture.makeLoader().response(for: ImageRequest(url: held)).source == .disk)
     }
 
+    /// Returns once a loader begins no load any more.
+    private func waitForShutdown(of loader: LoaderActor) async {
+        let refused = ImageRequest(url: self.origin.url("/none"))
+        await until {
+            do {
+                _ = try await loader.data(for: refused)
+                return false
+            } catch {
+                return (error as? LoadError)?.code == .shutDown
+            }
+        }
+    }
+
+    @Test func `loads under way that may come to their ends get their bytes too`() async throws {
+        var request = ImageRequest(
+            url: self.origin.url("/a"),
+            thumbnail: .fit(width: 4, height: 4),
+            options: [.waitForStore],
+            variantCaching: CacheUse()
+        )
+        _ = try await self.fixture.makeLoader().image(for: request)
+        let before = self.fixture.decodes.count
+        let latch = Latch()
+        let loader = self.fixture.makeLoader(heldBy: latch)
+        request.options = [.keepData]
+        // The variant on disk is decoded; the bytes are those of the original.
+        let task = Task { [request] in try await loader.response(for: request) }
+        await until { self.fixture.decodes.count > before }
+        let end = Task { await loader.shutdown(finishesLoads: true) }
+        await self.waitForShutdown(of: loader)
+        latch.open()
+        #expect(try await task.value.data == Data(makePNG()))
+        await end.value
+    }
+
     /// A loader that has a picture, and whose variant is on its way to the disk until the gate opens.
     private func makeLoader(storingBehind gate: Gate) async throws -> (LoaderActor, ImageRequest) {
         let loader = self.fixture.makeLoader { configuration in
@@ -47,15 +82,7 @@ import Testing
         let (loader, request) = try await self.makeLoader(storingBehind: gate)
         let end = Task { await loader.shutdown() }
         // The store goes on when no load begins any more.
-        let refused = ImageRequest(url: self.origin.url("/none"))
-        await until {
-            do {
-                _ = try await loader.data(for: refused)
-                return false
-            } catch {
-                return (error as? LoadError)?.code == .shutDown
-            }
-        }
+        await self.waitForShutdown(of: loader)
         await gate.open()
         await end.value
         let cache = self.fixture.makeLoader().cache

@@ -13,6 +13,8 @@ struct DecodePipeline: Sendable {
     /// Bounds the memory of previews: they last as long as their downloads, and must not keep decodes from beginning.
     let previewGate: WeightedGate
     let limits: DecodingLimits
+    /// Previews in the making: a picture does not wait for the lane of its own.
+    let previews = TaskOwner()
 
     /// Decodes `data` as `request` asks.
     ///
@@ -128,7 +130,7 @@ struct DecodePipeline: Sendable {
             resizing: { try DecodePlan.previewResizing(for: request, header: $0, limits: limits) }
         )
         while let bytes = await mailbox.take() {
-            if let preview = await decoder.append(bytes) { show(preview) }
+            if let preview = await decoder.append(bytes), !Task.isCancelled { show(preview) }
         }
     }
 

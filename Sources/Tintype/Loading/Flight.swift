@@ -46,6 +46,8 @@ final class Flight: Sendable {
         var hasShownBytes = false
         var latest: LoadUpdate?
         var fetch: Fetch?
+        var isAbandoned = false
+        var isKeeping = false
     }
 
     let id: LoadTable.ID
@@ -97,6 +99,36 @@ final class Flight: Sendable {
     @inline(never)
     private func note(_ fetch: Fetch?) {
         self.state.withLock { $0.fetch = fetch }
+    }
+
+    // MARK: Its end
+
+    /// Whether nothing waits for it any more: only then is its task to end without a result.
+    ///
+    /// Here and below not inlined, for the reason above.
+    var isAbandoned: Bool {
+        @inline(never) get { self.state.withLock { $0.isAbandoned } }
+    }
+
+    /// Takes note that nothing waits any more, and says whether its turn may be another's at once: it has begun to keep
+    /// nothing, and never will.
+    func abandon() -> Bool {
+        self.state.withLock { state in
+            state.isAbandoned = true
+            return !state.isKeeping
+        }
+    }
+
+    /// Begins to keep what it has brought: its turn is its own until it ends.
+    ///
+    /// - Throws: `CancellationError` where it was abandoned.
+    @inline(never)
+    func beginKeeping() throws(CancellationError) {
+        let isAbandoned = self.state.withLock { state in
+            state.isKeeping = !state.isAbandoned
+            return state.isAbandoned
+        }
+        if isAbandoned { throw CancellationError() }
     }
 
     // MARK: Updates

@@ -18,7 +18,7 @@ extension LoadTable {
         let key: CacheKey
         /// Whose bytes it is made of.
         let source: CacheKey
-        /// What is asked for the bytes, one flight at a time: sources whose bytes are stored under one name have one.
+        /// What is asked for the bytes: sources that may select the same response have one.
         let origin: CacheKey
         /// The tiers that may answer: those for the bytes, and those for the picture.
         var queries: [CacheTiers] = []
@@ -44,7 +44,7 @@ extension LoadTable.Product {
             kind: kind,
             key: isPicture ? request.key : request.sourceKey,
             source: request.sourceKey,
-            origin: plan.usesHTTPKeys ? rules.resourceKey(of: request) : request.sourceKey,
+            origin: rules.resourceKey(of: request),
             queries: isPicture ? [plan.bytes.query, plan.picture.query] : [plan.bytes.query],
             policy: plan.policy,
             usesHTTPKeys: plan.usesHTTPKeys,

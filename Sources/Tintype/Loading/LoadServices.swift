@@ -97,7 +97,7 @@ struct LoadServices: Sendable {
             headers: stored.metadata.response?.servedFields(reusedAt: self.rules.now()) ?? [:],
             revalidation: revalidation,
             // A picture in memory is not what the disk has.
-            arrival: stored.data == nil ? nil : .read,
+            arrival: stored.data == nil ? nil : .read(as: stored.key),
             claim: stored.claim
         )
     }

@@ -60,19 +60,19 @@ struct LoadTable: Sendable {
         case grant(waiter: ID)
     }
 
-    /// How a body came.
-    enum Arrival: Sendable {
+    /// How a body came, and its name on disk, whether or not it is kept there.
+    enum Arrival: Hashable, Sendable {
         /// The origin sent or confirmed it, and the disk has it where it is to be kept.
-        case fetched
+        case fetched(as: CacheKey)
         /// It was read from the disk.
-        case read
+        case read(as: CacheKey)
     }
 
     /// What a body changes that is the newest of its source.
     struct Succession: Hashable, Sendable {
-        /// The pictures that were made of others, and may be in the cache.
-        var obsolete: [CacheKey] = []
-        /// The flights of the source, which must hear of it.
+        /// The pictures that were made of others, and the tiers of the cache that may have them.
+        var obsolete: [CacheKey: CacheTiers] = [:]
+        /// The flights that must hear of it: those of the source, and of others that may select it as well.
         var flights: Set<ID> = []
     }
 
@@ -89,18 +89,24 @@ struct LoadTable: Sendable {
     }
 
     private struct Origin {
-        /// The flight that may ask it: one at a time, so that bodies come and are stored one after the other.
-        var turn: ID
+        /// The flights that may ask it: of those whose bodies may get the same name on disk, one at a time, so that such
+        /// bodies come and are stored one after the other.
+        var turns: Set<ID> = []
         /// The flights that wait for their turns, and their waiters.
         var queue: [(flight: ID, waiter: ID)] = []
+        /// The sources that are known of it, but for the one of its own name.
+        var sources: Set<CacheKey> = []
     }
 
     private struct Source {
+        let origin: CacheKey
         /// Those whose tasks have not ended.
         var flights: Set<ID> = []
         /// The newest body that is known, and when the origin sent or confirmed it.
         var body: UInt64?
         var date: Date?
+        /// The name of that body on disk; `nil` where it may be any of the origin's.
+        var name: CacheKey?
         /// What is, or was, in the cache of that body.
         var pictures: Set<CacheKey> = []
         var lastUse: ID = 0
@@ -129,8 +135,11 @@ struct LoadTable: Sendable {
 
     /// Whether there is no flight and no waiter.
     var isEmpty: Bool {
-        self.flights.isEmpty && self.flightOfProduct.isEmpty && self.flightOfWaiter.isEmpty && self.origins.isEmpty
-            && self.sources.values.allSatisfy { $0.flights.isEmpty }
+        self.flights.isEmpty && self.flightOfProduct.isEmpty && self.flightOfWaiter.isEmpty
+            && self.origins.allSatisfy { origin in
+                origin.value.turns.isEmpty && origin.value.queue.isEmpty
+                    && origin.value.sources.allSatisfy { self.sources[$0]?.origin == origin.key }
+            } && self.sources.values.allSatisfy { $0.flights.isEmpty }
     }
 
     /// The number of sources that are loaded, or whose pictures are remembered.
@@ -225,22 +234,31 @@ struct LoadTable: Sendable {
 
     // MARK: Asking the origin
 
-    /// Gives a flight the right to ask the origin, or lets it wait for that: a source fetches one body at a time.
+    /// Gives a flight the right to ask the origin, or lets it wait for that: bodies that may get the same name on disk
+    /// are fetched one at a time.
     ///
     /// Once it has the right, what it reads is the newest there is.
     ///
     /// - Returns: Nothing where it has the right now. Otherwise what is to be done, because what has the right becomes
     ///   as urgent as what waits for it; `waiter` is granted it later, or dismissed.
     mutating func requestTurn(of id: ID, waiter: ID) -> [Action]? {
-        guard let origin = self.flights[id]?.product.origin else { return nil }
-        guard let holder = self.origins[origin]?.turn, holder != id else {
-            if self.origins[origin] == nil { self.origins[origin] = Origin(turn: id) }
-            self.flights[id]?.isOutdated = false
+        guard let product = self.flights[id]?.product else { return nil }
+        guard !self.hasTurn(id, product.origin), self.mustWait(product) else {
+            self.giveTurn(to: id, product)
             return nil
         }
-        self.origins[origin]?.queue.append((id, waiter))
+        self.origins[product.origin]?.queue.append((id, waiter))
         var actions: [Action] = []
-        self.update(holder, &actions)
+        self.updateTurns(of: product.origin, &actions)
+        return actions
+    }
+
+    /// Takes its turn from a flight that was abandoned, and that will store nothing, although its task has yet to end.
+    ///
+    /// A fetcher that does not hear of its cancellation holds up no later load.
+    mutating func passTurn(of id: ID) -> [Action] {
+        var actions: [Action] = []
+        if let product = self.flights[id]?.product { self.passTurn(of: id, product.origin, &actions) }
         return actions
     }
 
@@ -254,46 +272,85 @@ struct LoadTable: Sendable {
         guard let flight = self.flights[id], let source = self.sources[flight.product.source] else {
             return Succession()
         }
+        let (key, name) = (flight.product.source, arrival.name)
         let isLater = source.date.map { known in date.map { $0 > known } ?? false } ?? true
-        if arrival == .fetched {
-            for other in source.flights where other != id { self.flights[other]?.isOutdated = true }
-        } else if flight.isOutdated || !isLater {
-            return Succession()
-        }
-        self.sources[flight.product.source]?.date = date
+        guard arrival.isFetched || !flight.isOutdated && isLater else { return Succession() }
         // A reload that comes now asks by itself.
         for other in source.flights where self.flights[other]?.product.policy == .reload {
             if self.waited(by: other).contains(id) { self.close(other) }
         }
-        guard source.body != body else { return Succession() }
-        // What is being made of an older body is none of those that come now, and may be in the cache already.
-        var obsolete = source.pictures
-        for other in source.flights where other != id && !self.awaitsBody(of: id, other) {
-            self.close(other)
-            if let product = self.flights[other]?.product, product.kind == .picture { obsolete.insert(product.key) }
-        }
-        self.pictureCount -= source.weight
-        self.sources[flight.product.source]?.pictures = []
-        self.sources[flight.product.source]?.body = body
-        return Succession(obsolete: obsolete.sorted { $0.text < $1.text }, flights: source.flights)
+        var succession = Succession()
+        let sources =
+            source.body == body ? [key] : [key] + self.sources(selecting: name, without: body, besides: flight.product)
+        if arrival.isFetched { for key in sources { self.outdateFlights(of: key, but: id) } }
+        if source.body != body { for key in sources { self.replaceBody(of: key, by: id, &succession) } }
+        self.sources[key]?.body = body
+        self.sources[key]?.date = date
+        self.sources[key]?.name = name
+        return succession
     }
 
     /// Takes note of a picture in the cache that flight `id` made of `body`.
     ///
     /// - Returns: Whether it may stay there: no newer body has come.
     mutating func keep(_ picture: CacheKey, madeOf body: UInt64, by id: ID) -> Bool {
-        guard let name = self.flights[id]?.product.source, let newest = self.sources[name].map(\.body),
-            newest == nil || newest == body, var source = self.sources.removeValue(forKey: name)
+        guard let flight = self.flights[id], let newest = self.sources[flight.product.source].map(\.body),
+            newest == body || newest == nil && !flight.isOutdated,
+            var source = self.sources.removeValue(forKey: flight.product.source)
         else { return false }
         source.body = body
         source.lastUse = id
         let isNew = source.pictures.insert(picture).inserted
-        self.sources[name] = source
+        self.sources[flight.product.source] = source
         if isNew {
             self.pictureCount += Self.weight(of: picture)
             if self.pictureCount > self.pictureLimit { self.forgetOldest() }
         }
         return true
+    }
+
+    /// The tiers that may have a picture of `source`: under the source's own key the disk has its bytes.
+    static func tiers(of picture: CacheKey, source: CacheKey) -> CacheTiers {
+        picture == source ? .memory : .all
+    }
+
+    /// The other sources of an origin whose newest body may be the one that `name` had before.
+    ///
+    /// Responses that vary are kept apart by their names; each replaces the one that did not vary, and is replaced by it.
+    /// Where HTTP's freshness does not count, each source has a name of its own, and its pictures answer all the same
+    /// where it does.
+    private func sources(selecting name: CacheKey, without body: UInt64, besides product: Product) -> [CacheKey] {
+        let (origin, usesHTTP) = (product.origin, product.usesHTTPKeys)
+        guard usesHTTP || name == origin else { return [] }
+        return (self.origins[origin]?.sources.union([origin]) ?? [origin]).filter { key in
+            guard key != product.source, let source = self.sources[key], source.body != body else { return false }
+            let isKnown = source.name != nil && source.name != name
+            return !isKnown || usesHTTP && (name == origin || source.name == origin || source.name == key)
+        }
+    }
+
+    /// Takes note that what is being read was there before a fetched body.
+    private mutating func outdateFlights(of source: CacheKey, but id: ID) {
+        for other in self.sources[source]?.flights ?? [] where other != id { self.flights[other]?.isOutdated = true }
+    }
+
+    /// Makes obsolete what was made of the body of a source, because flight `id` has brought a newer one.
+    private mutating func replaceBody(of key: CacheKey, by id: ID, _ succession: inout Succession) {
+        guard let source = self.sources[key] else { return }
+        var obsolete = source.pictures
+        // What is being made of an older body is none of those that come now, and may be in the cache already.
+        for other in source.flights where other != id && !self.awaitsBody(of: id, other) {
+            self.close(other)
+            if let product = self.flights[other]?.product, product.kind == .picture { obsolete.insert(product.key) }
+        }
+        for picture in obsolete { succession.obsolete[picture] = Self.tiers(of: picture, source: key) }
+        succession.flights.formUnion(source.flights)
+        self.pictureCount -= source.weight
+        guard !source.flights.isEmpty else { return self.forget(source: key) }
+        self.sources[key]?.pictures = []
+        self.sources[key]?.body = nil
+        self.sources[key]?.date = nil
+        self.sources[key]?.name = nil
     }
 
     // MARK: Parts
@@ -308,11 +365,17 @@ struct LoadTable: Sendable {
         self.flights[id] = Flight(product: product, waiters: [waiter: interest], demand: demand)
         self.flightOfProduct[product] = id
         self.flightOfWaiter[waiter] = id
-        var source = self.sources.removeValue(forKey: product.source) ?? Source()
+        var source =
+            self.sources.removeValue(forKey: product.source) ?? Source(origin: product.origin, name: product.source)
         source.flights.insert(id)
         source.lastUse = id
-        let hasTurn = product.kind == .bytes && self.origins[product.origin] == nil
-        if hasTurn { self.origins[product.origin] = Origin(turn: id) }
+        // It may select what another source has stored.
+        if product.usesHTTPKeys, source.name == product.source { source.name = nil }
+        if source.origin != product.source {
+            self.origins[source.origin, default: Origin()].sources.insert(product.source)
+        }
+        let hasTurn = product.kind == .bytes && !self.mustWait(product)
+        if hasTurn { self.giveTurn(to: id, product) }
         let briefing = Briefing(demand: demand, hasTurn: hasTurn, newestBody: source.body)
         self.sources[product.source] = source
         return .start(id, briefing)
@@ -335,10 +398,11 @@ struct LoadTable: Sendable {
 
     private mutating func leaveQueue(_ id: ID, _ origin: CacheKey, _ actions: inout [Action]) {
         guard let index = self.origins[origin]?.queue.firstIndex(where: { $0.flight == id }),
-            let entry = self.origins[origin]?.queue.remove(at: index), let holder = self.origins[origin]?.turn
+            let entry = self.origins[origin]?.queue.remove(at: index)
         else { return }
         actions.append(.dismiss(waiter: entry.waiter, from: nil))
-        self.update(holder, hasLess: true, &actions)
+        self.grantTurns(of: origin, &actions)
+        self.updateTurns(of: origin, hasLess: true, &actions)
     }
 
     private mutating func leaveAll(_ waits: Set<ID>, _ actions: inout [Action]) {
@@ -350,23 +414,77 @@ struct LoadTable: Sendable {
         if case .flight(let id) = interest { self.flights[id]?.waits.remove(waiter) }
     }
 
-    /// Only the end of its task ends a flight's turn: one that was abandoned may still be storing.
     private mutating func end(_ id: ID, _ product: Product, _ actions: inout [Action]) {
-        if var source = self.sources.removeValue(forKey: product.source) {
-            source.flights.remove(id)
-            if !source.flights.isEmpty || !source.pictures.isEmpty { self.sources[product.source] = source }
+        self.sources[product.source]?.flights.remove(id)
+        if let source = self.sources[product.source], source.flights.isEmpty, source.pictures.isEmpty {
+            self.forget(source: product.source)
         }
-        guard self.origins[product.origin]?.turn == id, var origin = self.origins.removeValue(forKey: product.origin)
+        self.passTurn(of: id, product.origin, &actions)
+    }
+
+    private mutating func forget(source key: CacheKey) {
+        guard let origin = self.sources.removeValue(forKey: key)?.origin else { return }
+        self.origins[origin]?.sources.remove(key)
+        self.forgetIfIdle(origin)
+    }
+
+    private mutating func forgetIfIdle(_ key: CacheKey) {
+        guard let origin = self.origins[key], origin.turns.isEmpty, origin.queue.isEmpty, origin.sources.isEmpty
         else { return }
-        // The most urgent one, and of several the first.
-        let urgencies = origin.queue.map { self.flights[$0.flight]?.demand.priority ?? .veryLow }
-        guard let most = urgencies.max(), let index = urgencies.firstIndex(of: most) else { return }
-        let next = origin.queue.remove(at: index)
-        origin.turn = next.flight
-        self.origins[product.origin] = origin
-        self.flights[next.flight]?.isOutdated = false
-        actions.append(.grant(waiter: next.waiter))
-        self.update(next.flight, &actions)
+        self.origins[key] = nil
+    }
+
+    // MARK: Turns
+
+    private func hasTurn(_ id: ID, _ origin: CacheKey) -> Bool {
+        self.origins[origin]?.turns.contains(id) ?? false
+    }
+
+    /// Whether a flight must wait for its turn: what asks now, or was there before, may store under the same name.
+    private func mustWait(_ product: Product) -> Bool {
+        guard let origin = self.origins[product.origin] else { return false }
+        return origin.turns.contains { self.excludes($0, product) }
+            || origin.queue.contains { self.excludes($0.flight, product) }
+    }
+
+    /// Whether a flight and another one of the same origin must not ask at once.
+    private func excludes(_ id: ID, _ product: Product) -> Bool {
+        guard let other = self.flights[id]?.product else { return false }
+        return other.source == product.source || other.usesHTTPKeys || product.usesHTTPKeys
+    }
+
+    private mutating func giveTurn(to id: ID, _ product: Product) {
+        self.origins[product.origin, default: Origin()].turns.insert(id)
+        // It looks once more.
+        if product.kind == .bytes { self.flights[id]?.isOutdated = false }
+    }
+
+    private mutating func passTurn(of id: ID, _ origin: CacheKey, _ actions: inout [Action]) {
+        guard self.origins[origin]?.turns.remove(id) != nil else { return }
+        self.grantTurns(of: origin, &actions)
+        self.forgetIfIdle(origin)
+    }
+
+    /// Lets those ask whose turns have come: the most urgent one first, and of several the first.
+    private mutating func grantTurns(of key: CacheKey, _ actions: inout [Action]) {
+        while let origin = self.origins[key] {
+            let urgencies = origin.queue.map { self.flights[$0.flight]?.demand.priority ?? .veryLow }
+            guard let most = urgencies.max(), let index = urgencies.firstIndex(of: most) else { return }
+            let next = origin.queue[index]
+            // None overtakes it: those that exclude each other less would keep it waiting.
+            guard let product = self.flights[next.flight]?.product,
+                !origin.turns.contains(where: { self.excludes($0, product) })
+            else { return }
+            self.origins[key]?.queue.remove(at: index)
+            self.giveTurn(to: next.flight, product)
+            actions.append(.grant(waiter: next.waiter))
+            self.update(next.flight, &actions)
+        }
+    }
+
+    /// Makes what has a turn as urgent as what waits for it.
+    private mutating func updateTurns(of origin: CacheKey, hasLess: Bool = false, _ actions: inout [Action]) {
+        for id in self.origins[origin]?.turns.sorted() ?? [] { self.update(id, hasLess: hasLess, &actions) }
     }
 
     /// Lets nothing more join a flight.
@@ -377,8 +495,8 @@ struct LoadTable: Sendable {
 
     /// Whether a flight is going to have the body that flight `id` has brought, or a newer one.
     private func awaitsBody(of id: ID, _ other: ID) -> Bool {
-        // Before its turn it looks once more.
-        if self.isQueued(other) { return true }
+        // Before its turn it looks once more; a picture is made by then, and is yet to be stored.
+        if self.flights[other]?.product.kind == .bytes, self.isQueued(other) { return true }
         return self.waited(by: other).contains { $0 == id || self.awaitsBody(of: id, $0) }
     }
 
@@ -407,7 +525,7 @@ struct LoadTable: Sendable {
     private mutating func update(_ id: ID, hasLess: Bool = false, _ actions: inout [Action]) {
         guard let flight = self.flights[id], !flight.isAbandoned else { return }
         var sum = Demand()
-        if let origin = self.origins[flight.product.origin], origin.turn == id {
+        if let origin = self.origins[flight.product.origin], origin.turns.contains(id) {
             for entry in origin.queue {
                 sum.priority = max(sum.priority, self.flights[entry.flight]?.demand.priority ?? .veryLow)
             }
@@ -427,11 +545,7 @@ struct LoadTable: Sendable {
         for wait in flight.waits.sorted() {
             if let other = self.flightOfWaiter[wait] { self.update(other, &actions) }
         }
-        if let origin = self.origins[flight.product.origin], origin.turn != id,
-            origin.queue.contains(where: { $0.flight == id })
-        {
-            self.update(origin.turn, &actions)
-        }
+        if self.isQueued(id) { self.updateTurns(of: flight.product.origin, &actions) }
     }
 
     /// One for each begun KiB of a key: URLs that others choose may be as long as they like.
@@ -445,7 +559,19 @@ struct LoadTable: Sendable {
             guard self.pictureCount > self.pictureLimit / 2 else { return }
             self.pictureCount -= source.weight
             // Loads that go on still need their order.
-            if source.flights.isEmpty { self.sources[key] = nil } else { self.sources[key]?.pictures = [] }
+            if source.flights.isEmpty { self.forget(source: key) } else { self.sources[key]?.pictures = [] }
         }
+    }
+}
+
+extension LoadTable.Arrival {
+    fileprivate var name: CacheKey {
+        switch self {
+        case .fetched(let name), .read(let name): name
+        }
+    }
+
+    fileprivate var isFetched: Bool {
+        if case .fetched = self { true } else { false }
     }
 }

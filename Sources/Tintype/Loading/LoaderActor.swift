@@ -142,8 +142,7 @@ public actor LoaderActor {
                 interest: .caller(self.services.demand(of: request))
             )
             if response.revalidation == .inBackground { await self.revalidate(.bytes, request) }
-            // From here on the bytes are the caller's; pictures that are made of them may still count them.
-            return response.unclaimed
+            return response.finished(for: request)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -163,39 +162,33 @@ public actor LoaderActor {
     }
 
     /// The picture, if it is in memory and may be served; where it is stale, it is revalidated in the background.
+    ///
+    /// Where its bytes are wanted as well, a flight brings both.
     private nonisolated func memoryResponse(for request: ImageRequest) async throws -> ImageResponse? {
-        guard let response = self.services.memoryResponse(for: request) else { return nil }
+        guard let response = self.services.memoryResponse(for: request), !request.options.contains(.keepData) else {
+            return nil
+        }
         if response.revalidation == .inBackground { await self.revalidate(.picture, request) }
-        return try await self.finished(response, for: request)
+        return response
     }
 
-    /// The response with the encoded bytes where the request wants them, and without them elsewhere.
-    private nonisolated func finished(
+    /// The response with the encoded bytes where the request wants them.
+    ///
+    /// Its flight has brought them, unless they were not to be had, or the request joined at the very end.
+    private nonisolated func completed(
         _ response: ImageResponse,
         for request: ImageRequest
     ) async throws -> ImageResponse {
-        guard request.options.contains(.keepData) else {
-            return response.data == nil ? response : response.with(data: nil)
-        }
-        guard response.data == nil else { return response }
-        do {
-            let bytes = try await self.reference.bytes(
-                for: request,
-                mayServeStale: true,
-                interest: .caller(self.services.demand(of: request))
-            )
-            guard bytes.metadata.bodyDigest != response.metadata.bodyDigest else {
-                return response.with(data: bytes.data)
-            }
-            // Another body has come since the picture was made.
-            return ImageResponse(
-                try await self.services.decode(bytes, for: request),
-                source: bytes.source,
-                bytes
-            )
-        } catch {
-            throw LoadError.wrapping(error)
-        }
+        guard request.options.contains(.keepData), response.data == nil else { return response }
+        let bytes = try await self.reference.bytes(
+            for: request,
+            mayServeStale: true,
+            interest: .caller(self.services.demand(of: request))
+        )
+        guard bytes.metadata.bodyDigest != response.metadata.bodyDigest else { return response.with(data: bytes.data) }
+        // Another body has come since the picture was made.
+        let image = try await self.services.decode(bytes, for: request)
+        return ImageResponse(image, source: bytes.source, bytes)
     }
 
     private nonisolated func load(_ request: ImageRequest, observer: Flight.Observer?) async throws -> ImageResponse {
@@ -207,7 +200,7 @@ public actor LoaderActor {
                 observer: observer
             )
             if response.revalidation == .inBackground { await self.revalidate(.picture, request) }
-            return try await self.finished(response, for: request)
+            return try await self.completed(response, for: request).finished(for: request)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -246,6 +239,7 @@ public actor LoaderActor {
         if !finishesLoads { self.cancelAll() }
         // Loads that end may begin others, and stores.
         while let task = self.tasks.values.first { await task.value }
+        await self.services.decoding.previews.waitForAll()
         for notice in self.notices.values { notice.cancel() }
         while let notice = self.notices.values.first { await notice.value }
         await self.cache.waitForPendingStores()
@@ -342,7 +336,7 @@ public actor LoaderActor {
             }
             // What a newer body makes obsolete is gone before any caller has that body.
             guard let obsolete = await self?.conclude(flight, product, result), !obsolete.isEmpty else { return }
-            await store.removePictures(obsolete, of: product.source)
+            await store.removePictures(obsolete)
             _ = await self?.conclude(flight, product, result, isCleared: true)
         }
     }
@@ -355,8 +349,8 @@ public actor LoaderActor {
         _ product: LoadTable.Product,
         _ result: Result<FlightResult, any Error>,
         isCleared: Bool = false
-    ) -> [CacheKey] {
-        let obsolete = isCleared ? [] : self.obsolete(by: flight, product, result)
+    ) -> [CacheKey: CacheTiers] {
+        let obsolete = isCleared ? [:] : self.obsolete(by: flight, product, result)
         if obsolete.isEmpty { self.finish(flight, result) }
         return obsolete
     }
@@ -365,20 +359,22 @@ public actor LoaderActor {
         by flight: Flight,
         _ product: LoadTable.Product,
         _ result: Result<FlightResult, any Error>
-    ) -> [CacheKey] {
+    ) -> [CacheKey: CacheTiers] {
         switch result {
         case .success(.bytes(let response)):
-            guard let body = response.metadata.bodyDigest, let arrival = response.arrival else { return [] }
+            guard let body = response.metadata.bodyDigest, let arrival = response.arrival else { return [:] }
             let date = response.metadata.responseDate
             let succession = self.table.accept(body, from: flight.id, arrival, date: date)
             for id in succession.flights { self.flights[id]?.note(newestBody: body) }
             return succession.obsolete
         case .success(.picture(let response, isKept: true)):
-            guard let body = response.metadata.bodyDigest else { return [] }
-            return self.table.keep(product.key, madeOf: body, by: flight.id) ? [] : [product.key]
+            guard let body = response.metadata.bodyDigest,
+                !self.table.keep(product.key, madeOf: body, by: flight.id)
+            else { return [:] }
+            return [product.key: LoadTable.tiers(of: product.key, source: product.source)]
         case .success(.stored(let key, madeOf: let body?)):
-            return flight.admits(body) ? [] : [key]
-        case .success, .failure: return []
+            return flight.admits(body) ? [:] : [key: .all]
+        case .success, .failure: return [:]
         }
     }
 
@@ -416,8 +412,11 @@ public actor LoaderActor {
             case .change(let id, let demand):
                 guard let flight = self.flights[id], let fetch = flight.change(demand) else { continue }
                 self.tell(fetch, of: flight)
-            // Its task takes itself out when it has ended.
-            case .cancel(let id): self.tasks[id]?.cancel()
+            case .cancel(let id):
+                let keepsNothing = self.flights[id]?.abandon() ?? false
+                // It takes itself out when it has ended.
+                self.tasks[id]?.cancel()
+                if keepsNothing { self.perform(self.table.passTurn(of: id)) }
             case .grant(let waiter): self.waiters.removeValue(forKey: waiter)?.end(with: .success(.turn))
             case .resume(let waiter):
                 self.revalidations.remove(waiter)

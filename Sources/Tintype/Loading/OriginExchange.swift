@@ -21,18 +21,18 @@ struct OriginExchange: Sendable {
         let conditions = isCallers ? [:] : validators?.conditions ?? [:]
         let response = try await self.transfer(conditions, acceptsNotModified: isCallers || !conditions.isEmpty)
         try Task.checkCancellation()
-        guard response.status == 304 else { return await self.keep(response, replacing: known) }
+        guard response.status == 304 else { return try await self.keep(response, replacing: known) }
         guard !isCallers else { throw LoadError.notModified(self.request) }
         let (store, budget) = (self.services.store, self.services.downloads.bodyBudget)
         if let known, let validators, self.isAbout(known, validators, response),
             let stored = try await store.completed(known, for: self.request, countedIn: budget)
         {
-            return await self.confirm(stored, by: response)
+            return try await self.confirm(stored, by: response)
         }
         // The answer is about something that is not here, so the condition was of no use.
         let whole = try await self.transfer([:], acceptsNotModified: false)
         try Task.checkCancellation()
-        return await self.keep(whole, replacing: known)
+        return try await self.keep(whole, replacing: known)
     }
 
     // MARK: Asking
@@ -69,19 +69,25 @@ struct OriginExchange: Sendable {
                     )
                 )
             }
-        } catch is CancellationError where !isOwn && !Task.isCancelled {
-            // Its callers, which nothing has cancelled, would take themselves to be.
-            throw DownloadError(
-                code: .refused,
-                message: "The fetcher of \(self.request.displayURL) gave up as if it had been cancelled; ask again.",
-                url: self.request.url
-            )
+        } catch is CancellationError where !isOwn && !flight.isAbandoned {
+            throw self.gaveUp
         }
+        // It may have cancelled the task that it ran in.
+        if Task.isCancelled, !flight.isAbandoned { throw self.gaveUp }
         return try response.admitted(
             statuses: request.acceptableStatusCodes ?? services.acceptableStatusCodes,
             maximumBodySize: services.maximumBodySize,
             countedIn: services.downloads.bodyBudget,
             isCounted: isOwn
+        )
+    }
+
+    /// Of a fetcher that ends as if it had been cancelled: its callers, which were not, would take themselves to be.
+    private var gaveUp: DownloadError {
+        DownloadError(
+            code: .refused,
+            message: "The fetcher of \(self.request.displayURL) gave up as if it had been cancelled; ask again.",
+            url: self.request.url
         )
     }
 
@@ -104,7 +110,8 @@ struct OriginExchange: Sendable {
     }
 
     /// Keeps a whole response, as far as it may be.
-    private func keep(_ response: DownloadResponse, replacing stored: StoredSource?) async -> DataResponse {
+    private func keep(_ response: DownloadResponse, replacing stored: StoredSource?) async throws -> DataResponse {
+        try self.flight.beginKeeping()
         let record = self.record(of: response)
         let body = BodyDigest.value(of: response.body)
         let metadata = EntryMetadata(
@@ -119,16 +126,15 @@ struct OriginExchange: Sendable {
             bodyDigest: body
         )
         let isAllowed = self.isAllowed(record)
-        var storeError: LoadError?
         // A page that says "try later" must not become the cached picture.
-        let isNews = self.flight.demand.storesAnything && self.rules.isStorable(response.body, for: self.request)
-        if isNews {
-            if isAllowed {
-                let (store, demand) = (self.services.store, self.flight.demand)
-                storeError = await store.keep(response.body, metadata: metadata, for: self.request, demand)
-            } else {
-                await self.services.store.remove(self.request)
-            }
+        let isStorable = self.rules.isStorable(response.body, for: self.request)
+        let (store, demand) = (self.services.store, self.flight.demand)
+        var storeError: LoadError?
+        let isNews = demand.storesAnything && isStorable
+        if isNews, isAllowed {
+            storeError = await store.keep(response.body, metadata: metadata, for: self.request, demand)
+        } else if isNews {
+            await store.remove(self.request)
         }
         return DataResponse(
             data: response.body,
@@ -139,13 +145,15 @@ struct OriginExchange: Sendable {
             // An origin without conditions may send the same again.
             revalidation: stored.map { $0.metadata.bodyDigest == body ? .notModified : .modified },
             mayBeKept: isAllowed,
-            arrival: isNews ? .fetched : nil,
+            arrival: isNews ? .fetched(as: store.name(of: metadata, for: self.request).key) : nil,
+            keptFor: isAllowed && isStorable ? demand : nil,
             claim: response.claim
         )
     }
 
     /// Takes up what a 304 says.
-    private func confirm(_ stored: StoredSource, by response: DownloadResponse) async -> DataResponse {
+    private func confirm(_ stored: StoredSource, by response: DownloadResponse) async throws -> DataResponse {
+        try self.flight.beginKeeping()
         var metadata = stored.metadata
         let times = self.times(of: response)
         let old = metadata.response ?? self.assumedRecord(of: metadata)
@@ -169,11 +177,12 @@ struct OriginExchange: Sendable {
         metadata.bodyDigest = body
         let isAllowed = self.isAllowed(record)
         let isNews = stored.metadata.response.map { !$0.isAsGoodAs(record) } ?? true
+        let store = self.services.store
         var storeError: LoadError?
         if !isAllowed {
-            await self.services.store.remove(self.request)
+            await store.remove(self.request)
         } else if isNews, let data = stored.data {
-            storeError = await self.services.store.keep(data, metadata: metadata, for: self.request, self.flight.demand)
+            storeError = await store.keep(data, metadata: metadata, for: self.request, self.flight.demand)
         }
         return DataResponse(
             data: stored.data ?? Data(),
@@ -183,7 +192,7 @@ struct OriginExchange: Sendable {
             storeError: storeError,
             revalidation: .notModified,
             mayBeKept: isAllowed,
-            arrival: .fetched,
+            arrival: .fetched(as: store.name(of: metadata, for: self.request).key),
             claim: stored.claim
         )
     }

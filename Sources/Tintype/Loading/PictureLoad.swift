@@ -21,6 +21,15 @@ struct PictureLoad: Sendable {
     private var plan: CachingPlan { self.rules.plan(for: self.request) }
 
     func run() async throws -> FlightResult {
+        let result = try await self.picture()
+        guard case .picture(let response, let isKept) = result, response.data == nil, self.flight.demand.keepsData,
+            // The loads that want them ask for them by themselves then, and hear the error.
+            let bytes = try? await self.bytes(), bytes.metadata.bodyDigest == response.metadata.bodyDigest
+        else { return result }
+        return .picture(response.with(data: bytes.data), isKept: isKept)
+    }
+
+    private func picture() async throws -> FlightResult {
         var candidates: [Candidate] = []
         for place in Candidate.Place.allCases {
             guard let candidate = try await self.candidate(in: place) else { continue }
@@ -47,7 +56,11 @@ struct PictureLoad: Sendable {
         }
         // Nor while the picture is kept: its encoder may load others.
         bytes.claim = nil
-        return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
+        guard bytes.mayBeKept, case .picture(let picture, let isKept) = await self.keep(response) else {
+            return .picture(response, isKept: false)
+        }
+        let storeError = await self.storeForLatecomers(bytes)
+        return .picture(storeError.map { picture.withStoreError($0) } ?? picture, isKept: isKept)
     }
 
     /// Makes the picture; what is none must not stay in the cache.
@@ -174,19 +187,17 @@ struct PictureLoad: Sendable {
     private func bytes(held: EntryMetadata? = nil) async throws -> DataResponse {
         guard self.flight.demand.showsPreviews else { return try await self.bytes(held: held, previews: nil) }
         let mailbox = ByteMailbox()
-        return try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
-                await self.services.decoding.showPreviews(of: mailbox, for: self.request) {
-                    self.flight.report(.preview($0))
-                }
-            }
-            // The previews end with the bytes, however those end: the picture must not wait for one of them.
-            defer {
-                mailbox.finish()
-                group.cancelAll()
-            }
-            return try await self.bytes(held: held, previews: mailbox)
+        let (decoding, request, flight) = (self.services.decoding, self.request, self.flight)
+        let previews = decoding.previews.run("previews") {
+            await decoding.showPreviews(of: mailbox, for: request) { flight.report(.preview($0)) }
         }
+        // The previews end with the bytes, however those end. The picture waits for none: the lane of one that is yet to
+        // be made may be busy with others.
+        defer {
+            mailbox.finish()
+            previews.cancel()
+        }
+        return try await self.bytes(held: held, previews: mailbox)
     }
 
     private func bytes(held: EntryMetadata?, previews: ByteMailbox?) async throws -> DataResponse {
@@ -247,6 +258,22 @@ struct PictureLoad: Sendable {
         }
         let error = await variants.store(response, for: request, by: self.flight)
         return .picture(error.map { response.withStoreError($0) } ?? response, isKept: true)
+    }
+
+    /// Stores the bytes for loads that joined when those had come already, where they want more than the ones before: to
+    /// have them stored, or to wait for that.
+    ///
+    /// - Returns: Why they are not on disk, where a load waits.
+    private func storeForLatecomers(_ bytes: DataResponse) async -> LoadError? {
+        let demand = self.flight.demand
+        guard let before = bytes.keptFor, demand.storesBytes,
+            !before.storesBytes || demand.waitsForStore && !before.waitsForStore
+        else { return nil }
+        // Unless all have left meanwhile, or newer bytes are there.
+        guard (try? await self.loader.waitForTurn(of: self.flight)) != nil,
+            self.flight.admits(bytes.metadata.bodyDigest), (try? self.flight.beginKeeping()) != nil
+        else { return nil }
+        return await self.services.store.keep(bytes.data, metadata: bytes.metadata, for: self.request, demand)
     }
 
     /// Stores a picture in memory where a load wants that, unless it is made of older bytes than others.

@@ -118,7 +118,8 @@ struct SourceStore: Sendable {
         return stored
     }
 
-    /// Keeps bytes for a request, where any load wants that, in the background unless one waits.
+    /// Keeps bytes for a request, where any load wants that, in the background unless one waits; where none does, older
+    /// ones that the request selects are removed.
     ///
     /// - Returns: Why they are not on disk, where a load waits.
     func keep(
@@ -127,10 +128,13 @@ struct SourceStore: Sendable {
         for request: ImageRequest,
         _ demand: LoadTable.Demand
     ) async -> LoadError? {
-        guard demand.storesBytes else { return nil }
+        guard demand.storesBytes else {
+            await self.removeOther(than: metadata, of: request)
+            return nil
+        }
         do {
             let key = try await self.key(for: metadata, of: request, waits: demand.waitsForStore)
-            await self.removeOtherName(of: request, than: key)
+            await self.removeOtherNames(of: request, than: key)
             try await self.store(body, metadata, for: key, waits: demand.waitsForStore)
             return nil
         } catch {
@@ -146,25 +150,41 @@ struct SourceStore: Sendable {
         }
     }
 
-    /// Removes what the response that is about to be stored replaces under another name: one that did not vary yet, or,
-    /// where it was reloaded, what a request of another policy has stored.
-    private func removeOtherName(of request: ImageRequest, than key: CacheKey) async {
+    /// Removes what the response that is about to be stored replaces under another name: one that did not vary yet, or
+    /// what a request of another policy has stored, where it was reloaded if HTTP's freshness does not count.
+    private func removeOtherNames(of request: ImageRequest, than key: CacheKey) async {
         let plan = self.rules.plan(for: request)
         // Without fields there is one name.
         guard !request.headers.isEmpty, plan.usesHTTPKeys || plan.policy == .reload else { return }
-        let other: StoredSource?
+        var others: [StoredSource?] = []
         if plan.usesHTTPKeys {
-            // It would be found first, whatever is stored beside it.
             let resource = self.rules.resourceKey(of: request)
-            guard key != resource else { return }
-            other = try? await self.look(for: .metadata, of: resource)
-            guard other?.metadata.response?.isSelected(by: self.rules.headers(of: request)) ?? true else { return }
+            if key != request.sourceKey { others.append(try? await self.look(for: .metadata, of: request.sourceKey)) }
+            if key != resource {
+                // It would be found first, whatever is stored beside it.
+                let other = try? await self.look(for: .metadata, of: resource)
+                let headers = self.rules.headers(of: request)
+                if other?.metadata.response?.isSelected(by: headers) ?? true { others.append(other) }
+            }
         } else {
-            other = try? await self.findByHTTP(.metadata, of: request)
+            others.append(try? await self.findByHTTP(.metadata, of: request))
         }
-        guard let other, other.key != key else { return }
-        // One that can't be removed is as old as it was; the new bytes are stored all the same.
-        _ = try? await self.cache.remove(other.key, from: .disk)
+        for case let other? in others where other.key != key { await self.remove(other) }
+    }
+
+    /// Removes what the disk has of another body than the one of `metadata`, which is the newest and is not stored.
+    private func removeOther(than metadata: EntryMetadata, of request: ImageRequest) async {
+        // The disk has nothing of what is here already.
+        guard !request.isLocal,
+            let other = try? await self.find(.metadata, of: request, self.rules.plan(for: request)),
+            other.metadata.bodyDigest != metadata.bodyDigest
+        else { return }
+        await self.remove(other)
+    }
+
+    private func remove(_ stored: StoredSource) async {
+        // One that can't be removed is as old as it was; nothing more can be done.
+        _ = try? await self.cache.remove(stored.key, from: .disk)
     }
 
     /// Whether the disk has the response of `metadata` under the name that the request's policy gives it.
@@ -181,10 +201,9 @@ struct SourceStore: Sendable {
         _ = try? await self.cache.remove(stored?.key ?? request.sourceKey, from: .disk)
     }
 
-    /// Removes pictures that were made of bytes of `source` that have been replaced.
-    func removePictures(_ keys: [CacheKey], of source: CacheKey) async {
-        // Under the source's own key the disk has the new bytes.
-        for key in keys { _ = try? await self.cache.remove(key, from: key == source ? .memory : .all) }
+    /// Removes pictures that were made of bytes that have been replaced, from the tiers that may have them.
+    func removePictures(_ obsolete: [CacheKey: CacheTiers]) async {
+        for (key, tiers) in obsolete { _ = try? await self.cache.remove(key, from: tiers) }
     }
 
     /// Whether HTTP permits that the response is stored: loads without its freshness store any, and a
@@ -221,7 +240,7 @@ struct SourceStore: Sendable {
     }
 
     /// The key for a response, and the request fields that select it, where any do.
-    private func name(of metadata: EntryMetadata, for request: ImageRequest) -> (key: CacheKey, fields: [String]?) {
+    func name(of metadata: EntryMetadata, for request: ImageRequest) -> (key: CacheKey, fields: [String]?) {
         guard self.rules.plan(for: request).usesHTTPKeys else { return (request.sourceKey, nil) }
         let resource = self.rules.resourceKey(of: request)
         guard resource != request.sourceKey, let record = metadata.response,

@@ -20,30 +20,7 @@ import TintypeConcurrency
         _ policy: CachePolicy = .honorFreshness,
         _ change: (inout LoaderActor.Configuration) -> Void = { _ in }
     ) -> LoaderActor {
-        let clock = self.clock
-        return self.fixture.makeLoader { configuration in
-            configuration.cachePolicy = policy
-            configuration.now = { clock.now }
-            configuration.memory.now = { clock.now }
-            configuration.disk?.now = { clock.now }
-            change(&configuration)
-        }
-    }
-
-    /// A loader whose decodes wait.
-    private func makeLoader(
-        heldBy latch: Latch,
-        _ policy: CachePolicy = .neverRevalidate
-    )
-        -> LoaderActor
-    {
-        self.makeLoader(policy) { [fixture] configuration in
-            configuration.laneCount = 4
-            configuration.coders = CoderRegistry(coders: [
-                CountingCoder(PNGCoder(), fixture.decodes, heldBy: latch),
-                CountingCoder(JPEGCoder(), fixture.decodes, heldBy: latch),
-            ])
-        }
+        self.fixture.makeLoader(policy, by: self.clock, change)
     }
 
     @Test func `a reload replaces a response that did not vary when it was stored`() async throws {
@@ -88,7 +65,7 @@ import TintypeConcurrency
     {
         let latch = Latch()
         let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
-        let loader = self.makeLoader(heldBy: latch, policy)
+        let loader = self.fixture.makeLoader(heldBy: latch, policy)
         let request = ImageRequest(url: origin.url)
         let old = Task { try await loader.image(for: request) }
         await until { self.fixture.decodes.count == 1 }
@@ -105,7 +82,7 @@ import TintypeConcurrency
     @Test func `a reload joins none whose answer is here already`() async throws {
         let latch = Latch()
         let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
-        let loader = self.makeLoader(heldBy: latch)
+        let loader = self.fixture.makeLoader(heldBy: latch)
         let request = ImageRequest(url: origin.url, cachePolicy: .reload)
         let old = Task { try await loader.image(for: request) }
         await until { self.fixture.decodes.count == 1 }
@@ -172,6 +149,122 @@ import TintypeConcurrency
         #expect(try await loader.image(for: request).width == 10)
         revision.value = 1
         #expect(try await loader.image(for: request).width == 11)
+    }
+
+    @Test func `bodies of one source are in order whatever the policies of their loads`() async throws {
+        let gate = Gate()
+        self.scripted.script("/a", .body(try makePNG(width: 11), headers: ["Cache-Control": "max-age=600"]))
+        self.scripted.script("/a", sequence: [.held(by: gate, body: try makePNG(width: 10))])
+        let loader = self.makeLoader(.neverRevalidate)
+        let plain = ImageRequest(
+            url: self.scripted.url("/a"),
+            headers: ["Accept-Language": "de"],
+            options: [.waitForStore]
+        )
+        var asking = plain
+        asking.cachePolicy = .revalidate
+        let newRequest = asking
+        let old = Task { try await loader.image(for: plain) }
+        await self.scripted.waitForRequests(1, for: "/a")
+        let new = Task { try await loader.image(for: newRequest) }
+        await until { await loader.queueCount(of: newRequest) == 1 }
+        await gate.open()
+        #expect(try await old.value.width == 10)
+        #expect(try await new.value.width == 11)
+        #expect(try await loader.image(for: plain).width == 11)
+        #expect(try await loader.data(for: plain) == Data(makePNG(width: 11)))
+        #expect(try await self.makeLoader(.neverRevalidate).image(for: plain).width == 11)
+    }
+
+    @Test func `loads that name their bytes apart ask the origin at the same time`() async throws {
+        let gate = Gate()
+        self.scripted.script("/a", .held(by: gate, body: try makePNG()))
+        let (loader, url) = (self.makeLoader(.neverRevalidate), self.scripted.url("/a"))
+        async let german = loader.image(for: ImageRequest(url: url, headers: ["Accept-Language": "de"]))
+        async let english = loader.image(for: ImageRequest(url: url, headers: ["Accept-Language": "en"]))
+        await self.scripted.waitForRequests(2, for: "/a")
+        await gate.open()
+        #expect(try await [german, english].map(\.width) == [8, 8])
+    }
+
+    /// How a body is not stored that replaces another one.
+    enum NoStore: CaseIterable {
+        case tooLarge, tooLargeInBackground, notWanted
+    }
+
+    @Test(arguments: NoStore.allCases) func `a reload that is not stored leaves no older bytes on disk`(
+        reason: NoStore
+    ) async throws {
+        let large = try makePNG(width: 11) + [UInt8](repeating: 0, count: 9_000)
+        self.scripted.script("/a", .body(try makePNG(width: 12)))
+        self.scripted.script("/a", sequence: [.body(try makePNG()), .body(large)])
+        let loader = self.makeLoader(.neverRevalidate) { $0.disk?.sizeLimit = 8_000 }
+        var request = ImageRequest(url: self.scripted.url("/a"), options: [.waitForStore])
+        _ = try await loader.data(for: request)
+        request.cachePolicy = .reload
+        if reason != .tooLarge { request.options = [] }
+        if reason == .notWanted { request.originalCaching = CacheUse(query: .all, store: .memory) }
+        let reloaded = try await loader.dataResponse(for: request)
+        #expect((reloaded.storeError != nil) == (reason == .tooLarge))
+        await loader.waitForPendingStores()
+        request.cachePolicy = .cacheOnly
+        let reading = request
+        let error = await #expect(throws: LoadError.self) { _ = try await loader.data(for: reading) }
+        #expect(error?.code == .notInCache)
+    }
+
+    @Test func `requests that select the same response get the newest of it`() async throws {
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
+        let loader = self.makeLoader()
+        func request(_ language: String?, _ policy: CachePolicy? = nil) -> ImageRequest {
+            ImageRequest(
+                url: origin.url,
+                headers: language.map { ["Accept-Language": $0] } ?? [:],
+                options: [.waitForStore],
+                cachePolicy: policy
+            )
+        }
+        for language in ["de", "fr", nil] { _ = try await loader.image(for: request(language)) }
+        #expect(origin.requests.count == 1)
+        origin.revise()
+        _ = try await loader.image(for: request("en", .reload))
+        for language in ["de", "fr", nil] {
+            #expect(try await loader.image(for: request(language)).width == 11)
+            #expect(try await loader.data(for: request(language)) == Data(makePNG(width: 11)))
+        }
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func `a response that varies replaces none that another request selects`() async throws {
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
+        origin.vary(on: "Accept-Language")
+        let loader = self.makeLoader()
+        let requests = ["de", "long"].map {
+            ImageRequest(url: origin.url, headers: ["Accept-Language": $0], options: [.waitForStore])
+        }
+        for request in requests { _ = try await loader.image(for: request) }
+        var reload = requests[0]
+        reload.cachePolicy = .reload
+        origin.revise()
+        #expect(try await loader.image(for: reload).width == 13)
+        #expect(try await loader.response(for: requests[1]).source == .memory)
+        #expect(try await loader.image(for: requests[1]).width == 14)
+    }
+
+    @Test func `what the highest of several caches has lost is not older in the next`() async throws {
+        let origin = RevisingOrigin(at: self.scripted)
+        let caches = ["low", "high"].map { name in
+            CacheActor(disk: DiskCache(.init(directory: self.fixture.directory.url(of: name))))
+        }
+        let request = ImageRequest(url: origin.url, options: [.waitForStore])
+        _ = try await self.makeLoader(.neverRevalidate) { $0.cache = caches[0] }.data(for: request)
+        origin.revise()
+        let loader = self.makeLoader(.neverRevalidate) { $0.cache = CacheGroup(caches) }
+        var reload = request
+        reload.cachePolicy = .reload
+        _ = try await loader.data(for: reload)
+        try await caches[1].remove(request.sourceKey, from: .all)
+        #expect(try await loader.data(for: request) == Data(makePNG(width: 11)))
     }
 
     /// Everything at once: what a load gives is never older than what a reload had given before the load began.

@@ -20,14 +20,7 @@ import TintypeConcurrency
         _ policy: CachePolicy = .honorFreshness,
         _ change: (inout LoaderActor.Configuration) -> Void = { _ in }
     ) -> LoaderActor {
-        let clock = self.clock
-        return self.fixture.makeLoader { configuration in
-            configuration.cachePolicy = policy
-            configuration.now = { clock.now }
-            configuration.memory.now = { clock.now }
-            configuration.disk?.now = { clock.now }
-            change(&configuration)
-        }
+        self.fixture.makeLoader(policy, by: self.clock, change)
     }
 
     // MARK: Policies
