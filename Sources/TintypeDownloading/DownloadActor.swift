@@ -98,7 +98,7 @@ public actor DownloadActor: ImageFetching {
         observer: FetchObserver
     ) async throws -> DownloadResponse {
         let address = try ResourceAddress(request.url.absoluteString)
-        try self.checkPolicy(address)
+        try self.checkPolicy(of: request, at: address)
         guard !self.loop.engine.isClosed else { throw DownloadError.shutDown(at: address) }
         switch address.scheme {
         case .http, .https:
@@ -196,9 +196,9 @@ public actor DownloadActor: ImageFetching {
     }
 
     /// Throws where the network policy refuses the address, which observers and counters then know of.
-    nonisolated func checkPolicy(_ address: ResourceAddress) throws(DownloadError) {
+    nonisolated func checkPolicy(of request: DownloadRequest, at address: ResourceAddress) throws(DownloadError) {
         do throws(DownloadError) {
-            try self.configuration.networkPolicy.check(address)
+            try (request.networkPolicy ?? self.configuration.networkPolicy).check(address)
         } catch {
             self.loop.engine.noteRefusal(error, of: address)
             throw error
@@ -275,7 +275,7 @@ extension DownloadActor {
         bufferSize: Int = 256 << 10
     ) async throws -> DownloadStream {
         let address = try ResourceAddress(request.url.absoluteString)
-        try self.checkPolicy(address)
+        try self.checkPolicy(of: request, at: address)
         guard address.scheme == .http || address.scheme == .https else {
             throw DownloadError.notStreamed(at: address)
         }

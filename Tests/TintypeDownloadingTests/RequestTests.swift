@@ -75,22 +75,22 @@ struct RequestTests {
         _ = try await self.downloader.response(for: first)
         #expect(jar.cookies.isEmpty)
         var second = first
-        second.cookieJar = jar
+        second.cookies = .jar(jar)
         _ = try await self.downloader.response(for: second)
         #expect(jar.cookies.map(\.name) == ["id"])
-        #expect(try await self.sent { $0.cookieJar = jar }.contains("Cookie: id=7"))
+        #expect(try await self.sent { $0.cookies = .jar(jar) }.contains("Cookie: id=7"))
         #expect(try await !self.sent { _ in }.contains("Cookie"))
         let elsewhere = try url("http://localhost:\(self.origin.port)/a")
         let body = try await self.sent {
             $0.url = elsewhere
-            $0.cookieJar = jar
+            $0.cookies = .jar(jar)
         }
         #expect(!body.contains("Cookie"))
         jar.removeAll()
         #expect(jar.cookies.isEmpty)
         #expect(jar.insert(CookieJar.Cookie(name: "a", value: "b", domain: "127.0.0.1")))
         #expect(!jar.insert(CookieJar.Cookie(name: "a", value: "b\r\nX: y", domain: "127.0.0.1")))
-        #expect(try await self.sent { $0.cookieJar = jar }.contains("Cookie: a=b"))
+        #expect(try await self.sent { $0.cookies = .jar(jar) }.contains("Cookie: a=b"))
     }
 
     @Test func `a jar keeps the newest cookies of a server that sets ever more`() async throws {
@@ -99,7 +99,7 @@ struct RequestTests {
             let fields = (start..<(start + 40)).map { ("Set-Cookie", "c\($0)=\($0); Path=/; Max-Age=1000") }
             self.origin.script("/\(start)", .body([1], headers: fields))
             var request = DownloadRequest(url: self.origin.url("/\(start)"))
-            request.cookieJar = jar
+            request.cookies = .jar(jar)
             _ = try await self.downloader.response(for: request)
         }
         #expect(Set(jar.cookies.map(\.name)) == Set((110..<160).map { "c\($0)" }))
@@ -195,7 +195,7 @@ struct RequestTests {
         let plain = DownloadRequest(url: self.origin.url("/s"))
         var requests = [plain]
         let changes: [(inout DownloadRequest) -> Void] = [
-            { $0.credentials = .bearer("a") }, { $0.credentials = .bearer("b") }, { $0.cookieJar = CookieJar() },
+            { $0.credentials = .bearer("a") }, { $0.credentials = .bearer("b") }, { $0.cookies = .jar(CookieJar()) },
             { $0.tls = TLSPolicy() }, { $0.proxy = ProxyPolicy.none }, { $0.acceptableContentTypes = ["*/*"] },
             { $0.method = .head },
         ]

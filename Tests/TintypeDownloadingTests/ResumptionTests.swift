@@ -380,7 +380,7 @@ struct ResumptionTests {
         self.origin.script("/a", .body([1]))
         try await self.breakOff()
         var other = self.request
-        other.cookieJar = CookieJar()
+        other.cookies = .jar(CookieJar())
         #expect(try await self.downloader().response(for: other).body == Data([1]))
         var configuration = DownloadActor.Configuration()
         configuration.partialBodies = DownloadActor.PartialBodies(directory: self.folder.path(of: "parts"))

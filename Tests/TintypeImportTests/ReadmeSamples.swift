@@ -66,8 +66,9 @@ func handle(_ request: ImageRequest, with loader: LoaderActor) async throws -> [
     _ = (freshness?.isFresh(at: Date()), record?.values(for: "Vary"), record?.fields.first?.isNamed("ETag"))
     var download = DownloadRequest(url: request.url)
     download.acceptableStatusCodes = StatusCodes.success.union(304)
-    download.cookieJar = CookieJar()
-    download.cookieJar?.insert(CookieJar.Cookie(name: "a", value: "b", domain: "example.org"))
+    let jar = CookieJar()
+    jar.insert(CookieJar.Cookie(name: "a", value: "b", domain: "example.org"))
+    download.cookies = .jar(jar)
     let version: ProtocolVersion? = try await loader.downloads.response(for: download).metrics.httpVersion
     return response.headers.map { ($0.name, $0.value) } + [("X-Version", version?.description ?? "")]
 }

@@ -362,7 +362,7 @@ final class TransferEngine: @unchecked Sendable {
                 guard address.scheme == .http || address.scheme == .https else {
                     throw .unsupportedScheme(String(request.url.absoluteString.prefix { $0 != ":" }))
                 }
-                try self.configuration.networkPolicy.check(address)
+                try (request.networkPolicy ?? self.configuration.networkPolicy).check(address)
                 transfer.replace(request, address: address)
             }
         } catch {
@@ -498,6 +498,7 @@ final class TransferEngine: @unchecked Sendable {
             self.fail(transfer, error)
             return
         }
+        if transfer.request.networkPolicy != nil { multi.mixesPolicies = true }
         handle.prepare(for: transfer, headers: headers, activeCount: self.active.count)
         let isFirst = transfer.machine.firstStartTime == nil
         self.active[transfer.id] = ActiveTransfer(handle: handle, headers: headers)
@@ -748,7 +749,7 @@ final class TransferEngine: @unchecked Sendable {
     }
 
     private func delay(before transfer: Transfer, _ error: DownloadError) -> Duration? {
-        let policy = self.configuration.retryPolicy
+        let policy = transfer.retryPolicy
         guard policy.maximumAttempts > 1,
             let delay = policy.delay(
                 after: error,

@@ -34,6 +34,8 @@ final class CurlMulti {
     /// Where TLS connections look; lives until the last of them is closed.
     private let turnCount: UnsafeMutablePointer<UInt64>
     private var resting: [EasyHandle] = []
+    /// Whether there has been a transfer with a network policy of its own, so that what one made may be denied to others.
+    var mixesPolicies = false
     /// Is told of a connection that was ended because it brought nothing but frames.
     var onFlood: ((CInt) -> Void)?
 

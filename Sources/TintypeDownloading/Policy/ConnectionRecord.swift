@@ -42,6 +42,18 @@ struct ConnectionRecord {
         self.firstDenial = self.firstDenial ?? denial
         return false
     }
+
+    /// Whether `policy` lets a request to `target` go over a connection that leads to this address.
+    func admitsReuse(
+        _ remoteAddress: UnsafePointer<CChar>?,
+        policy: NetworkPolicy,
+        target: ResourceAddress,
+        isLocalSocket: Bool
+    ) -> Bool {
+        guard policy.restrictsAddresses, !self.leadsToProxy, !isLocalSocket else { return true }
+        guard let remoteAddress, let ip = IPAddress(String(cString: remoteAddress)) else { return false }
+        return policy.denial(of: ip, under: policy.permission(for: target)) == nil
+    }
 }
 
 extension EasyHandle {

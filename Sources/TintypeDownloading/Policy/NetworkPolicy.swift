@@ -6,8 +6,8 @@
 /// its address between two look-ups gains nothing. A host with several addresses is reached at one that
 /// is allowed; where all are denied, the error is ``DownloadError/Code/addressNotAllowed``.
 ///
-/// A policy belongs to a downloader, and so do the connections that it keeps open: none of them leads to
-/// an address that the policy denies.
+/// A policy belongs to a downloader, or to one request. A connection that is kept open is used for a request only where
+/// that one's policy allows the address that it leads to.
 ///
 /// Pictures that are in a cache are not fetched, so that no policy is asked about them.
 ///

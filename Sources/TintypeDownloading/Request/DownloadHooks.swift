@@ -34,10 +34,10 @@ public struct DownloadHooks: Sendable {
     }
 
     /// Whether a response must pass a hook.
-    var changeResponses: Bool { self.decrypt != nil || self.modifyResponse != nil }
+    package var changeResponses: Bool { self.decrypt != nil || self.modifyResponse != nil }
 
     /// The request that is sent for `request`.
-    func prepare(_ request: DownloadRequest) async throws -> DownloadRequest {
+    package func prepare(_ request: DownloadRequest) async throws -> DownloadRequest {
         guard let modifyRequest else { return request }
         return try await Self.explaining(
             { .refused("request", $0, url: request.url) },
@@ -46,7 +46,7 @@ public struct DownloadHooks: Sendable {
     }
 
     /// The response that callers get for `response`.
-    func process(_ response: DownloadResponse) async throws -> DownloadResponse {
+    package func process(_ response: DownloadResponse) async throws -> DownloadResponse {
         var response = response
         if let decrypt {
             let received = response

@@ -59,8 +59,14 @@ public struct DownloadRequest: Sendable, Hashable {
     public var tls: TLSPolicy?
     /// The proxy that the request goes through, or `nil` for the policy of the configuration.
     public var proxy: ProxyPolicy?
-    /// Where cookies come from and go to, or `nil` for the jar of the configuration.
-    public var cookieJar: CookieJar?
+    /// Where cookies come from and go to, if anywhere, or `nil` for the jar of the configuration.
+    public var cookies: CookiePolicy?
+    /// What the request may be led to, redirects included, or `nil` for the policy of the configuration.
+    public var networkPolicy: NetworkPolicy?
+    /// What is tried again after a failure, or `nil` for the policy of the configuration.
+    ///
+    /// The budget of tries is that of the configuration's policy, which all requests share.
+    public var retryPolicy: RetryPolicy?
     /// A Unix-domain socket to connect to instead of the host that the URL names, or `nil` for none.
     public var unixSocketPath: String?
     /// Whether a certificate that can't be verified is accepted: anyone on the way can then read and change the body.
@@ -108,7 +114,7 @@ struct TransportOptions: Equatable {
     var tls: TLSPolicy?
     var proxy: ProxyPolicy?
     var credentials: Credentials?
-    var cookieJar: CookieJar?
+    var cookies: CookiePolicy?
     var unixSocketPath: String?
 
     init(_ request: DownloadRequest) {
@@ -116,7 +122,7 @@ struct TransportOptions: Equatable {
         self.tls = request.tls
         self.proxy = request.proxy
         self.credentials = request.credentials
-        self.cookieJar = request.cookieJar
+        self.cookies = request.cookies
         self.unixSocketPath = request.unixSocketPath
     }
 
@@ -124,7 +130,7 @@ struct TransportOptions: Equatable {
     var unlessOrdinary: TransportOptions? {
         let isOrdinary =
             self.method == .get && self.tls == nil && self.proxy == nil && self.credentials == nil
-            && self.cookieJar == nil && self.unixSocketPath == nil
+            && self.cookies == nil && self.unixSocketPath == nil
         return isOrdinary ? nil : self
     }
 }

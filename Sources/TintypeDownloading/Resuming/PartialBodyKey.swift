@@ -14,7 +14,7 @@ struct PartialBodyKey: Sendable, Hashable {
     /// The key of what `configuration` makes of `request`, or `nil` where cookies may select the representation:
     /// what a jar holds is not known, and changes.
     init?(_ request: DownloadRequest, _ configuration: DownloadActor.Configuration) {
-        guard request.cookieJar == nil, configuration.cookieJar == nil else { return nil }
+        guard CookiePolicy.jar(of: request.cookies, configured: configuration.cookieJar) == nil else { return nil }
         var parts = [request.method.description, request.url.absoluteString]
         // A server whose certificate was not verified may have sent any bytes.
         parts.append(request.allowsInvalidCertificates ? "unverified" : "verified")

@@ -11,9 +11,12 @@ extension EasyHandle {
     func guardReuse() {
         ccurl_set_prereq_callback(
             self.easy,
-            { context, _, _, remotePort, localPort in
+            { context, remoteAddress, _, remotePort, localPort in
                 guard let context else { return CInt(CURL_PREREQFUNC_ABORT) }
-                let isUsable = EasyHandle.of(context).claimConnection(localPort: localPort, remotePort: remotePort)
+                let handle = EasyHandle.of(context)
+                let isUsable =
+                    handle.mayReuseConnection(to: remoteAddress)
+                    && handle.claimConnection(localPort: localPort, remotePort: remotePort)
                 return CInt(isUsable ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
             },
             Unmanaged.passUnretained(self).toOpaque()
@@ -33,6 +36,22 @@ extension EasyHandle {
             },
             Unmanaged.passUnretained(self).toOpaque()
         )
+    }
+
+    /// Whether the policy of the transfer lets it have a connection to that address, which another one may have made
+    /// under a policy of its own.
+    ///
+    /// Otherwise it is sent over a new one, whose address is looked at as it is made.
+    private func mayReuseConnection(to remoteAddress: UnsafePointer<CChar>?) -> Bool {
+        guard let transfer, self.multi.mixesPolicies, !self.takesFreshConnection else { return true }
+        let isAllowed = self.connections.admitsReuse(
+            remoteAddress,
+            policy: transfer.networkPolicy,
+            target: transfer.address,
+            isLocalSocket: transfer.options?.unixSocketPath != nil
+        )
+        if !isAllowed { self.foundSurplus = true }
+        return isAllowed
     }
 
     private func claimConnection(localPort: CInt, remotePort: CInt) -> Bool {

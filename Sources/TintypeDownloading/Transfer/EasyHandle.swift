@@ -64,7 +64,7 @@ final class EasyHandle {
         multi.watchSockets(of: easy)
         self.setFixedOptions()
         self.setCallbacks()
-        if let jar = options?.cookieJar ?? configuration.cookieJar {
+        if let jar = CookiePolicy.jar(of: options?.cookies, configured: configuration.cookieJar) {
             self.use(jar)
         } else {
             ccurl_setopt_share(easy, multi.share)

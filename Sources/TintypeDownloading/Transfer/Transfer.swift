@@ -192,7 +192,9 @@ final class Transfer {
 
     // MARK: How it is sent
 
-    var networkPolicy: NetworkPolicy { self.configuration.networkPolicy }
+    var networkPolicy: NetworkPolicy { self.request.networkPolicy ?? self.configuration.networkPolicy }
+
+    var retryPolicy: RetryPolicy { self.request.retryPolicy ?? self.configuration.retryPolicy }
 
     private var proxy: ProxyPolicy { self.options?.proxy ?? self.configuration.proxy }
 
@@ -335,7 +337,9 @@ final class Transfer {
         self.answersChallenges && (self.status == 401 || self.status == 407) && self.receivedBytes == 0
     }
 
-    private var cookieJar: CookieJar? { self.options?.cookieJar ?? self.configuration.cookieJar }
+    private var cookieJar: CookieJar? {
+        CookiePolicy.jar(of: self.options?.cookies, configured: self.configuration.cookieJar)
+    }
 
     private func noteField(_ name: String) {
         guard self.cookieJar != nil, !self.hasHead, name.lowercased() == "set-cookie" else { return }

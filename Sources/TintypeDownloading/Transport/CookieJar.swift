@@ -11,10 +11,16 @@ import TintypeHTTP
 /// requests with different jars never share a transfer.
 public final class CookieJar: Sendable {
     let store: CookieStore
+    /// What the jar is called in keys of caches: what its cookies bring is kept apart by it.
+    public let name: String
 
     /// Creates an empty jar.
-    public init() {
+    ///
+    /// - Parameter name: Such as that of the user whose cookies it holds. Without one the jar has a name that no other
+    ///   has, so that what was loaded with it is not found in a cache after it is gone.
+    public init(name: String? = nil) {
         self.store = CookieStore()
+        self.name = name ?? "\(UInt64.random(in: .min ... .max)).\(UInt64.random(in: .min ... .max))"
     }
 
     /// The cookies in the jar, those that have ended left out.
@@ -36,6 +42,23 @@ public final class CookieJar: Sendable {
     /// Takes every cookie out.
     public func removeAll() {
         self.store.command("ALL")
+    }
+}
+
+/// Where the cookies of one request come from and go to.
+public enum CookiePolicy: Sendable, Hashable {
+    /// No cookie is sent or kept, whatever jar there is for others.
+    case disabled
+    /// Cookies come from a jar, and go into it.
+    case jar(CookieJar)
+
+    /// The jar that a request uses which has this policy, or none, beside that of a configuration.
+    static func jar(of policy: CookiePolicy?, configured: CookieJar?) -> CookieJar? {
+        switch policy {
+        case nil: configured
+        case .disabled: nil
+        case .jar(let jar): jar
+        }
     }
 }
 

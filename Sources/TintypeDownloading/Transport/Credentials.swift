@@ -37,6 +37,17 @@ public struct Credentials: Sendable, Hashable, CustomStringConvertible {
         Credentials(value: .bearer(token: token))
     }
 
+    /// All that tells these credentials from others, secrets included: only for digests.
+    package var identity: String {
+        // The length keeps a name and a password from looking like another pair.
+        func pair(_ user: String, _ password: String) -> String { "\(user.utf8.count):\(user):\(password)" }
+        return switch self.value {
+        case .basic(let user, let password): "basic:" + pair(user, password)
+        case .digest(let user, let password): "digest:" + pair(user, password)
+        case .bearer(let token): "bearer:" + token
+        }
+    }
+
     /// The kind; what is secret is not shown.
     public var description: String {
         switch self.value {
