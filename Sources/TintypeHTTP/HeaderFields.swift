@@ -13,16 +13,20 @@ public struct HeaderField: Sendable {
 
     /// Whether the field has this name; the case of ASCII letters does not count.
     public func isNamed(_ other: String) -> Bool {
-        let mine = self.name.utf8
+        Self.areSame(self.name, other)
+    }
+
+    fileprivate static func areSame(_ name: String, _ other: String) -> Bool {
+        let mine = name.utf8
         let theirs = other.utf8
         guard mine.count == theirs.count else { return false }
         // Names are looked up many times for each response; this is much faster than two iterators.
         let isEqual = mine.withContiguousStorageIfAvailable { mine in
             theirs.withContiguousStorageIfAvailable { theirs in
-                mine.indices.allSatisfy { Self.lowercased(mine[$0]) == Self.lowercased(theirs[$0]) }
+                mine.indices.allSatisfy { self.lowercased(mine[$0]) == self.lowercased(theirs[$0]) }
             }
         }
-        return (isEqual ?? nil) ?? zip(mine, theirs).allSatisfy { Self.lowercased($0) == Self.lowercased($1) }
+        return (isEqual ?? nil) ?? zip(mine, theirs).allSatisfy { self.lowercased($0) == self.lowercased($1) }
     }
 
     private static func lowercased(_ byte: UInt8) -> UInt8 {
@@ -52,8 +56,9 @@ extension HeaderField: Hashable {
 /// Names are compared without regard to ASCII case, and a name may occur more than once.
 ///
 /// Equal headers have equal fields in the same order.
-public struct HeaderFields: Sendable, Hashable {
-    private var fields: [HeaderField]
+public struct HeaderFields: Sendable {
+    /// Names and values, in pairs as literals bring them: those need not be copied so.
+    private var fields: [(String, String)]
 
     /// Creates headers with no field.
     public init() {
@@ -62,37 +67,37 @@ public struct HeaderFields: Sendable, Hashable {
 
     /// The value of the first field called `name`; setting replaces every field of that name.
     public subscript(name: String) -> String? {
-        get { self.fields.first { $0.isNamed(name) }?.value }
+        get { self.fields.first { HeaderField.areSame($0.0, name) }?.1 }
         set { self.set(newValue, for: name) }
     }
 
     /// The values of all fields called `name`, in their order.
     public func values(for name: String) -> [String] {
-        self.fields.filter { $0.isNamed(name) }.map(\.value)
+        self.fields.filter { HeaderField.areSame($0.0, name) }.map(\.1)
     }
 
     /// Adds a field after the others, whether or not the name occurs already.
     public mutating func append(_ value: String, for name: String) {
-        self.fields.append(HeaderField(name: name, value: value))
+        self.fields.append((name, value))
     }
 
     /// Makes `value` the only one of `name`; `nil` removes the name.
     ///
     /// The field keeps the place of the first one of that name.
     public mutating func set(_ value: String?, for name: String) {
-        guard let value else { return self.fields.removeAll { $0.isNamed(name) } }
-        guard let index = self.fields.firstIndex(where: { $0.isNamed(name) }) else {
+        guard let value else { return self.fields.removeAll { HeaderField.areSame($0.0, name) } }
+        guard let index = self.fields.firstIndex(where: { HeaderField.areSame($0.0, name) }) else {
             return self.append(value, for: name)
         }
-        self.fields[index].value = value
-        let rest = self.fields[(index + 1)...].filter { !$0.isNamed(name) }
+        self.fields[index].1 = value
+        let rest = self.fields[(index + 1)...].filter { !HeaderField.areSame($0.0, name) }
         self.fields.replaceSubrange((index + 1)..., with: rest)
     }
 
     /// Continues the last field's value: old servers fold long values over several lines.
     package mutating func fold(_ continuation: String) {
         guard let last = self.fields.indices.last else { return }
-        self.fields[last].value += " " + continuation
+        self.fields[last].1 += " " + continuation
     }
 
     /// The fields whose names, in lower case, are not among `names`.
@@ -101,7 +106,18 @@ public struct HeaderFields: Sendable, Hashable {
     }
 
     /// The names that occur, in lower case.
-    package var names: Set<String> { Set(self.fields.map { $0.name.lowercased() }) }
+    package var names: Set<String> { Set(self.fields.map { $0.0.lowercased() }) }
+}
+
+// MARK: - Hashable
+
+extension HeaderFields: Hashable {
+    public static func == (left: HeaderFields, right: HeaderFields) -> Bool { left.elementsEqual(right) }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.count)
+        for field in self { hasher.combine(field) }
+    }
 }
 
 // MARK: - RandomAccessCollection, RangeReplaceableCollection
@@ -110,10 +126,13 @@ extension HeaderFields: RandomAccessCollection, RangeReplaceableCollection {
     public var startIndex: Int { 0 }
     public var endIndex: Int { self.fields.count }
 
-    public subscript(position: Int) -> HeaderField { self.fields[position] }
+    public subscript(position: Int) -> HeaderField {
+        let (name, value) = self.fields[position]
+        return HeaderField(name: name, value: value)
+    }
 
     public mutating func replaceSubrange(_ range: Range<Int>, with fields: some Collection<HeaderField>) {
-        self.fields.replaceSubrange(range, with: fields)
+        self.fields.replaceSubrange(range, with: fields.map { ($0.name, $0.value) })
     }
 
     public mutating func reserveCapacity(_ count: Int) {
@@ -126,6 +145,6 @@ extension HeaderFields: RandomAccessCollection, RangeReplaceableCollection {
 extension HeaderFields: ExpressibleByDictionaryLiteral {
     /// Creates headers from pairs of name and value; a name may occur more than once.
     public init(dictionaryLiteral elements: (String, String)...) {
-        self.fields = elements.map { HeaderField(name: $0, value: $1) }
+        self.fields = elements
     }
 }

@@ -14,6 +14,7 @@ struct meter {
     bool is_measuring;
     int64_t held;
     int64_t most;
+    int64_t count;
 };
 
 // Of the executable itself, so that reaching it allocates nothing.
@@ -30,6 +31,7 @@ extern void __libc_free(void *block);
 
 static inline void *note_allocation(void *block) {
     if (meter.is_measuring && block != NULL) {
+        meter.count += 1;
         meter.held += (int64_t)malloc_usable_size(block);
         if (meter.held > meter.most) meter.most = meter.held;
     }
@@ -89,7 +91,12 @@ bool allocation_meter_is_available(void) {
 void allocation_meter_start(void) {
     meter.held = 0;
     meter.most = 0;
+    meter.count = 0;
     meter.is_measuring = true;
+}
+
+int64_t allocation_meter_count(void) {
+    return meter.count;
 }
 
 int64_t allocation_meter_stop(void) {

@@ -6,6 +6,15 @@ public enum AllocatedMemory {
     /// Whether it can be measured: not with a sanitizer, which replaces the same functions.
     public static var isMeasured: Bool { allocation_meter_is_available() }
 
+    /// Runs `body` and counts how often it allocates on this thread.
+    public static func count(of body: () -> Void) -> Int {
+        allocation_meter_start()
+        body()
+        let count = Int(allocation_meter_count())
+        _ = allocation_meter_stop()
+        return count
+    }
+
     /// Runs `body` and measures the most bytes that it had allocated at once on this thread.
     ///
     /// Memory that was asked for counts in full, also where it was never written. What is mapped without `malloc`

@@ -15,6 +15,9 @@ bool allocation_meter_is_available(void);
 /// Begins to measure what the calling thread allocates and frees from now on.
 void allocation_meter_start(void);
 
+/// How often the calling thread has allocated since the measurement began; a block that is moved counts again.
+int64_t allocation_meter_count(void);
+
 /// Stops measuring; the most bytes that the calling thread had allocated at once, less those it had freed.
 int64_t allocation_meter_stop(void);
 
