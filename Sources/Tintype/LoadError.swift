@@ -41,11 +41,15 @@ extension LoadError {
         public static let notInCache = Code(description: "notInCache")
         /// The request had a condition of its own, and the copy that it names is current.
         public static let notModified = Code(description: "notModified")
+        /// The configuration's `shouldDownload` did not let the loader ask the origin.
+        public static let downloadRefused = Code(description: "downloadRefused")
         /// The loader has been shut down.
         public static let shutDown = Code(description: "shutDown")
         /// Something failed that has no code of its own.
         public static let unexpected = Code(description: "unexpected")
 
+        /// A field of the request makes no sense, such as a limit of no bytes.
+        public static let invalidRequest = Code(description: "invalidRequest")
         /// The URL can't be requested.
         public static let invalidURL = Code(description: "invalidURL")
         /// A header field can't be sent.

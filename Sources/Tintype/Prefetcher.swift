@@ -195,7 +195,8 @@ private struct PrefetchList: Sendable {
     }
 
     private func store(_ request: ImageRequest) async throws -> PrefetchResult.Loaded {
-        let response = try await self.loader.dataResponse(for: request)
+        let request = try await self.loader.admitted(request)
+        let response = try await self.loader.dataResponse(forAdmitted: request)
         if let error = response.storeError { throw error }
         guard response.metadata.formatName != nil else {
             throw LoadError(

@@ -15,6 +15,8 @@ public struct DecodeOptions: Sendable, Hashable {
     public var frame: Int
     /// What becomes of an embedded colour profile; by default samples are converted to sRGB.
     public var color: ColorHandling
+    /// The scale that the picture is given; default 1.
+    public var scale: Double
 
     /// Options for a full-size, complete picture.
     public init(
@@ -22,13 +24,15 @@ public struct DecodeOptions: Sendable, Hashable {
         sufficientSize: PixelSize? = nil,
         allowsTruncated: Bool = false,
         frame: Int = 0,
-        color: ColorHandling = .convert(.relativeColorimetric)
+        color: ColorHandling = .convert(.relativeColorimetric),
+        scale: Double = 1
     ) {
         self.limits = limits
         self.sufficientSize = sufficientSize
         self.allowsTruncated = allowsTruncated
         self.frame = frame
         self.color = color
+        self.scale = scale
     }
 }
 

@@ -64,6 +64,7 @@ public struct ImageHeader: Sendable {
             }
         }
         try Task.checkCancellation()
+        image = image.replacingScale(options.scale)
         return turnsUpright ? try image.upright() : image
     }
 

@@ -12,18 +12,24 @@ public struct Image: Sendable {
     public let sourceFormat: ImageFormat?
     /// The profile of the pixels, or `nil` for sRGB.
     public let colorProfile: ColorProfile?
+    /// The pixels for each point of a layout, 2 for a picture that is called `@2x`; default 1.
+    ///
+    /// It changes no pixel.
+    public let scale: Double
 
     /// Wraps pixels as a picture.
     public init(
         pixels: PixelBuffer,
         orientation: Orientation = .up,
         sourceFormat: ImageFormat? = nil,
-        colorProfile: ColorProfile? = nil
+        colorProfile: ColorProfile? = nil,
+        scale: Double = 1
     ) {
         self.pixels = pixels
         self.orientation = orientation
         self.sourceFormat = sourceFormat
         self.colorProfile = colorProfile
+        self.scale = scale
     }
 
     /// The width in pixels.
@@ -39,7 +45,8 @@ public struct Image: Sendable {
             pixels: pixels,
             orientation: orientation,
             sourceFormat: self.sourceFormat,
-            colorProfile: self.colorProfile
+            colorProfile: self.colorProfile,
+            scale: self.scale
         )
     }
 
@@ -49,7 +56,20 @@ public struct Image: Sendable {
             pixels: self.pixels,
             orientation: self.orientation,
             sourceFormat: self.sourceFormat,
-            colorProfile: profile
+            colorProfile: profile,
+            scale: self.scale
+        )
+    }
+
+    /// The same picture with another scale.
+    public func replacingScale(_ scale: Double) -> Image {
+        guard scale != self.scale else { return self }
+        return Image(
+            pixels: self.pixels,
+            orientation: self.orientation,
+            sourceFormat: self.sourceFormat,
+            colorProfile: self.colorProfile,
+            scale: scale
         )
     }
 

@@ -37,6 +37,7 @@ func more(
     _ request: ImageRequest,
     _ requests: [ImageRequest],
     _ loader: LoaderActor,
+    token: String,
     archive: DiskCache,
     recent: DiskCache
 ) async throws {
@@ -46,6 +47,11 @@ func more(
     request.originalCaching = .disk
     request.variantCaching = .all
     configuration.cache = CacheGroup([CacheActor(disk: archive), CacheActor(disk: recent)])
+    request.cacheKey = "photo-17"
+    request.credentials = .bearer(token)
+    request.networkPolicy = .publicInternet
+    request.timeouts = LoadTimeouts(idle: .seconds(5), total: .seconds(20))
+    request.lifetime = .seconds(3_600)
 
     for await progress in Prefetcher(loader: loader).prefetch(requests) {
         print(progress.completedCount, progress.failedCount, progress.totalCount)

@@ -284,7 +284,8 @@ import TintypeConcurrency
             }
             let request = ImageRequest(
                 url: URL(filePath: path),
-                scaleDownLimit: limit,
+                // A request's own is refused before any work.
+                scaleDownLimit: max(1, limit),
                 options: [.previews]
             )
             _ = try? await loader.image(for: request)

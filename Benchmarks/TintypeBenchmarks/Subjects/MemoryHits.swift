@@ -26,6 +26,16 @@ enum MemoryHits {
             try await contest.measure(session.plan)
             return contest.rows(named: "memory-hit-fresh", .wall(.nanoseconds)) { _ in [] }
         },
+        Benchmark(name: "request-setup", summary: "a request with headers and a thumbnail, beside a memory hit") {
+            session in
+            var contest = Contest()
+            await contest.enterOurs { try TintypeMemoryHits.requestContestant() }
+            await contest.enter("memory hit") { try await TintypeMemoryHits.contestant(.same, session) }
+            try await contest.measure(session.plan.fine)
+            // Five hits' time.
+            return contest.rows(named: "request-setup", .wall(.nanoseconds)) { _ in [.times(0.2)] }
+                + contest.rows(named: "request-setup", .cpu(.nanoseconds))
+        },
         Benchmark(name: "memory-hit-8-tasks", summary: "throughput of 8 tasks that look up different pictures") {
             session in
             try await scaling(session)

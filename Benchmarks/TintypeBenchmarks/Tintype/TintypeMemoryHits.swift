@@ -38,6 +38,31 @@ enum TintypeMemoryHits {
         }
     }
 
+    /// Sets requests up, each anew.
+    static func requestContestant() throws -> Contestant {
+        guard let url = URL(string: "http://127.0.0.1:9/photographs/picture-1.jpg") else {
+            throw Unavailable("the URL is none")
+        }
+        return Contestant { count in
+            var widths = 0
+            let measurement = await Measurement.of(operations: count) {
+                for _ in 0..<count { widths &+= self.request(url).thumbnail?.width ?? 0 }
+            }
+            try Check.equal("the widths", widths, self.side * count)
+            return measurement
+        }
+    }
+
+    @inline(never)
+    private static func request(_ url: URL) -> ImageRequest {
+        ImageRequest(
+            url: url,
+            headers: ["Accept": "image/webp", "X-User": "7"],
+            thumbnail: .fit(width: self.side, height: self.side),
+            priority: .low
+        )
+    }
+
     /// The heap allocations of `hits` hits by request.
     static func allocations(hits: Int, _ session: Session) async throws -> UInt64 {
         let filled = try await Filled(session)

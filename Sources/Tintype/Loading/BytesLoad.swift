@@ -37,6 +37,7 @@ struct BytesLoad: Sendable {
             (answer, known) = try await self.look()
             if let answer { return answer }
         }
+        try await self.services.hooks.checkDownload(of: self.request)
         try Task.checkCancellation()
         if known == nil, let held, held.bodyDigest != nil, self.plan.obeysHTTP {
             known = StoredSource(key: self.request.key, metadata: held, isOnDisk: false)

@@ -16,6 +16,10 @@ struct DecodePipeline: Sendable {
     /// Previews in the making: a picture does not wait for the lane of its own.
     let previews = TaskOwner()
 
+    private func limits(of request: ImageRequest) -> DecodingLimits {
+        request.decodingLimits ?? self.limits
+    }
+
     /// Decodes `data` as `request` asks.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
@@ -42,7 +46,8 @@ struct DecodePipeline: Sendable {
     /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
     func plan(of data: Data, for request: ImageRequest) async throws -> DecodePlan {
         try await self.lanes.run {
-            try DecodePlan(decoder: self.decoder(of: data, for: request), request: request, limits: self.limits)
+            let decoder = try self.decoder(of: data, for: request)
+            return try DecodePlan(decoder: decoder, request: request, limits: self.limits(of: request))
         }
     }
 
@@ -99,7 +104,8 @@ struct DecodePipeline: Sendable {
     func thumbnail(of image: Image, for request: ImageRequest) async throws -> Image {
         guard let thumbnail = request.thumbnail else { return image }
         let geometry = try ResizeGeometry(thumbnail, width: image.width, height: image.height)
-        try DecodePlan.check(geometry, width: image.width, height: image.height, limits: self.limits)
+        let limits = self.limits(of: request)
+        try DecodePlan.check(geometry, width: image.width, height: image.height, limits: limits)
         let weight = geometry.width.saturatingMultiplied(by: geometry.height).saturatingMultiplied(by: 4)
         return try await self.gate.withWeight(weight) {
             try await self.lanes.run { try image.resized(geometry, filter: thumbnail.filter) }
@@ -108,7 +114,8 @@ struct DecodePipeline: Sendable {
 
     /// Reads the header with the request's own coder, or the registered ones.
     private func decoder(of data: Data, for request: ImageRequest) throws -> ImageDecoder {
-        try ImageDecoder(data, registry: self.registry, coder: request.coder?.coder, limits: self.limits)
+        let limits = self.limits(of: request)
+        return try ImageDecoder(data, registry: self.registry, coder: request.coder?.coder, limits: limits)
     }
 
     /// What the start of `data` says about its picture; the limits are checked.
@@ -120,7 +127,7 @@ struct DecodePipeline: Sendable {
 
     /// Decodes the bytes of `mailbox` as `request` asks while they come; at most one preview is in the making.
     func showPreviews(of mailbox: ByteMailbox, for request: ImageRequest, show: @Sendable (Image) -> Void) async {
-        let limits = self.limits
+        let limits = self.limits(of: request)
         let decoder = PreviewDecoder(
             registry: self.registry,
             coder: request.coder?.coder,
@@ -139,7 +146,7 @@ struct DecodePipeline: Sendable {
     /// - Throws: `CodingError`, `CancellationError`.
     func frames(of data: Data, for request: ImageRequest, pool: FramePool) async throws -> FrameSource {
         let decoder = try await self.lanes.run { try self.decoder(of: data, for: request) }
-        let options = DecodeOptions(limits: self.limits)
+        let options = DecodeOptions(limits: self.limits(of: request), scale: request.pictureScale)
         return FrameSource(decoder, options: options, lanes: self.lanes, pool: pool, gate: self.gate)
     }
 

@@ -212,7 +212,8 @@ extension DecodeOptions {
         self.init(
             limits: limits,
             allowsTruncated: request.options.contains(.allowTruncated),
-            color: request.options.contains(.keepColorProfile) ? .keep : .convert(.relativeColorimetric)
+            color: request.options.contains(.keepColorProfile) ? .keep : .convert(.relativeColorimetric),
+            scale: request.pictureScale
         )
     }
 }

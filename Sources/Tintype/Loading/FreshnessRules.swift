@@ -95,27 +95,25 @@ struct FreshnessRules: Sendable {
 
     /// All fields of the request that the origin sees, as far as responses may vary on them.
     func headers(of request: ImageRequest) -> HeaderFields {
-        request.headers + self.defaultHeaders.filter { request.headers[$0.name] == nil }
+        var headers = request.headers + self.defaultHeaders.filter { request.headers[$0.name] == nil }
+        if headers["Authorization"] == nil, let own = request.authorization {
+            headers.append(own, for: "Authorization")
+        }
+        return headers
     }
 
     /// Names the encoded bytes as HTTP does; see ``ImageRequest/resourceKey``.
     func resourceKey(of request: ImageRequest) -> CacheKey {
-        guard !self.neutralHeaders.isEmpty else { return request.resourceKey }
-        return RequestKeys.resource(
-            url: request.url,
-            headers: request.headers,
-            fetcher: request.fetcher,
-            options: request.options,
-            neutral: self.neutralHeaders
-        )
+        request.resourceKey(neutral: self.neutralHeaders)
     }
 
     /// The record as this loader may reuse it: with a lifetime within its bounds, and asked about each time where it
     /// varies on the cookies of a jar, which may have others by then.
-    func judged(_ record: ResponseRecord) -> ResponseRecord {
+    func judged(_ record: ResponseRecord, of request: ImageRequest) -> ResponseRecord {
         var freshness = record.freshness
         freshness.lifetime = self.bounds.lifetime(of: record)
-        if self.sendsCookies, RequestSelection.names(in: record.values(for: "Vary"))?.contains("cookie") ?? false {
+        let sendsCookies = request.cookies.map { $0 != .disabled } ?? self.sendsCookies
+        if sendsCookies, RequestSelection.names(in: record.values(for: "Vary"))?.contains("cookie") ?? false {
             freshness.flags.insert(.variesOnEverything)
         }
         guard freshness != record.freshness else { return record }

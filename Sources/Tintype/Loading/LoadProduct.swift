@@ -22,6 +22,8 @@ extension LoadTable {
         let origin: CacheKey
         /// The tiers that may answer: those for the bytes, and those for the picture.
         var queries: [CacheTiers] = []
+        /// What else makes that a load must not get what another one is given.
+        var terms: ImageRequest.BoxedDetails?
         var policy = CachePolicy.neverRevalidate
         var usesHTTPKeys = false
         var mayServeStale = true
@@ -46,6 +48,7 @@ extension LoadTable.Product {
             source: request.sourceKey,
             origin: rules.resourceKey(of: request),
             queries: isPicture ? [plan.bytes.query, plan.picture.query] : [plan.bytes.query],
+            terms: request.terms(ofPicture: isPicture),
             policy: plan.policy,
             usesHTTPKeys: plan.usesHTTPKeys,
             mayServeStale: mayServeStale

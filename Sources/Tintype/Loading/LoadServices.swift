@@ -15,7 +15,11 @@ struct LoadServices: Sendable {
     let rules: FreshnessRules
     let store: SourceStore
     let variants: VariantPipeline
-    let maximumBodySize: Int
+    let hooks: LoadHooks
+    private let limits: DecodingLimits
+    private let maximumBodySize: Int
+    /// Whether there may be other schemes than the downloader knows.
+    let fetchesAnyScheme: Bool
     /// The statuses that the loader takes for success.
     let acceptableStatusCodes: StatusCodes
 
@@ -37,8 +41,17 @@ struct LoadServices: Sendable {
             rules: self.rules,
             encoder: configuration.variantEncoder
         )
-        self.maximumBodySize = min(configuration.limits.maximumEncodedBytes, configuration.downloads.maximumBodySize)
+        self.hooks = LoadHooks(configuration)
+        self.limits = configuration.limits
+        self.maximumBodySize = configuration.downloads.maximumBodySize
+        self.fetchesAnyScheme = configuration.fetcher.map { !($0 is DownloadActor) } ?? false
         self.acceptableStatusCodes = configuration.downloads.acceptableStatusCodes
+    }
+
+    /// The bytes that the body of a request may have.
+    func maximumBodySize(of request: ImageRequest) -> Int {
+        let limits = request.decodingLimits ?? self.limits
+        return min(limits.maximumEncodedBytes, request.bodyLimit ?? self.maximumBodySize)
     }
 
     /// The picture, if it is in memory and may be served.
@@ -113,6 +126,34 @@ struct LoadServices: Sendable {
             storesBytes: plan.bytes.store.contains(.disk),
             pictureTiers: plan.picture.store
         )
+    }
+
+    /// Puts a body onto the disk, as far as loads want that, in the form that the disk is to have it in.
+    ///
+    /// - Returns: Why it is not there, where a load waits.
+    func keep(
+        _ body: Data,
+        _ metadata: EntryMetadata,
+        for request: ImageRequest,
+        _ demand: LoadTable.Demand
+    ) async -> LoadError? {
+        guard demand.storesBytes else { return nil }
+        do {
+            guard let stored = try await self.hooks.serialized(body, of: request) else {
+                await self.store.remove(request)
+                return nil
+            }
+            var metadata = metadata
+            if stored != body {
+                let format = self.rules.format(of: stored, for: request)
+                metadata.formatName = format?.name
+                metadata.mediaType = format?.mediaType
+                metadata.byteCount = stored.count
+            }
+            return await self.store.keep(stored, metadata: metadata, for: request, demand)
+        } catch {
+            return LoadError(storing: error)
+        }
     }
 
     /// Makes the picture of bytes that count in the budget of bodies.

@@ -7,7 +7,8 @@ extension LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func header(for request: ImageRequest) async throws -> ImageHeader {
-        let data = try await self.data(for: request)
+        let request = try await self.admitted(request)
+        let data = try await self.dataResponse(forAdmitted: request).data
         do {
             return try await self.services.decoding.header(of: data, for: request)
         } catch {
@@ -21,7 +22,8 @@ extension LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func frames(for request: ImageRequest) async throws -> FrameSource {
-        let data = try await self.data(for: request)
+        let request = try await self.admitted(request)
+        let data = try await self.dataResponse(forAdmitted: request).data
         do {
             return try await self.services.decoding.frames(of: data, for: request, pool: self.framePool)
         } catch {

@@ -13,6 +13,15 @@ extension LoaderActor {
         /// Makes the bytes that the disk keeps of a variant, or `nil` to keep none.
         public typealias VariantEncoder = @Sendable (_ variant: Image, _ request: ImageRequest) async throws -> Data?
 
+        /// What stands for the URL of a request in the caches, or `nil` for the URL itself.
+        public typealias KeyFilter = @Sendable (_ request: ImageRequest) -> String?
+        /// The request to load in place of one.
+        public typealias OptionsProcessor = @Sendable (_ request: ImageRequest) async throws -> ImageRequest
+        /// Whether the origin may be asked for what the cache does not have.
+        public typealias DownloadDecision = @Sendable (_ request: ImageRequest) async -> Bool
+        /// Whether the cache may have what an origin sent.
+        public typealias StoreDecision = @Sendable (_ metadata: EntryMetadata, _ request: ImageRequest) async -> Bool
+
         /// The cache to use, such as a ``CacheGroup``; `nil` makes one of the two tiers below.
         public var cache: (any ImageCache)?
         /// The memory tier; default 15 % of the memory that the process may use, at most 768 MB, and less while
@@ -25,6 +34,12 @@ extension LoaderActor {
         /// `nil` writes PNG where there is transparency, else JPEG of quality 90. An error is one
         /// of the store: it fails no load.
         public var variantEncoder: VariantEncoder?
+        /// Makes the bytes that the disk keeps of originals; default `nil`, which keeps what the origin sent.
+        public var originalSerializer: ImageRequest.OriginalSerializer?
+        /// Makes keys for requests that have no ``ImageRequest/cacheKey`` of their own; default `nil`.
+        ///
+        /// Such as URLs without their signatures. It is called for each load, before memory is looked at, and must be quick.
+        public var keyFilter: KeyFilter?
         /// When the origin is asked whether what is cached is current, for requests that do not say.
         public var cachePolicy: CachePolicy
         /// Whether the cache serves users who must not see each other's pictures; default false.
@@ -45,6 +60,19 @@ extension LoaderActor {
         ///
         /// A page that says "try later" must not become the cached picture.
         public var isStorable: (@Sendable (_ body: Data) -> Bool)?
+        /// Changes every request before anything is looked at; default `nil`, which costs nothing.
+        ///
+        /// It may wait, and so may every hit then. An error other than a `LoadError` is one of the load, with the code
+        /// `refused`.
+        public var optionsProcessor: OptionsProcessor?
+        /// Is asked, once for each flight, before an origin is; default `nil`.
+        ///
+        /// `false` ends the load with `LoadError.Code.downloadRefused`. Files are asked about as well.
+        public var shouldDownload: DownloadDecision?
+        /// Is asked, once for each body that an origin sent, before that is kept in any tier; default `nil`.
+        ///
+        /// After `false` neither the bytes nor pictures of them are kept, nor an older body of theirs.
+        public var shouldStore: StoreDecision?
         /// The clock that ages are counted by.
         public var now: @Sendable () -> Date
         /// Brings the bodies that the cache does not have, for requests without a fetcher of their own; `nil` downloads
@@ -62,8 +90,21 @@ extension LoaderActor {
         ///
         /// Of its `maximumBodySize` and the limit of encoded bytes below, the lower one holds.
         public var downloads: DownloadActor.Configuration
-        /// What is done with requests and responses on their way; default nothing.
+        /// What ``downloads`` does with requests and responses on their way; default nothing.
+        ///
+        /// Those below know of the load, and hold for any fetcher.
         public var downloadHooks: DownloadHooks
+        /// Changes what is asked of origins, for requests without a modifier of their own; default `nil`.
+        public var requestModifier: ImageRequest.RequestModifier?
+        /// Changes what came, for requests without a modifier of their own; default `nil`.
+        public var responseModifier: ImageRequest.ResponseModifier?
+        /// Makes the wanted body of what came, for requests without a decryptor of their own; default `nil`.
+        public var decryptor: ImageRequest.Decryptor?
+        /// What proves the program's identity, for requests without credentials of their own; default `nil`.
+        ///
+        /// They are sent to every origin that is loaded from, so that they are for programs that load from their own
+        /// servers alone. Elsewhere ``optionsProcessor`` gives them to the requests that should have them.
+        public var credentials: Credentials?
         /// What a picture may cost; default 100 megapixels, 32,768 a side, 64 MiB of encoded bytes, the work of 1,000
         /// million pixels, 10,000 frames and 500 million pixels in all of them.
         public var limits: DecodingLimits
@@ -83,17 +124,26 @@ extension LoaderActor {
         public init() {
             self.cache = nil
             self.variantEncoder = nil
+            self.originalSerializer = nil
+            self.keyFilter = nil
             self.cachePolicy = .neverRevalidate
             self.isSharedCache = false
             self.neutralHeaders = []
             self.freshnessBounds = FreshnessBounds()
             self.isStorable = nil
+            self.optionsProcessor = nil
+            self.shouldDownload = nil
+            self.shouldStore = nil
             self.now = { Date() }
             self.memory = MemoryCache.Configuration(respondsToMemoryPressure: true)
             self.disk = DiskCache.Configuration()
             self.fetcher = nil
             self.downloads = DownloadActor.Configuration()
             self.downloadHooks = DownloadHooks()
+            self.requestModifier = nil
+            self.responseModifier = nil
+            self.decryptor = nil
+            self.credentials = nil
             self.limits = DecodingLimits()
             self.coders = CoderRegistry()
             self.framePoolByteLimit = 64 << 20

@@ -24,7 +24,7 @@ public actor LoaderActor {
     nonisolated let framePool: FramePool
     nonisolated let services: LoadServices
     private nonisolated let policy: CachePolicy
-    /// The requests that the memory answers without a look at the entry.
+    /// The requests that the memory answers without a look at the entry: none where they have to be changed first.
     private nonisolated let unchecked: CachingPlan.UncheckedMemory
 
     /// Which loads there are, and what waits for them.
@@ -55,8 +55,7 @@ public actor LoaderActor {
         self.cache = cache
         self.downloads = downloads
         self.policy = configuration.cachePolicy
-        self.unchecked = CachingPlan.UncheckedMemory(acceptedUnder: configuration.cachePolicy)
-        self.services = LoadServices(
+        let services = LoadServices(
             configuration: configuration,
             cache: cache,
             downloads: downloads,
@@ -68,6 +67,9 @@ public actor LoaderActor {
                 limits: configuration.limits
             )
         )
+        self.services = services
+        self.unchecked =
+            services.hooks.changeRequests ? [] : CachingPlan.UncheckedMemory(acceptedUnder: configuration.cachePolicy)
     }
 
     deinit {
@@ -101,6 +103,9 @@ public actor LoaderActor {
         {
             return image
         }
+        var request = request
+        if self.services.hooks.changeRequests { request = try await self.services.hooks.processed(request) }
+        try request.check(fetchesAnyScheme: self.services.fetchesAnyScheme)
         // Without the response around it, whose parts are copied on the way.
         guard let (entry, decision) = self.services.memoryEntry(for: request) else {
             return try await self.load(request, observer: nil).image
@@ -113,6 +118,7 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func response(for request: ImageRequest) async throws -> ImageResponse {
+        let request = try await self.admitted(request)
         if let response = try await self.memoryResponse(for: request) { return response }
         return try await self.load(request, observer: nil)
     }
@@ -128,6 +134,11 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func dataResponse(for request: ImageRequest) async throws -> DataResponse {
+        try await self.dataResponse(forAdmitted: self.admitted(request))
+    }
+
+    /// The same for a request that was admitted.
+    nonisolated func dataResponse(forAdmitted request: ImageRequest) async throws -> DataResponse {
         do {
             try Task.checkCancellation()
             // What is there without waiting needs no flight.
@@ -152,6 +163,7 @@ public actor LoaderActor {
     /// previews if they are asked for, then the picture.
     public nonisolated func events(for request: ImageRequest) -> LoadEvents {
         LoadEvents { report in
+            let request = try await self.admitted(request)
             if let response = try await self.memoryResponse(for: request) { return response }
             let plan = request.cachingPlan(loaderPolicy: self.policy)
             if plan.policy == .revalidate, let cached = try await self.cachedResponse(for: request) {
@@ -159,6 +171,16 @@ public actor LoaderActor {
             }
             return try await self.load(request, observer: .caller(report))
         }
+    }
+
+    /// The request to load, where it makes sense.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    nonisolated func admitted(_ request: ImageRequest) async throws -> ImageRequest {
+        var request = request
+        if self.services.hooks.changeRequests { request = try await self.services.hooks.processed(request) }
+        try request.check(fetchesAnyScheme: self.services.fetchesAnyScheme)
+        return request
     }
 
     /// The picture, if it is in memory and may be served; where it is stale, it is revalidated in the background.

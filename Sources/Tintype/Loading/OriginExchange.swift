@@ -46,13 +46,11 @@ struct OriginExchange: Sendable {
             headers.append(directive, for: "Cache-Control")
         }
         let services = self.services
-        var request = DownloadRequest(
-            url: self.request.url,
-            headers: headers,
-            maximumBodySize: services.maximumBodySize,
-            allowsInvalidCertificates: self.request.options.contains(.allowInvalidCertificates)
-        )
+        let maximumBodySize = services.maximumBodySize(of: self.request)
+        let hooks = services.hooks.downloadHooks(of: self.request)
+        var request = self.request.download(headers: headers, maximumBodySize: maximumBodySize)
         if acceptsNotModified { request.acceptableStatusCodes = services.acceptableStatusCodes.union(304) }
+        if let hooks { request = try await self.callingHook { [request] in try await hooks.prepare(request) } }
         let flight = self.flight
         let showBytes: @Sendable (Data) -> Void = { flight.report(.bytes($0)) }
         let fetch = Fetch(request: request, fetcher: self.request.fetcher?.fetcher ?? services.fetcher)
@@ -65,7 +63,7 @@ struct OriginExchange: Sendable {
                     observer: FetchObserver(
                         priority: priority,
                         didProgress: { flight.report(.progress($0)) },
-                        didReceive: flight.demand.showsPreviews ? showBytes : nil
+                        didReceive: flight.demand.showsPreviews && hooks?.decrypt == nil ? showBytes : nil
                     )
                 )
             }
@@ -74,12 +72,32 @@ struct OriginExchange: Sendable {
         }
         // It may have cancelled the task that it ran in.
         if Task.isCancelled, !flight.isAbandoned { throw self.gaveUp }
-        return try response.admitted(
-            statuses: request.acceptableStatusCodes ?? services.acceptableStatusCodes,
-            maximumBodySize: services.maximumBodySize,
-            countedIn: services.downloads.bodyBudget,
-            isCounted: isOwn
-        )
+        func admitted(_ response: DownloadResponse, isCounted: Bool) throws(DownloadError) -> DownloadResponse {
+            try response.admitted(
+                statuses: request.acceptableStatusCodes ?? services.acceptableStatusCodes,
+                maximumBodySize: maximumBodySize,
+                countedIn: services.downloads.bodyBudget,
+                isCounted: isCounted
+            )
+        }
+        let received = try admitted(response, isCounted: isOwn)
+        guard let hooks, hooks.changeResponses, received.status != 304 else { return received }
+        // What a hook holds is its own, and must not keep downloads from going on that it may be waiting for.
+        received.claim?.giveBack()
+        return try admitted(try await self.callingHook { try await hooks.process(received) }, isCounted: false)
+    }
+
+    /// Calls a function of the program; one that gives up by itself is no cancellation of those that wait.
+    private func callingHook<Result>(_ call: () async throws -> Result) async throws -> Result {
+        do {
+            return try await call()
+        } catch is CancellationError where !self.flight.isAbandoned {
+            throw DownloadError(
+                code: .refused,
+                message: "A hook for \(self.request.displayURL) gave up as if it had been cancelled.",
+                url: self.request.url
+            )
+        }
     }
 
     /// Of a fetcher that ends as if it had been cancelled: its callers, which were not, would take themselves to be.
@@ -106,7 +124,8 @@ struct OriginExchange: Sendable {
     private func isAbout(_ stored: StoredSource, _ validators: Validators, _ response: DownloadResponse) -> Bool {
         let url = response.url.withoutCredentials.text
         return validators.areSelected(by: Validators(response.headers))
-            && (stored.metadata.sourceURL ?? url) == url
+            // A key of the user's own stands for one picture wherever it is.
+            && (self.request.cacheKey != nil || (stored.metadata.sourceURL ?? url) == url)
     }
 
     /// Keeps a whole response, as far as it may be.
@@ -114,7 +133,7 @@ struct OriginExchange: Sendable {
         try self.flight.beginKeeping()
         let record = self.record(of: response)
         let body = BodyDigest.value(of: response.body)
-        let metadata = EntryMetadata(
+        var metadata = EntryMetadata(
             formatName: self.rules.format(of: response.body, for: self.request)?.name,
             sourceURL: response.url.withoutCredentials.text,
             mediaType: response.headers["content-type"],
@@ -125,14 +144,16 @@ struct OriginExchange: Sendable {
             response: record,
             bodyDigest: body
         )
-        let isAllowed = self.isAllowed(record)
+        metadata = self.request.noting(metadata, at: self.rules.now())
+        let mayStore = await self.services.hooks.mayStore(metadata, of: self.request)
+        let isAllowed = mayStore && self.isAllowed(record)
         // A page that says "try later" must not become the cached picture.
         let isStorable = self.rules.isStorable(response.body, for: self.request)
         let (store, demand) = (self.services.store, self.flight.demand)
         var storeError: LoadError?
         let isNews = demand.storesAnything && isStorable
         if isNews, isAllowed {
-            storeError = await store.keep(response.body, metadata: metadata, for: self.request, demand)
+            storeError = await self.services.keep(response.body, metadata, for: self.request, demand)
         } else if isNews {
             await store.remove(self.request)
         }
@@ -165,7 +186,8 @@ struct OriginExchange: Sendable {
                 responseDate: times.response,
                 isShared: self.rules.isShared,
                 wasRedirected: response.metrics.redirectCount > 0
-            )
+            ),
+            of: self.request
         )
         // A file has no lifetime: each load that asks looks at it.
         metadata.response = self.request.isLocal ? nil : record
@@ -202,7 +224,7 @@ struct OriginExchange: Sendable {
     private func isAllowed(_ record: ResponseRecord?) -> Bool {
         guard self.usesHTTP, let record else { return true }
         guard !Precondition.bypassesCache(self.request.headers) else { return false }
-        return Storability.allows(record, requestHeaders: self.request.headers, isShared: self.rules.isShared)
+        return Storability.allows(record, requestHeaders: self.request.judgedHeaders, isShared: self.rules.isShared)
     }
 
     private func record(of response: DownloadResponse) -> ResponseRecord? {
@@ -217,7 +239,8 @@ struct OriginExchange: Sendable {
                 responseDate: times.response,
                 isShared: self.rules.isShared,
                 wasRedirected: response.metrics.redirectCount > 0
-            )
+            ),
+            of: self.request
         )
     }
 

@@ -273,7 +273,7 @@ struct PictureLoad: Sendable {
         guard (try? await self.loader.waitForTurn(of: self.flight)) != nil,
             self.flight.admits(bytes.metadata.bodyDigest), (try? self.flight.beginKeeping()) != nil
         else { return nil }
-        return await self.services.store.keep(bytes.data, metadata: bytes.metadata, for: self.request, demand)
+        return await self.services.keep(bytes.data, bytes.metadata, for: self.request, demand)
     }
 
     /// Stores a picture in memory where a load wants that, unless it is made of older bytes than others.
@@ -284,7 +284,7 @@ struct PictureLoad: Sendable {
         // Asked for once: the callers that want it may leave meanwhile, and it is in the cache all the same.
         let tiers = self.flight.demand.pictureTiers
         if tiers.contains(.memory) {
-            var metadata = response.metadata
+            var metadata = self.request.noting(response.metadata, at: self.rules.now())
             metadata.response = metadata.response?.reduced
             let (flight, body) = (self.flight, response.metadata.bodyDigest)
             // A newer body may come meanwhile: its callers must not find this picture.

@@ -211,7 +211,7 @@ struct SourceStore: Sendable {
     private func mayBeHere(_ stored: StoredSource, _ request: ImageRequest) -> Bool {
         guard let record = stored.metadata.response else { return true }
         var headers = HeaderFields()
-        headers["Authorization"] = request.headers["Authorization"]
+        headers["Authorization"] = request.authorization
         return Storability.allows(record, requestHeaders: headers, isShared: self.rules.isShared)
     }
 

@@ -33,7 +33,8 @@ struct VariantPipeline: Sendable {
                     orientation: image.orientation,
                     sourceFormat: entry.metadata.formatName.flatMap { ImageFormat(name: $0, among: formats) }
                         ?? image.sourceFormat,
-                    colorProfile: image.colorProfile
+                    colorProfile: image.colorProfile,
+                    scale: request.pictureScale
                 ),
                 source: .disk,
                 metadata: entry.metadata
@@ -56,7 +57,8 @@ struct VariantPipeline: Sendable {
         // That it was found did not count; that it is used does.
         _ = self.cache.memoryImage(for: request.decodedOriginalKey)
         return ImageResponse(
-            image: try await self.decoding.thumbnail(of: original.image, for: request),
+            image: try await self.decoding.thumbnail(of: original.image, for: request)
+                .replacingScale(request.pictureScale),
             source: .memory,
             metadata: original.metadata ?? EntryMetadata()
         )
@@ -75,7 +77,7 @@ struct VariantPipeline: Sendable {
             guard let data = try await self.encoded(response.image, for: request),
                 flight.admits(response.metadata.bodyDigest)
             else { return nil }
-            let (metadata, key) = (response.metadata, request.key)
+            let (metadata, key) = (request.noting(response.metadata, at: self.rules.now()), request.key)
             try await self.cache.storeAndWait(nil, data: data, metadata: metadata, for: key, in: .disk)
             return nil
         } catch is CancellationError {
@@ -86,7 +88,7 @@ struct VariantPipeline: Sendable {
     }
 
     private func encoded(_ image: Image, for request: ImageRequest) async throws -> Data? {
-        if let encoder { return try await encoder(image, request) }
+        if let encode = request.variantEncoder?.function ?? self.encoder { return try await encode(image, request) }
         return try await self.decoding.encode(image, as: nil, options: EncodeOptions(quality: 90), maximumSide: nil)
     }
 }

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import Synchronization
 public import TintypeCaching
 public import TintypeCoding
 public import TintypeDownloading
@@ -8,85 +9,21 @@ public import TintypeTransforms
 
 /// What to load and what to make of it.
 ///
-/// A small value: copying is free, and the keys that caches use are derived once, when a
-/// request is made or changed. Build it once where a picture is asked for often.
+/// A small value: copying is free, and the keys that caches use are derived once, when they are first asked for. Build it
+/// once where a picture is asked for often.
+///
+/// What a field is `nil` for is as the loader's configuration says. Each field says what it is a part of:
+///
+/// * of the **source's key**: what differs in it is cached apart, bytes and pictures;
+/// * of the **picture's key**: pictures that differ in it are cached apart, and made of the same bytes;
+/// * of the **flight**: loads that differ in it never share one, nor a transfer, so that none gets what the laxer rule of
+///   another fetched; what is in the cache may answer all of them;
+/// * of **nothing**: loads share a flight, which does what any of them wants.
 public struct ImageRequest: Sendable, Hashable {
-    private struct Fields: Sendable, Hashable {
-        var url: URL
-        var headers: HeaderFields
-        var thumbnail: Resize?
-        var scaleDownLimit: Int?
-        var coder: CustomCoder?
-        var fetcher: CustomFetcher?
-        var options: LoadOptions
-        var originalCaching: CacheUse
-        var variantCaching: CacheUse
-        var priority = DownloadPriority.normal
-        var cachePolicy: CachePolicy?
-    }
-
-    /// What the caches call a request's source and picture.
-    private struct Keys: Sendable {
-        let source: CacheKey
-        let picture: CacheKey
-        let resource: CacheKey
-        let subject: CachingPlan.Subject
-
-        init(_ fields: Fields) {
-            self.source = RequestKeys.source(
-                url: fields.url,
-                headers: fields.headers,
-                fetcher: fields.fetcher,
-                options: fields.options
-            )
-            self.picture = RequestKeys.picture(
-                source: self.source,
-                thumbnail: fields.thumbnail,
-                scaleDownLimit: fields.scaleDownLimit,
-                coder: fields.coder,
-                options: fields.options
-            )
-            self.resource =
-                fields.headers.isEmpty
-                ? self.source
-                : RequestKeys.resource(
-                    url: fields.url,
-                    headers: fields.headers,
-                    fetcher: fields.fetcher,
-                    options: fields.options
-                )
-            var subject = RequestKeys.subject(of: self.source)
-            if self.picture != self.source { subject.insert(.variant) }
-            if fields.thumbnail != nil { subject.insert(.thumbnail) }
-            self.subject = subject
-        }
-    }
-
-    private final class Storage: Sendable {
-        let fields: Fields
-        let keys: Keys
-        /// Worked out once, for the hits.
-        let uncheckedMemory: CachingPlan.UncheckedMemory
-
-        init(_ fields: Fields, _ keys: Keys) {
-            self.fields = fields
-            self.keys = keys
-            self.uncheckedMemory = CachingPlan.UncheckedMemory { Self.plan(fields, keys, loaderPolicy: $0) }
-        }
-
-        static func plan(_ fields: Fields, _ keys: Keys, loaderPolicy: CachePolicy) -> CachingPlan {
-            CachingPlan(
-                policy: fields.cachePolicy,
-                originals: fields.originalCaching,
-                variants: fields.variantCaching,
-                options: fields.options,
-                subject: keys.subject,
-                loaderPolicy: loaderPolicy
-            )
-        }
-    }
-
     private var storage: Storage
+
+    /// What the request says.
+    var fields: Fields { self.storage.fields }
 
     /// Describes a load.
     ///
@@ -95,6 +32,7 @@ public struct ImageRequest: Sendable, Hashable {
     ///   - headers: Header fields to send besides the loader's own; they are a part of the key. Where HTTP's
     ///     freshness counts, those that only say what is wanted, such as `Accept-Language`, tell the bytes on disk
     ///     apart where the response's `Vary` names them, and the others always.
+    ///   - cacheKey: What stands for the URL in the caches; `nil` is the URL itself.
     ///   - thumbnail: The size to bring the picture to; `nil` keeps it full size.
     ///   - scaleDownLimit: The bytes of pixels, four for each, that a picture without a thumbnail
     ///     may have; a larger one is scaled down to it as it is decoded. `nil` is no limit.
@@ -104,9 +42,11 @@ public struct ImageRequest: Sendable, Hashable {
     ///   - originalCaching: The tiers for the original: its bytes on disk, its full-size picture in memory.
     ///   - variantCaching: The tiers for what is made of the original, such as a thumbnail.
     ///   - cachePolicy: When the origin is asked whether what is cached is current; `nil` leaves it to the loader.
+    ///   - priority: How urgent the download is to this caller.
     public init(
         url: URL,
         headers: HeaderFields = [:],
+        cacheKey: String? = nil,
         thumbnail: Resize? = nil,
         scaleDownLimit: Int? = nil,
         coder: CustomCoder? = nil,
@@ -114,148 +54,304 @@ public struct ImageRequest: Sendable, Hashable {
         options: LoadOptions = [],
         originalCaching: CacheUse = CacheUse(),
         variantCaching: CacheUse = CacheUse(query: .all, store: .memory),
-        cachePolicy: CachePolicy? = nil
+        cachePolicy: CachePolicy? = nil,
+        priority: DownloadPriority = .normal
     ) {
-        let fields = Fields(
-            url: url,
-            headers: headers,
-            thumbnail: thumbnail,
-            scaleDownLimit: scaleDownLimit,
-            coder: coder,
-            fetcher: fetcher,
-            options: options,
-            originalCaching: originalCaching,
-            variantCaching: variantCaching,
-            cachePolicy: cachePolicy
+        self.storage = Storage(
+            Fields(
+                url: url,
+                headers: headers,
+                cacheKey: cacheKey,
+                thumbnail: thumbnail,
+                scaleDownLimit: scaleDownLimit,
+                coder: coder,
+                fetcher: fetcher,
+                options: options,
+                originalCaching: originalCaching,
+                variantCaching: variantCaching,
+                cachePolicy: cachePolicy,
+                priority: priority
+            )
         )
-        self.storage = Storage(fields, Keys(fields))
     }
 
     /// The usual limit for ``scaleDownLimit``: 60 MiB, which is 15.7 megapixels.
     public static let defaultScaleDownLimit = 60 << 20
 
-    /// Where the picture is.
+    // MARK: What is loaded
+
+    /// Where the picture is; a part of the source's key, unless ``cacheKey`` stands for it.
     public var url: URL {
         get { self.storage.fields.url }
-        set { self.set(\.url, newValue, changesKeys: true) }
+        set { self.changeKeys { $0.url = newValue } }
     }
 
-    /// Header fields to send besides the loader's own.
+    /// What stands for the URL in the caches, or `nil` for the URL itself, or for what
+    /// ``LoaderActor/Configuration/keyFilter`` makes of it; a part of the source's key.
+    ///
+    /// URLs that are signed, or expire, are one picture by it: loads of them share a flight, which asks at the URL of the
+    /// first of them. The other parts of the source's key stay parts of it, credentials first of all.
+    public var cacheKey: String? {
+        get { self.storage.fields.cacheKey }
+        set { self.changeKeys { $0.cacheKey = newValue } }
+    }
+
+    /// Header fields to send besides the loader's own; a part of the source's key.
     public var headers: HeaderFields {
         get { self.storage.fields.headers }
-        set { self.set(\.headers, newValue, changesKeys: true) }
+        set { self.changeKeys { $0.headers = newValue } }
     }
 
-    /// The size to bring the picture to, or `nil` for full size.
-    public var thumbnail: Resize? {
-        get { self.storage.fields.thumbnail }
-        set { self.set(\.thumbnail, newValue, changesKeys: true) }
-    }
-
-    /// The bytes of pixels that a picture without a thumbnail may have, or `nil` for no limit.
-    public var scaleDownLimit: Int? {
-        get { self.storage.fields.scaleDownLimit }
-        set { self.set(\.scaleDownLimit, newValue, changesKeys: true) }
-    }
-
-    /// The coder that decodes the picture, or `nil` for the registered ones.
-    public var coder: CustomCoder? {
-        get { self.storage.fields.coder }
-        set { self.set(\.coder, newValue, changesKeys: true) }
-    }
-
-    /// What brings the bytes, or `nil` for what the loader uses.
+    /// What brings the bytes, or `nil` for what the loader uses; a part of the source's key, by its name.
     public var fetcher: CustomFetcher? {
         get { self.storage.fields.fetcher }
-        set { self.set(\.fetcher, newValue, changesKeys: true) }
+        set { self.changeKeys { $0.fetcher = newValue } }
+    }
+
+    // MARK: What is made of it
+
+    /// The size to bring the picture to, or `nil` for full size; a part of the picture's key.
+    public var thumbnail: Resize? {
+        get { self.storage.fields.thumbnail }
+        set { self.changeKeys { $0.thumbnail = newValue } }
+    }
+
+    /// The bytes of pixels that a picture without a thumbnail may have, or `nil` for no limit; a part of the picture's key.
+    public var scaleDownLimit: Int? {
+        get { self.storage.fields.scaleDownLimit }
+        set { self.changeKeys { $0.scaleDownLimit = newValue } }
+    }
+
+    /// The coder that decodes the picture, or `nil` for the registered ones; a part of the picture's key, by its name.
+    public var coder: CustomCoder? {
+        get { self.storage.fields.coder }
+        set { self.changeKeys { $0.coder = newValue } }
+    }
+
+    /// The scale of the picture, or `nil` to read it from `@2x` or `@3x` at the end of the URL's name; a part of the
+    /// picture's key where it is another than that.
+    ///
+    /// The picture has it as `Image.scale`, whichever tier it comes from; its pixels are the same.
+    public var scale: Double? {
+        get { self.storage.fields.details?.scale }
+        set { self.changeDetails(changesKeys: true) { $0.scale = newValue } }
     }
 
     /// What the load tolerates, hands out and waits for.
+    ///
+    /// ``LoadOptions/allowInvalidCertificates`` is a part of the source's key, what changes pixels a part of the
+    /// picture's, and the others of nothing.
     public var options: LoadOptions {
         get { self.storage.fields.options }
         set {
             let changed = self.options.symmetricDifference(newValue)
-            self.set(\.options, newValue, changesKeys: !changed.isDisjoint(with: .identifying))
+            self.change(changesKeys: !changed.isDisjoint(with: .identifying)) { $0.options = newValue }
         }
     }
 
-    /// The tiers for the original: its bytes on disk, its full-size picture in memory.
+    // MARK: How it is cached
+
+    /// The tiers for the original: its bytes on disk, its full-size picture in memory; the ones that are asked are a part
+    /// of the flight.
     ///
     /// Default both. A thumbnail is made from the full-size picture where that is in memory; a load
     /// of a thumbnail never decodes the full size only to keep it.
     public var originalCaching: CacheUse {
         get { self.storage.fields.originalCaching }
-        set { self.set(\.originalCaching, newValue) }
+        set { self.change { $0.originalCaching = newValue } }
     }
 
-    /// The tiers for what is made of the original: a thumbnail, or a picture scaled down.
+    /// The tiers for what is made of the original: a thumbnail, or a picture scaled down; the ones that are asked are a
+    /// part of the flight.
     ///
     /// Default: both are asked, and the memory keeps it. A variant that the disk keeps as well is
-    /// encoded for it: as PNG where it has transparency, else as JPEG of quality 90, unless
+    /// encoded for it: as PNG where it has transparency, else as JPEG of quality 90, unless ``variantEncoder`` or
     /// ``LoaderActor/Configuration/variantEncoder`` says otherwise.
     public var variantCaching: CacheUse {
         get { self.storage.fields.variantCaching }
-        set { self.set(\.variantCaching, newValue) }
+        set { self.change { $0.variantCaching = newValue } }
     }
 
-    /// When the origin is asked whether what is cached is current, or `nil` to leave it to the loader.
+    /// When the origin is asked whether what is cached is current, or `nil` to leave it to the loader; a part of the
+    /// flight.
     public var cachePolicy: CachePolicy? {
         get { self.storage.fields.cachePolicy }
-        set { self.set(\.cachePolicy, newValue) }
+        set { self.change { $0.cachePolicy = newValue } }
     }
 
-    /// How urgent the download is to this caller; default normal.
+    /// How long the cache has what this load puts there, or `nil` for as long as its limits let it; a part of the flight.
     ///
-    /// It is no part of the keys. A download that several wait for is as urgent as the most urgent of them.
+    /// It counts from when the bytes came, or the picture was made. What is cached already keeps its end.
+    public var lifetime: Duration? {
+        get { self.storage.fields.details?.lifetime }
+        set { self.changeDetails { $0.lifetime = newValue } }
+    }
+
+    /// What the cache keeps with what this load puts there, as `EntryMetadata.extra`; a part of the flight.
+    public var extra: [String: String] {
+        get { self.storage.fields.details?.extra ?? [:] }
+        set { self.changeDetails { $0.extra = newValue } }
+    }
+
+    /// Makes the bytes that the disk keeps of the original, or `nil` for the loader's way; a part of the flight, by its
+    /// name.
+    public var originalSerializer: CustomFunction<OriginalSerializer>? {
+        get { self.storage.fields.details?.originalSerializer }
+        set { self.changeDetails { $0.originalSerializer = newValue } }
+    }
+
+    /// Makes the bytes that the disk keeps of a variant, or `nil` for the loader's way; a part of the flight, by its name.
+    public var variantEncoder: CustomFunction<LoaderActor.Configuration.VariantEncoder>? {
+        get { self.storage.fields.details?.variantEncoder }
+        set { self.changeDetails { $0.variantEncoder = newValue } }
+    }
+
+    // MARK: How it is brought
+
+    /// How urgent the download is to this caller; default normal, a part of nothing.
+    ///
+    /// A download that several wait for is as urgent as the most urgent of them.
     public var priority: DownloadPriority {
         get { self.storage.fields.priority }
-        set { self.set(\.priority, newValue) }
+        set { self.change { $0.priority = newValue } }
+    }
+
+    /// What proves the user's identity, or `nil` for what the loader has; a part of the source's key, by a digest.
+    public var credentials: Credentials? {
+        get { self.storage.fields.details?.credentials }
+        set { self.changeDetails(changesKeys: true) { $0.credentials = newValue } }
+    }
+
+    /// Where cookies come from and go to, if anywhere, or `nil` for the loader's jar; a part of the source's key, by the
+    /// jar's name.
+    public var cookies: CookiePolicy? {
+        get { self.storage.fields.details?.cookies }
+        set { self.changeDetails(changesKeys: true) { $0.cookies = newValue } }
+    }
+
+    /// What the load may be led to, or `nil` for the loader's policy; a part of the flight.
+    ///
+    /// What is cached is served without asking it.
+    public var networkPolicy: NetworkPolicy? {
+        get { self.storage.fields.details?.networkPolicy }
+        set { self.changeDetails { $0.networkPolicy = newValue } }
+    }
+
+    /// The bytes that the body may have, or `nil` for the loader's limit; a part of the flight.
+    public var bodyLimit: Int? {
+        get { self.storage.fields.details?.bodyLimit }
+        set { self.changeDetails { $0.bodyLimit = newValue } }
+    }
+
+    /// How long the download may take, where that is other than the loader says; a part of the flight.
+    public var timeouts: LoadTimeouts {
+        get { self.storage.fields.details?.timeouts ?? LoadTimeouts() }
+        set { self.changeDetails { $0.timeouts = newValue } }
+    }
+
+    /// What is tried again after a failure, or `nil` for the loader's policy; a part of the flight.
+    public var retryPolicy: RetryPolicy? {
+        get { self.storage.fields.details?.retryPolicy }
+        set { self.changeDetails { $0.retryPolicy = newValue } }
+    }
+
+    /// What the picture may cost to decode, or `nil` for the loader's limits; a part of the flight.
+    public var decodingLimits: DecodingLimits? {
+        get { self.storage.fields.details?.decodingLimits }
+        set { self.changeDetails { $0.decodingLimits = newValue } }
+    }
+
+    /// Changes what is asked of the origin, in place of the loader's; a part of the source's key, by its name.
+    public var requestModifier: CustomFunction<RequestModifier>? {
+        get { self.storage.fields.details?.requestModifier }
+        set { self.changeDetails(changesKeys: true) { $0.requestModifier = newValue } }
+    }
+
+    /// Changes what came of it, in place of the loader's; a part of the source's key, by its name.
+    public var responseModifier: CustomFunction<ResponseModifier>? {
+        get { self.storage.fields.details?.responseModifier }
+        set { self.changeDetails(changesKeys: true) { $0.responseModifier = newValue } }
+    }
+
+    /// Turns the body that came into the one that is wanted, in place of the loader's; a part of the source's key, by its
+    /// name.
+    public var decryptor: CustomFunction<Decryptor>? {
+        get { self.storage.fields.details?.decryptor }
+        set { self.changeDetails(changesKeys: true) { $0.decryptor = newValue } }
     }
 
     // MARK: Keys
 
     /// Names the picture: the source and everything that is made of it.
-    public var key: CacheKey { self.storage.keys.picture }
+    public var key: CacheKey { self.storage.derived { $0.picture } }
 
-    /// Names the encoded bytes: URL, headers, and whether certificates are verified.
-    public var sourceKey: CacheKey { self.storage.keys.source }
+    /// Names the encoded bytes: URL, headers, credentials, and whether certificates are verified.
+    public var sourceKey: CacheKey { self.storage.derived { $0.source } }
 
     /// Names the encoded bytes as HTTP does, where its freshness counts: by the URL and what may identify the user.
     ///
     /// What responses vary on besides is told apart by their `Vary`.
-    var resourceKey: CacheKey { self.storage.keys.resource }
+    var resourceKey: CacheKey { self.storage.derived { $0.resource } }
+
+    /// The same where these fields, in lower case, choose no representation.
+    func resourceKey(neutral: Set<String>) -> CacheKey {
+        neutral.isEmpty ? self.resourceKey : RequestKeys.resource(self.storage.fields, neutral: neutral)
+    }
 
     /// Names the decoded original that a thumbnail may be made from.
     var decodedOriginalKey: CacheKey {
-        RequestKeys.picture(
-            source: self.sourceKey,
-            thumbnail: nil,
-            scaleDownLimit: nil,
-            coder: self.coder,
-            options: self.options
-        )
+        var fields = self.storage.fields
+        fields.thumbnail = nil
+        fields.scaleDownLimit = nil
+        fields.boxedDetails = nil
+        return RequestKeys.picture(source: self.sourceKey, fields)
+    }
+
+    /// What loads must have in common to share a flight for the picture, or its bytes, beside their keys and plans.
+    func terms(ofPicture isPicture: Bool) -> BoxedDetails? {
+        guard !isPicture, var terms = self.storage.fields.details else { return self.storage.fields.boxedDetails }
+        // What bounds the encoded bytes is a limit of the download, too.
+        terms.decodingLimits = terms.decodingLimits.map { DecodingLimits(maximumEncodedBytes: $0.maximumEncodedBytes) }
+        terms.variantEncoder = nil
+        terms.scale = nil
+        return BoxedDetails(terms)
     }
 
     // MARK: Caching
 
     /// How a loader of this policy uses the caches for the request.
     func cachingPlan(loaderPolicy: CachePolicy) -> CachingPlan {
-        Storage.plan(self.storage.fields, self.storage.keys, loaderPolicy: loaderPolicy)
+        self.storage.fields.cachingPlan(self.storage.derived { $0.subject }, loaderPolicy: loaderPolicy)
     }
 
     /// The loaders whose memory answers the request unchecked.
-    var uncheckedMemory: CachingPlan.UncheckedMemory { self.storage.uncheckedMemory }
+    var uncheckedMemory: CachingPlan.UncheckedMemory { self.storage.derived { $0.uncheckedMemory } }
 
     /// Whether the picture is something else than the original at full size.
-    var isVariant: Bool { self.storage.keys.subject.contains(.variant) }
+    var isVariant: Bool { self.storage.derived { $0.subject }.contains(.variant) }
 
     /// Whether the bytes need no network: a `file:` or `data:` URL.
-    var isLocal: Bool { self.storage.keys.subject.contains(.local) }
+    var isLocal: Bool { self.storage.derived { $0.subject }.contains(.local) }
+
+    /// The scale that the picture is given.
+    var pictureScale: Double { self.scale ?? ScaleName.scale(in: self.url) }
 
     /// The URL for messages: without credentials, and cut where it is long.
     var displayURL: String {
         let text = self.url.withoutCredentials.text
         return text.utf8.count > 200 ? "\(text.prefix(200))..." : text
+    }
+
+    /// Throws where the request makes no sense for a loader that has a fetcher for any scheme, or none.
+    ///
+    /// - Throws: `LoadError` with the code `invalidURL`, `unsupportedScheme`, `invalidSize` or `invalidRequest`.
+    @inline(__always)
+    func check(fetchesAnyScheme: Bool) throws(LoadError) {
+        guard !self.storage.derived({ $0.isSound }) else { return }
+        try self.storage.fields.check(
+            self.storage.derived { $0.scheme },
+            fetchesAnyScheme: fetchesAnyScheme || self.fetcher != nil
+        )
     }
 
     public static func == (left: ImageRequest, right: ImageRequest) -> Bool {
@@ -266,17 +362,212 @@ public struct ImageRequest: Sendable, Hashable {
         hasher.combine(self.storage.fields)
     }
 
-    /// Changes a field; the keys are derived anew only where it is a part of them.
-    private mutating func set<Value>(
-        _ path: WritableKeyPath<Fields, Value>,
-        _ value: Value,
-        changesKeys: Bool = false
-    ) {
-        var fields = self.storage.fields
-        fields[keyPath: path] = value
-        self.storage = Storage(fields, changesKeys ? Keys(fields) : self.storage.keys)
+    // MARK: Changes
+
+    private mutating func changeKeys(_ change: (inout Fields) -> Void) {
+        self.change(changesKeys: true, change)
+    }
+
+    private mutating func changeDetails(changesKeys: Bool = false, _ change: (inout Details) -> Void) {
+        var details = self.storage.fields.details ?? Details()
+        change(&details)
+        self.change(changesKeys: changesKeys) { $0.boxedDetails = BoxedDetails(details) }
+    }
+
+    /// Changes fields; the keys are derived anew only where they are a part of them.
+    private mutating func change(changesKeys: Bool = false, _ change: (inout Fields) -> Void) {
+        if !isKnownUniquelyReferenced(&self.storage) { self.storage = Storage(copying: self.storage) }
+        self.storage.change(changesKeys: changesKeys, change)
     }
 }
+
+// MARK: - Fields
+
+extension ImageRequest {
+    /// What a request says.
+    struct Fields: Sendable, Hashable {
+        var url: URL
+        var headers: HeaderFields
+        var cacheKey: String?
+        var thumbnail: Resize?
+        var scaleDownLimit: Int?
+        var coder: CustomCoder?
+        var fetcher: CustomFetcher?
+        var options: LoadOptions
+        var originalCaching: CacheUse
+        var variantCaching: CacheUse
+        var cachePolicy: CachePolicy?
+        var priority: DownloadPriority
+        var boxedDetails: BoxedDetails?
+
+        /// What few requests say, where this one does.
+        var details: Details? { self.boxedDetails?.details }
+
+        /// The scale that is not the one of the name.
+        var ownScale: Double? {
+            self.details?.scale.flatMap { $0 == ScaleName.scale(in: self.url) ? nil : $0 }
+        }
+
+        func cachingPlan(_ subject: CachingPlan.Subject, loaderPolicy: CachePolicy) -> CachingPlan {
+            CachingPlan(
+                policy: self.cachePolicy,
+                originals: self.originalCaching,
+                variants: self.variantCaching,
+                options: self.options,
+                subject: subject,
+                loaderPolicy: loaderPolicy
+            )
+        }
+
+        fileprivate func subject(of scheme: URLScheme) -> CachingPlan.Subject {
+            var subject: CachingPlan.Subject =
+                switch scheme {
+                case .data: [.local, .inline]
+                case .file: .local
+                case .http, .other, .none: []
+                }
+            if self.thumbnail != nil { subject.formUnion([.variant, .thumbnail]) }
+            let isDecodedOtherwise = self.coder != nil || !self.options.isDisjoint(with: .decoding)
+            if self.scaleDownLimit != nil || isDecodedOtherwise { subject.insert(.variant) }
+            return subject
+        }
+    }
+
+    /// What few requests say, in an object of its own, so that the others stay small.
+    indirect enum BoxedDetails: Sendable, Hashable {
+        case details(Details)
+
+        /// Boxes what is said; `nil` where that is nothing.
+        init?(_ details: Details) {
+            guard details != Details() else { return nil }
+            self = .details(details)
+        }
+
+        var details: Details {
+            switch self {
+            case .details(let details): details
+            }
+        }
+    }
+
+    /// What few requests say.
+    struct Details: Sendable, Hashable {
+        var scale: Double?
+        var lifetime: Duration?
+        var extra: [String: String] = [:]
+        var originalSerializer: CustomFunction<OriginalSerializer>?
+        var variantEncoder: CustomFunction<LoaderActor.Configuration.VariantEncoder>?
+        var credentials: Credentials?
+        var cookies: CookiePolicy?
+        var networkPolicy: NetworkPolicy?
+        var bodyLimit: Int?
+        var timeouts = LoadTimeouts()
+        var retryPolicy: RetryPolicy?
+        var decodingLimits: DecodingLimits?
+        var requestModifier: CustomFunction<RequestModifier>?
+        var responseModifier: CustomFunction<ResponseModifier>?
+        var decryptor: CustomFunction<Decryptor>?
+    }
+
+    /// What follows from the fields, and takes longer than to make a request: keys above all.
+    fileprivate struct Derived: Sendable {
+        let source: CacheKey
+        let picture: CacheKey
+        let resource: CacheKey
+        let scheme: URLScheme
+        let subject: CachingPlan.Subject
+        var uncheckedMemory: CachingPlan.UncheckedMemory
+        /// Whether the request makes sense for any loader.
+        var isSound: Bool
+
+        init(_ fields: Fields) {
+            self.source = RequestKeys.source(fields, headers: fields.headers)
+            self.picture = RequestKeys.picture(source: self.source, fields)
+            self.resource = fields.headers.isEmpty ? self.source : RequestKeys.resource(fields, neutral: [])
+            self.scheme = URLScheme(of: fields.url)
+            self.subject = fields.subject(of: self.scheme)
+            self.isSound = false
+            self.uncheckedMemory = []
+            self.judge(fields)
+        }
+
+        /// Works out anew what follows from fields that are in no key.
+        mutating func judge(_ fields: Fields) {
+            let (scheme, subject) = (self.scheme, self.subject)
+            func isSound(forFetchers: Bool) -> Bool {
+                (try? fields.check(scheme, fetchesAnyScheme: forFetchers)) != nil
+            }
+            self.isSound = isSound(forFetchers: false)
+            // What makes no sense is told so by the way that looks closer.
+            self.uncheckedMemory =
+                self.isSound || isSound(forFetchers: true)
+                ? CachingPlan.UncheckedMemory { fields.cachingPlan(subject, loaderPolicy: $0) } : []
+        }
+    }
+
+    /// The fields, and what was derived of them.
+    ///
+    /// Sendable although unchecked: the fields change only while one request has the storage for itself, whose `mutating`
+    /// methods alone change it, as the elements of an array do. What is derived is written by the one thread that moves
+    /// `state` on from `.unknown`, and read only by those that have seen `.known`, which it writes after.
+    fileprivate final class Storage: @unchecked Sendable {
+        private enum State {
+            static let unknown: UInt8 = 0
+            static let beingKept: UInt8 = 1
+            static let known: UInt8 = 2
+        }
+
+        private(set) var fields: Fields
+        private var kept: Derived?
+        private let state = Atomic(State.unknown)
+
+        init(_ fields: Fields) {
+            self.fields = fields
+        }
+
+        init(copying other: Storage) {
+            self.fields = other.fields
+            guard other.state.load(ordering: .acquiring) == State.known else { return }
+            self.kept = other.kept
+            self.state.store(State.known, ordering: .relaxed)
+        }
+
+        /// A part of what follows from the fields.
+        @inline(__always)
+        func derived<Part>(_ part: (Derived) -> Part) -> Part {
+            if self.state.load(ordering: .acquiring) == State.known, let kept { return part(kept) }
+            return part(self.derive())
+        }
+
+        @inline(never)
+        private func derive() -> Derived {
+            let derived = Derived(self.fields)
+            let (isFirst, _) = self.state.compareExchange(
+                expected: State.unknown,
+                desired: State.beingKept,
+                ordering: .relaxed
+            )
+            // Another thread that derives the same keeps its own; equal keys do as well.
+            guard isFirst else { return derived }
+            self.kept = derived
+            self.state.store(State.known, ordering: .releasing)
+            return derived
+        }
+
+        /// Changes the fields; only for the one request that has this storage.
+        func change(changesKeys: Bool, _ change: (inout Fields) -> Void) {
+            change(&self.fields)
+            if changesKeys {
+                self.kept = nil
+                self.state.store(State.unknown, ordering: .relaxed)
+            } else {
+                self.kept?.judge(self.fields)
+            }
+        }
+    }
+}
+
+// MARK: - What stands for code
 
 /// A coder that one request uses instead of those that are registered.
 ///
@@ -335,5 +626,68 @@ public struct CustomFetcher: Sendable, Hashable {
 
     public func hash(into hasher: inout Hasher) {
         hasher.combine(self.name)
+    }
+}
+
+/// A function that one request brings.
+///
+/// Its name stands for it in keys, and where loads are told apart: two functions that do different things need different
+/// names.
+public struct CustomFunction<Function: Sendable>: Sendable, Hashable {
+    /// What the function is called.
+    public let name: String
+    /// The function.
+    public let function: Function
+
+    /// Names a function.
+    public init(name: String, function: Function) {
+        self.name = name
+        self.function = function
+    }
+
+    public static func == (left: CustomFunction, right: CustomFunction) -> Bool {
+        left.name == right.name
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.name)
+    }
+}
+
+extension ImageRequest {
+    /// Changes what is asked of the origin for a load, or refuses it by throwing.
+    ///
+    /// It may wait. It runs once for a flight, and again where the origin has to be asked once more, whatever the fetcher.
+    /// Where the bytes are stored is decided before.
+    public typealias RequestModifier =
+        @Sendable (_ download: DownloadRequest, _ request: ImageRequest) async throws -> DownloadRequest
+    /// Changes a whole response, decrypted if need be, or refuses it by throwing.
+    ///
+    /// What it returns is judged like what an origin sends, by its status and the size of its body. A 304 does not pass it.
+    public typealias ResponseModifier =
+        @Sendable (_ response: DownloadResponse, _ request: ImageRequest) async throws -> DownloadResponse
+    /// Turns the body that came into the one that is wanted.
+    ///
+    /// There are no previews meanwhile: what arrives is not the picture.
+    public typealias Decryptor =
+        @Sendable (_ body: Data, _ response: DownloadResponse, _ request: ImageRequest) async throws -> Data
+    /// Makes the bytes that the disk keeps of the original, or `nil` to keep none.
+    ///
+    /// Loads that find them there take them for the original. The first load is given what the origin sent, and waits
+    /// for this. An error is one of the store: it fails no load.
+    public typealias OriginalSerializer = @Sendable (_ body: Data, _ request: ImageRequest) async throws -> Data?
+}
+
+/// How long one download may take; what is `nil` is as the loader's configuration says.
+public struct LoadTimeouts: Sendable, Hashable {
+    /// The longest time without a byte received.
+    public var idle: Duration?
+    /// The longest time for everything, redirects and retries included.
+    public var total: Duration?
+
+    /// Describes the limits.
+    public init(idle: Duration? = nil, total: Duration? = nil) {
+        self.idle = idle
+        self.total = total
     }
 }

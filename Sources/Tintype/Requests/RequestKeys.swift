@@ -3,56 +3,64 @@ import TintypeCaching
 import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
-import TintypeTransforms
 
 /// The one place where keys are derived from requests.
 ///
-/// A key is a canonical text: the URL on one line, as ``CanonicalURL`` writes it, then whether it may
-/// be unverified, then a line for each header, then one for what is made of it. Keys are written to
-/// disk, so that what may be a secret is in them only as a digest: header values, and a user and
-/// password in the URL.
+/// A key is a canonical text: the URL on one line, as ``CanonicalURL`` writes it, or what stands for it, then whether it
+/// may be unverified and what else tells users and bytes apart, then a line for each header, then one for what is made of
+/// it. Keys are written to disk, so that what may be a secret is in them only as a digest: header values, credentials, the
+/// names of jars, and a user and password in the URL.
 enum RequestKeys {
     /// The key of the picture at `url`, without headers and options, if the URL is canonical; else a key of nothing.
     static func verbatim(_ url: URL) -> CacheKey {
         CacheKey(url.absoluteString)
     }
 
-    static func source(
-        url: URL,
-        headers: HeaderFields,
-        fetcher: CustomFetcher? = nil,
-        options: LoadOptions
-    ) -> CacheKey {
-        let address = CanonicalURL(url)
-        var text = address.text
+    static func source(_ request: ImageRequest.Fields, headers: HeaderFields) -> CacheKey {
+        let address = CanonicalURL(request.url)
+        var text = request.cacheKey.map { self.standIn($0) } ?? address.text
         if let credentials = address.credentials { text += "\n|user: \(self.digest(credentials))" }
         // What anyone on the way may have written must not answer a request for the origin's own bytes.
-        if options.contains(.allowInvalidCertificates) { text += "\n|unverified" }
-        if let fetcher { text += "\n|fetcher(\(self.digest(fetcher.name)))" }
+        if request.options.contains(.allowInvalidCertificates) { text += "\n|unverified" }
+        if let fetcher = request.fetcher { text += "\n|fetcher(\(self.digest(fetcher.name)))" }
+        if let details = request.details { self.append(details, to: &text) }
         for field in headers {
             text += "\n\(self.digest(field.name.lowercased())): \(self.digest(field.value))"
         }
         return CacheKey(text)
     }
 
+    /// What tells bytes apart that come from one URL.
+    private static func append(_ details: ImageRequest.Details, to text: inout String) {
+        if let credentials = details.credentials { text += "\n|credentials(\(self.digest(credentials.identity)))" }
+        switch details.cookies {
+        case nil: break
+        case .disabled: text += "\n|cookies()"
+        case .jar(let jar): text += "\n|cookies(\(self.digest(jar.name)))"
+        }
+        if let function = details.requestModifier { text += "\n|request(\(self.digest(function.name)))" }
+        if let function = details.responseModifier { text += "\n|response(\(self.digest(function.name)))" }
+        if let function = details.decryptor { text += "\n|decryptor(\(self.digest(function.name)))" }
+    }
+
+    /// A key of the user's own as a line that no URL has: a line break in it would be the next one.
+    private static func standIn(_ key: String) -> String {
+        let isLine = key.utf8.count <= 256 && key.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+        return isLine ? "|key(\(key))" : "|key:\(self.digest(key))"
+    }
+
     /// The key of HTTP: the URL, and every field that may identify the user.
     ///
     /// The others, which say what is wanted or are among `neutral` (in lower case), are told apart by the
     /// response's `Vary`. Several fields of a name are one list (RFC 9110, 5.3).
-    static func resource(
-        url: URL,
-        headers: HeaderFields,
-        fetcher: CustomFetcher? = nil,
-        options: LoadOptions,
-        neutral: Set<String> = []
-    ) -> CacheKey {
+    static func resource(_ request: ImageRequest.Fields, neutral: Set<String>) -> CacheKey {
         var selecting = HeaderFields()
-        for field in headers {
+        for field in request.headers {
             let name = field.name.lowercased()
             guard !WishFields.contains(name), !neutral.contains(name) else { continue }
             selecting.set(selecting[name].map { "\($0), \(field.value)" } ?? field.value, for: name)
         }
-        return self.source(url: url, headers: selecting, fetcher: fetcher, options: options)
+        return self.source(request, headers: selecting)
     }
 
     /// Where the names of the fields are kept that select a representation of `resource`.
@@ -65,42 +73,82 @@ enum RequestKeys {
         CacheKey("\(resource.text)\n|vary(\(digest))")
     }
 
-    static func picture(
-        source: CacheKey,
-        thumbnail: Resize?,
-        scaleDownLimit: Int?,
-        coder: CustomCoder?,
-        options: LoadOptions
-    ) -> CacheKey {
-        let decoding = options.intersection(.decoding)
-        guard thumbnail != nil || scaleDownLimit != nil || coder != nil || !decoding.isEmpty else { return source }
-        var text = source.text + "\n"
-        if decoding.contains(.allowTruncated) { text += "|truncated" }
-        if decoding.contains(.keepColorProfile) { text += "|profile" }
-        if let coder { text += "|coder(\(self.digest(coder.name)))" }
+    static func picture(source: CacheKey, _ request: ImageRequest.Fields) -> CacheKey {
+        var making = ""
+        let decoding = request.options.intersection(.decoding)
+        if decoding.contains(.allowTruncated) { making += "|truncated" }
+        if decoding.contains(.keepColorProfile) { making += "|profile" }
+        if let coder = request.coder { making += "|coder(\(self.digest(coder.name)))" }
         // A thumbnail has its size whatever the limit is.
-        if thumbnail == nil, let scaleDownLimit { text += "|limit(\(scaleDownLimit))" }
-        if let thumbnail { text += "|\(thumbnail.key)" }
-        return CacheKey(text)
+        if request.thumbnail == nil, let limit = request.scaleDownLimit { making += "|limit(\(limit))" }
+        if let thumbnail = request.thumbnail { making += "|\(thumbnail.key)" }
+        if let scale = request.ownScale { making += "|scale(\(scale))" }
+        return making.isEmpty ? source : CacheKey("\(source.text)\n\(making)")
     }
 
     /// Names what a codec gives of a body for `request`, whatever size that asks for; it is never in a cache.
     static func step(_ step: PixelLayout, of request: ImageRequest, body: UInt64) -> CacheKey {
         let options = request.options.intersection(.decoding).rawValue
         let coder = request.coder.map { self.digest($0.name) } ?? ""
+        let limits = request.decodingLimits.map { "\($0)" } ?? ""
         return CacheKey(
-            "\(request.sourceKey.text)\n|step(\(body), \(step.width)x\(step.height), \(step.format), \(coder), \(options))"
+            "\(request.sourceKey.text)\n|step(\(body), \(step.width)x\(step.height), \(step.format), \(coder), \(options), "
+                + "\(limits))"
         )
-    }
-
-    /// Whether the bytes that `source` names need no network: those of a `file:` or `data:` URL.
-    static func subject(of source: CacheKey) -> CachingPlan.Subject {
-        let text = source.text.utf8
-        if text.starts(with: "data:".utf8) { return [.local, .inline] }
-        return text.starts(with: "file:".utf8) ? .local : []
     }
 
     private static func digest(_ text: String) -> String {
         CacheKey(text).digest
+    }
+}
+
+/// What the scheme of a URL says of the way to its bytes.
+enum URLScheme {
+    case http, file, data
+    /// One that only a fetcher may know.
+    case other
+    /// There is none.
+    case none
+
+    init(of url: URL) {
+        let text = url.absoluteString
+        if text.hasPrefix("https:") || text.hasPrefix("http:") {
+            self = .http
+            return
+        }
+        let end = text.utf8.firstIndex { [UInt8(ascii: ":"), UInt8(ascii: "/"), UInt8(ascii: "?")].contains($0) }
+        guard let end, text.utf8[end] == UInt8(ascii: ":"), end > text.startIndex else {
+            self = .none
+            return
+        }
+        self =
+            switch text[..<end].lowercased() {
+            case "http", "https": .http
+            case "file": .file
+            case "data": .data
+            default: .other
+            }
+    }
+}
+
+/// The scale that a picture's name tells: `photo@2x.png` has two pixels for each point.
+enum ScaleName {
+    /// The scale in the name at the end of a URL's path: 2 or 3, or 1 where the name says nothing.
+    static func scale(in url: URL) -> Double {
+        let text = Array(url.absoluteString.utf8)
+        guard let colon = text.firstIndex(of: UInt8(ascii: ":")), text.count > colon + 1 else { return 1 }
+        let end = text.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") } ?? text.endIndex
+        guard colon < end else { return 1 }
+        var path = text[(colon + 1)..<end]
+        if path.starts(with: "//".utf8) {
+            // A user's name may look like it.
+            guard let slash = path.dropFirst(2).firstIndex(of: UInt8(ascii: "/")) else { return 1 }
+            path = path[slash...]
+        }
+        let name = path.lastIndex(of: UInt8(ascii: "/")).map { path[($0 + 1)...] } ?? path
+        for (mark, scale) in [("@2x.", 2.0), ("@3x.", 3), ("%402x.", 2), ("%403x.", 3)] {
+            if name.firstRange(of: Array(mark.utf8)) != nil { return scale }
+        }
+        return 1
     }
 }

@@ -11,12 +11,14 @@ struct WeakTable: ~Copyable, Sendable {
         let orientation: Orientation
         let sourceFormat: ImageFormat?
         let colorProfile: ColorProfile?
+        let scale: Double
 
         init(_ image: Image) {
             self.pixels = image.pixels
             self.orientation = image.orientation
             self.sourceFormat = image.sourceFormat
             self.colorProfile = image.colorProfile
+            self.scale = image.scale
         }
 
         /// The picture, as long as its pixels are held elsewhere.
@@ -26,7 +28,8 @@ struct WeakTable: ~Copyable, Sendable {
                     pixels: $0,
                     orientation: self.orientation,
                     sourceFormat: self.sourceFormat,
-                    colorProfile: self.colorProfile
+                    colorProfile: self.colorProfile,
+                    scale: self.scale
                 )
             }
         }

@@ -86,7 +86,12 @@ extension Image {
     func inSRGB() throws -> Image {
         guard let profile = self.colorProfile else { return self }
         let pixels = try ColorConverter.shared.convert(self.pixels, from: profile.data, intent: .relativeColorimetric)
-        return Image(pixels: pixels, orientation: self.orientation, sourceFormat: self.sourceFormat)
+        return Image(
+            pixels: pixels,
+            orientation: self.orientation,
+            sourceFormat: self.sourceFormat,
+            scale: self.scale
+        )
     }
 }
 

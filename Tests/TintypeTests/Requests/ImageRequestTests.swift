@@ -64,8 +64,10 @@ import Testing
             [request.key, request.sourceKey, request.resourceKey].map { unsafeBitCast($0, to: UInt.self) }
         }
         let original = ImageRequest(url: self.url, headers: ["X": "1"], thumbnail: .fit(width: 1, height: 1))
+        // They are derived when they are first asked for.
+        _ = addresses(original)
         let unrelated: [(inout ImageRequest) -> Void] = [
-            { $0.priority = .high }, { $0.cachePolicy = .reload }, { $0.originalCaching = .none },
+            { $0.priority = .high }, { $0.cachePolicy = .reload }, { $0.originalCaching = .none }, { $0.bodyLimit = 1 },
             { $0.variantCaching = .all }, { $0.options = [.waitForStore, .keepData, .previews] },
         ]
         for change in unrelated {
@@ -77,7 +79,7 @@ import Testing
         let related: [(inout ImageRequest) -> Void] = [
             { $0.headers = [:] }, { $0.thumbnail = nil }, { $0.options = .allowTruncated },
             { $0.options = .keepColorProfile }, { $0.options = .allowInvalidCertificates },
-            { $0.scaleDownLimit = 1_000 }, { $0.url.append(path: "b") },
+            { $0.scaleDownLimit = 1_000 }, { $0.url.append(path: "b") }, { $0.credentials = .bearer("a") },
         ]
         for change in related {
             var request = original
