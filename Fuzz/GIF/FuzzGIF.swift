@@ -22,6 +22,8 @@ public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
 
 private func decode(_ data: Data, coder: GIFCoder, options: DecodeOptions) throws -> PixelBuffer {
     let decoder = try ImageDecoder(data, registry: CoderRegistry(coders: [coder]), limits: options.limits)
+    let carried = EncodeOptions.Metadata(carryingOver: try decoder.metadata())
+    precondition(ImageMetadata(exif: carried.exif).position == nil, "a position was carried over")
     if let reader = try decoder.frameReader(options: options) {
         // Each frame may be as large as the limits allow.
         for index in reader.frames.indices.prefix(4) {

@@ -16,6 +16,10 @@ import TintypeImage
     var options = DecodeOptions(limits: limits, allowsTruncated: choice & 1 != 0)
     if choice & 2 != 0 { options.sufficientSize = PixelSize(width: 8, height: 8) }
     if choice & 4 != 0 { options.color = .ignore }
+    if let metadata = try? coder.open(file).metadata(limits: limits) {
+        let carried = EncodeOptions.Metadata(carryingOver: metadata)
+        precondition(ImageMetadata(exif: carried.exif).position == nil, "a position was carried over")
+    }
     whole(file, coder, options)
     pieces(file, coder, options, seed: choice)
     return 0

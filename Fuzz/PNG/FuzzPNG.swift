@@ -25,6 +25,10 @@ private let registry = CoderRegistry(coders: [PNGCoder()])
 /// The sum of the samples, or -1 for an error: enough to compare.
 private func decode(_ data: Data, _ options: DecodeOptions) -> Int {
     guard let decoder = try? ImageDecoder(data, registry: registry, limits: options.limits) else { return -1 }
+    if let metadata = try? decoder.metadata() {
+        let carried = EncodeOptions.Metadata(carryingOver: metadata)
+        precondition(ImageMetadata(exif: carried.exif).position == nil, "a position was carried over")
+    }
     guard let image = try? decoder.decodeStored(options: options).image else { return -1 }
     precondition(image.width == decoder.header.pixelWidth && image.height == decoder.header.pixelHeight)
     return sum(image.pixels)

@@ -28,6 +28,8 @@ public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
 private func decode(_ data: Data, _ options: DecodeOptions) throws -> PixelBuffer {
     let coder = WebPCoder()
     let decoder = try ImageDecoder(data, registry: CoderRegistry(coders: [coder]), limits: options.limits)
+    let carried = EncodeOptions.Metadata(carryingOver: try decoder.metadata())
+    precondition(ImageMetadata(exif: carried.exif).position == nil, "a position was carried over")
     if let reader = try decoder.frameReader(options: options) {
         precondition(reader.frames.count == decoder.header.animation.durations.count)
         for index in reader.frames.indices.prefix(4) {

@@ -30,6 +30,13 @@ public protocol EncodedImage: Sendable {
     /// memory than it was allowed.
     func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int
 
+    /// What the file says of its picture besides the pixels; what is broken of it is left out.
+    ///
+    /// Left out, it is no more than the header's orientation.
+    ///
+    /// - Throws: `CodingError` for a file that takes too much work, `CancellationError`.
+    func metadata(limits: DecodingLimits) throws -> ImageMetadata
+
     /// The frames of an animation, or `nil` for a still picture.
     ///
     /// The limits were checked against the header before.
@@ -68,6 +75,10 @@ extension EncodedImage {
             case .incremental: 2
             }
         return self.decodedByteCount(options: options).saturatingMultiplied(by: pictures)
+    }
+
+    public func metadata(limits: DecodingLimits) throws -> ImageMetadata {
+        ImageMetadata(orientation: self.header.orientation)
     }
 
     public func frameReader(options: DecodeOptions) throws -> (any FrameReader)? { nil }

@@ -3,6 +3,7 @@ public import TintypeImage
 
 /// Decodes bytes safely: format by signature, limits from the header, then pixels.
 public struct ImageDecoder: Sendable {
+    private let limits: DecodingLimits
     /// The file, as its coder opened it.
     public let encoded: any EncodedImage
     /// What the file says about its picture; it is within the limits.
@@ -23,10 +24,19 @@ public struct ImageDecoder: Sendable {
         limits: DecodingLimits = DecodingLimits()
     ) throws {
         try limits.check(data)
+        self.limits = limits
         let coder = try coder ?? registry.coder(decoding: data)
         self.encoded = try coder.open(data, limits: limits)
         self.header = self.encoded.header
         try limits.check(self.header)
+    }
+
+    /// How and where the picture was taken, and its blocks of metadata; no pixels are decoded.
+    ///
+    /// - Throws: `CodingError` for a file that takes too much work, `CancellationError`; what is broken of the metadata is
+    ///   left out.
+    public func metadata() throws -> ImageMetadata {
+        try self.encoded.metadata(limits: self.limits)
     }
 
     /// Decodes the picture, upright and in sRGB unless the options keep its profile.

@@ -17,7 +17,8 @@ import TintypeImage
         let info = try await self.fixture.info("a.jpg")
         let fields: Set = [
             "path", "format", "width", "height", "pixelWidth", "pixelHeight", "orientation", "frames", "loopCount",
-            "durations", "hasAlpha", "bitDepth", "colorProfile",
+            "durations", "hasAlpha", "bitDepth", "colorProfile", "cameraMake", "cameraModel", "lensModel", "dateTaken",
+            "position", "density",
         ]
         #expect(Set(info.keys) == fields)
         #expect(info["path"] == "a.jpg" && info["format"] == "jpeg")
@@ -25,7 +26,22 @@ import TintypeImage
         #expect(info["orientation"] == 1 && info["bitDepth"] == 8)
         #expect(info["frames"] == 1 && info["loopCount"] == 1 && info["durations"] == .array([]))
         #expect(info["hasAlpha"] == .bool(false))
-        #expect(info["colorProfile"] == .null)
+        for field in ["colorProfile", "cameraMake", "lensModel", "dateTaken", "position", "density"] {
+            #expect(info[field] == .null)
+        }
+    }
+
+    @Test(arguments: ["jpg", "png", "webp"]) func `how a picture was taken is shown`(name: String) async throws {
+        let path = Fixtures.url("camera.\(name)").path
+        let info = try await self.fixture.info(path)
+        #expect(info["cameraMake"] == "Example" && info["cameraModel"] == "Example One")
+        #expect(info["lensModel"] == "Example 35mm F2" && info["dateTaken"] == "2024-05-06T07:08:09.125+02:00")
+        let line = try await self.fixture.run("info", path).output
+        for part in [
+            "by Example One", "taken 2024-05-06T07:08:09.125+02:00", "at 47.37009, -8.54911", "240.0 pixels an inch",
+        ] {
+            #expect(line.contains(part), "\(line)")
+        }
     }
 
     @Test func alphaIsSeen() async throws {

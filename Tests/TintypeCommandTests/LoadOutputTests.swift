@@ -39,6 +39,22 @@ import Testing
         #expect(try await self.fixture.info("named.\(fileExtension)")["format"]?.string == format)
     }
 
+    @Test(arguments: ["jpg", "png", "webp"])
+    func `metadata goes over where that is asked for, without the position`(name: String) async throws {
+        let path = Fixtures.url("camera.jpg").path
+        let arguments = ["load", path, "-o", "kept.\(name)", "--resize", "20x20"]
+        #expect(try await self.fixture.run(arguments + ["--keep-metadata"]).code == 0)
+        let kept = try await self.fixture.info("kept.\(name)")
+        #expect(kept["cameraModel"] == "Example One" && kept["dateTaken"] == "2024-05-06T07:08:09.125+02:00")
+        #expect(kept["position"] == .null && kept["orientation"] == 1)
+        // It was stored as 48x32, and turned.
+        #expect(kept["width"] == 13 && kept["height"] == 20)
+        #expect(try self.fixture.data("kept.\(name)").firstRange(of: Data("GPSL".utf8)) == nil)
+        #expect(try await self.fixture.run(arguments).code == 0)
+        #expect(try await self.fixture.info("kept.\(name)")["cameraModel"] == .null)
+        #expect(try await self.fixture.run("load", path, "--keep-metadata").code == 2)
+    }
+
     @Test func qualityChangesTheSize() async throws {
         for quality in ["20", "95"] {
             let run = try await self.fixture.run("load", "wide.jpg", "-o", "\(quality).jpg", "--quality", quality)

@@ -19,6 +19,14 @@ func first(url: URL, other: URL) async throws -> (ImageRequest, LoaderActor) {
     return (request, loader)
 }
 
+func withMetadata(_ image: Image, of request: ImageRequest, _ loader: LoaderActor) async throws -> Data {
+    let metadata = try await loader.metadata(for: request)
+    var options = EncodeOptions()
+    options.metadata = .init(carryingOver: metadata)
+    let file = try await loader.encode(image, as: .webp, options: options)
+    return file
+}
+
 func configured() -> LoaderActor.Configuration {
     var configuration = LoaderActor.Configuration()
     configuration.memory.costLimit = 256 << 20

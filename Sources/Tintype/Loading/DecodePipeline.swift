@@ -125,6 +125,13 @@ struct DecodePipeline: Sendable {
         try await self.lanes.run { try self.decoder(of: data, for: request).header }
     }
 
+    /// How and where the picture of `data` was taken, and its blocks of metadata.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    func metadata(of data: Data, for request: ImageRequest) async throws -> ImageMetadata {
+        try await self.lanes.run { try self.decoder(of: data, for: request).metadata() }
+    }
+
     /// Decodes the bytes of `mailbox` as `request` asks while they come; at most one preview is in the making.
     func showPreviews(of mailbox: ByteMailbox, for request: ImageRequest, show: @Sendable (Image) -> Void) async {
         let limits = self.limits(of: request)

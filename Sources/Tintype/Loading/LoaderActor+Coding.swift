@@ -16,6 +16,21 @@ extension LoaderActor {
         }
     }
 
+    /// How and where the picture was taken, and its blocks of metadata; no pixels are decoded.
+    ///
+    /// Read from the encoded bytes, which are loaded where they are not on disk: pictures in memory have none. Where the
+    /// bytes are at hand, as with ``LoadOptions/keepData``, an ``ImageDecoder`` gives the same.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled. What is broken of the metadata is left out.
+    public nonisolated func metadata(for request: ImageRequest) async throws -> ImageMetadata {
+        let data = try await self.data(for: request)
+        do {
+            return try await self.services.decoding.metadata(of: data, for: request)
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+
     /// The frames of the picture that `request` names, decoded when they are asked for.
     ///
     /// A still picture is a source of one frame. The request's thumbnail is not looked at.

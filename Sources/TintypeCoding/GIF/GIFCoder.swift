@@ -54,6 +54,10 @@ struct EncodedGIF: EncodedImage {
         self.header = ImageHeader(self.stream)
     }
 
+    func metadata(limits: DecodingLimits) throws -> ImageMetadata {
+        ImageMetadata(xmp: self.stream.packet(of: self.data))
+    }
+
     func decode(options: DecodeOptions) throws -> DecodedImage {
         let file = try GIFFile(self.data, self.stream, options: options)
         guard options.frame != 0 else {

@@ -46,6 +46,8 @@ struct GIFStream: Sendable {
     private(set) var largestPixelCount = 0
     /// Whether the first thing to be drawn is text, which no decoder draws.
     private(set) var beginsWithText = false
+    /// Where the first XMP packet begins, behind the name of its extension.
+    private(set) var packetOffset: Int?
     /// The bytes that were parsed.
     private(set) var offset = 0
 
@@ -246,6 +248,9 @@ struct GIFStream: Sendable {
         switch kind {
         case .control: self.parseControl(data, at: start, size: size)
         case .application:
+            if size == 11, self.packetOffset == nil, data.has("XMP DataXMP", at: start) {
+                self.packetOffset = self.offset
+            }
             let isLoop = data.has("NETSCAPE2.0", at: start) || data.has("ANIMEXTS1.0", at: start)
             self.state = .extensionBlocks(isLoop && size == 11 ? .loop : .other)
         case .loop:
@@ -255,6 +260,28 @@ struct GIFStream: Sendable {
         case .other: break
         }
         return true
+    }
+
+    /// The XMP packet of a file, as it stands in its bytes.
+    ///
+    /// It is no list of blocks: 258 bytes behind it lead whatever takes it for one to its end. Some writers cut it into
+    /// blocks all the same. Source: XMP specification, part 3, 1.1.2.
+    func packet(of data: Data) -> Data? {
+        guard let start = self.packetOffset else { return nil }
+        var end = start
+        var blocks = Data()
+        while let size = data.byte(at: end) {
+            guard size > 0 else { break }
+            blocks += data.slice(from: end + 1, to: end + 1 + Int(size))
+            end += 1 + Int(size)
+        }
+        guard end < data.count else { return nil }
+        // The end is the last byte of the 258, or the one before.
+        for trailer in [end - 257, end - 256] where trailer > start {
+            let leads = data.byte(at: trailer) == 1 && data.byte(at: trailer + 1) == 0xFF
+            if leads, data.byte(at: trailer + 2) == 0xFE { return data.slice(from: start, to: trailer) }
+        }
+        return blocks.isEmpty ? nil : blocks
     }
 
     private mutating func parseControl(_ data: borrowing RawSpan, at start: Int, size: Int) {

@@ -50,6 +50,13 @@ struct EncodedJPEG: EncodedImage {
         self.header = segments.imageHeader
     }
 
+    func metadata(limits: DecodingLimits) throws -> ImageMetadata {
+        var blocks = JPEGMetadataBlocks()
+        var parser = JPEGHeaderParser()
+        _ = try parser.parse(self.data, work: DecodeWork(limits, format: .jpeg)) { blocks.read($0, marker: $1) }
+        return blocks.metadata(orientation: self.header.orientation)
+    }
+
     func decode(options: DecodeOptions) throws -> DecodedImage {
         let divisor = self.segments.divisor(for: options.sufficientSize)
         let pixels = try self.withReading(divisor, options) { try $0.pixels() }

@@ -189,11 +189,15 @@ struct JPEGHeaderParser {
     private var offset = 0
     private var isAtEnd = false
 
-    /// Parses what has come since the last call; `data` is everything from the first byte on.
+    /// Parses what has come since the last call, and lets `look` see it; `data` is everything from the first byte on.
     ///
     /// - Returns: Whether the first scan was reached.
     /// - Throws: `CodingError`, `CancellationError`.
-    mutating func parse(_ data: Data, work: DecodeWork) throws -> Bool {
+    mutating func parse(
+        _ data: Data,
+        work: DecodeWork,
+        look: (_ segment: Data, _ marker: UInt8) -> Void = { _, _ in }
+    ) throws -> Bool {
         if self.offset == 0 {
             guard data.count >= 2 else { return false }
             guard data.uint16(at: 0) == 0xFFD8 else {
@@ -222,6 +226,7 @@ struct JPEGHeaderParser {
                 throw CodingError.corrupt(.jpeg, "a scan comes before the frame header")
             }
             try self.header.read(segment, marker: marker)
+            look(segment, marker)
             self.offset = start + length
             if marker == 0xDA { return true }
         }

@@ -26,6 +26,8 @@ struct PNGChunk {
         static let colorProfile = Kind(rawValue: 0x6943_4350)
         /// `iTXt`.
         static let text = Kind(rawValue: 0x6954_5874)
+        /// `pHYs`.
+        static let density = Kind(rawValue: 0x7048_5973)
         /// `acTL`.
         static let animationControl = Kind(rawValue: 0x6163_544C)
         /// `fcTL`.

@@ -55,6 +55,17 @@ struct EncodedPNG: EncodedImage {
         self.stillByteCount = PNGDecompressor.extraByteCount(for: self.chunks)
     }
 
+    func metadata(limits: DecodingLimits) throws -> ImageMetadata {
+        let work = DecodeWork(limits, format: .png)
+        let blocks = try self.data.withUnsafeBytes { try PNGMetadataBlocks($0, work: work) }
+        return ImageMetadata(
+            exif: self.chunks.exif,
+            xmp: blocks.xmp,
+            density: blocks.density,
+            orientation: self.header.orientation
+        )
+    }
+
     func decode(options: DecodeOptions) throws -> DecodedImage {
         let frameCount = self.chunks.animation?.frames.count ?? 1
         guard options.frame >= 0, options.frame < frameCount else {

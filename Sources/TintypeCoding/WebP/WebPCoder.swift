@@ -69,6 +69,17 @@ struct EncodedWebP: EncodedImage {
         self.first = first
     }
 
+    func metadata(limits: DecodingLimits) throws -> ImageMetadata {
+        let work = DecodeWork(limits, format: .webp)
+        return try self.data.withUnsafeBytes { bytes in
+            ImageMetadata(
+                exif: try self.container.block(WebPChunk.Name.exif, of: bytes, work: work),
+                xmp: try self.container.block(WebPChunk.Name.xmp, of: bytes, work: work),
+                orientation: self.header.orientation
+            )
+        }
+    }
+
     func decode(options: DecodeOptions) throws -> DecodedImage {
         if let reader = try self.frameReader(options: options) { return try self.composited(reader, options: options) }
         let layout = try self.first.layout(sufficientSize: options.sufficientSize)

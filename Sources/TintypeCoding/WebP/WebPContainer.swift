@@ -159,6 +159,19 @@ struct WebPContainer {
         return true
     }
 
+    /// The content of the first chunk of a name in a whole file, outside of frames.
+    ///
+    /// - Throws: `CodingError.Code.tooMuchWork`, `CancellationError`.
+    func block(_ name: UInt32, of bytes: UnsafeRawBufferPointer, work: DecodeWork) throws -> Data? {
+        var offset = 12
+        while let chunk = WebPChunk(bytes, at: offset), chunk.body.upperBound <= bytes.count {
+            try work.count(Self.unitsPerChunk)
+            if chunk.name == name { return Data(bytes[chunk.body]) }
+            offset = chunk.next
+        }
+        return nil
+    }
+
     private mutating func readStill(_ chunk: WebPChunk, _ bytes: UnsafeRawBufferPointer) throws -> Bool {
         guard !self.isAnimated else {
             self.damage = "it has a still picture and says that it is an animation"
@@ -318,6 +331,7 @@ struct WebPChunk {
         static let extended = Self.number("VP8X")
         static let colorProfile = Self.number("ICCP")
         static let exif = Self.number("EXIF")
+        static let xmp = Self.number("XMP ")
 
         private static func number(_ name: StaticString) -> UInt32 {
             (0..<4).reversed().reduce(0) { $0 << 8 | UInt32(name.utf8Start[$1]) }

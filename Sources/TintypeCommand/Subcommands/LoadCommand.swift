@@ -5,7 +5,7 @@ import Tintype
 struct LoadCommand: Subcommand {
     static let name = "load"
     static let summary = "load pictures, and write them to files"
-    static let flags: Set = ["--reload", "--revalidate", "--cache-only", "--json", "--no-progress"]
+    static let flags: Set = ["--reload", "--revalidate", "--cache-only", "--json", "--no-progress", "--keep-metadata"]
     static let values: Set = ["-o", "--format", "--quality", "--resize", "--mode", "--cache-dir"]
     static let help = """
         Loads pictures: from the disk cache, or from their origin.
@@ -17,6 +17,8 @@ struct LoadCommand: Subcommand {
           --quality N           1 to 100, for lossy formats; default 80
           --resize WxH          bring the picture to a box; never enlarges
           --mode MODE           how the box is met: fit (default), fill or stretch
+          --keep-metadata       take EXIF and XMP over where the picture is encoded anew, without
+                                position, thumbnail and maker's notes
           --cache-dir DIR       the disk cache; default ~/.cache/tintype
           --reload              load from the origin whatever is cached
           --revalidate          ask the origin whether what is cached is current, and load it again if not
@@ -24,7 +26,8 @@ struct LoadCommand: Subcommand {
           --json                one JSON object a line on standard output
           --no-progress         no bars on the terminal
 
-        Without --format, --quality and --resize the bytes are written as they were loaded.
+        Without --format, --quality and --resize the bytes are written as they were loaded, with
+        all that is in them.
         """
 
     /// The loads that run at once.

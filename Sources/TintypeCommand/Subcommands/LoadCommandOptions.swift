@@ -10,6 +10,7 @@ struct LoadCommandOptions: Sendable {
     let format: ImageFormat?
     let quality: Int?
     let resize: Resize?
+    let keepsMetadata: Bool
     let configuration: LoaderActor.Configuration
     let loadOptions: LoadOptions
     let cachePolicy: CachePolicy?
@@ -30,6 +31,8 @@ struct LoadCommandOptions: Sendable {
         }
         self.quality = try arguments.number("--quality", in: 1...100)
         self.resize = try Self.resize(arguments)
+        self.keepsMetadata = arguments.has("--keep-metadata")
+        guard !self.keepsMetadata || self.output != nil else { throw UsageError("--keep-metadata needs -o") }
         self.configuration = try Self.configuration(arguments)
         self.cachePolicy = try Self.cachePolicy(arguments)
         var options: LoadOptions = [.waitForStore]

@@ -97,7 +97,12 @@ struct LoadJob: Sendable {
                 message: "\(path.text.abbreviated) is the input and would be overwritten; name another folder."
             )
         }
-        let options = EncodeOptions(quality: self.options.quality ?? EncodeOptions().quality)
+        var options = EncodeOptions(quality: self.options.quality ?? EncodeOptions().quality)
+        if self.options.keepsMetadata, let data = response.data {
+            let coders = self.options.configuration.coders
+            let decoder = try ImageDecoder(data, registry: coders, limits: self.options.configuration.limits)
+            options.metadata = EncodeOptions.Metadata(carryingOver: try decoder.metadata())
+        }
         let data = try await self.loader.encode(response.image, as: format, options: options)
         try self.write(data, of: input, index: index, to: path)
     }
