@@ -35,7 +35,7 @@ public struct ImageResponse: Sendable {
     /// What is known of the encoded bytes: format, size, validators, dates.
     ///
     /// With a picture from memory come only those fields of the response that decide about its reuse.
-    public let metadata: EntryMetadata
+    public private(set) var metadata: EntryMetadata
     /// The encoded bytes, where the request has ``LoadOptions/keepData``.
     public private(set) var data: Data?
     /// Why the bytes are not on disk, where the request waited for the store.
@@ -58,6 +58,28 @@ public struct ImageResponse: Sendable {
         self.data = data
         self.storeError = storeError
         self.revalidation = revalidation
+    }
+
+    /// The format of the encoded picture; `nil` where a cache was given the picture without one.
+    public var format: ImageFormat? { self.image.sourceFormat }
+
+    /// Whether the picture is the first frame of an animation, whose frames ``LoaderActor/frames(for:)`` gives.
+    public var isAnimated: Bool { self.frameCount > 1 }
+
+    /// The number of frames of the animation that the picture stands for; 1 for a still picture.
+    public var frameCount: Int { self.metadata.animation?.frameCount ?? 1 }
+
+    /// How often the frames are shown, as stored: 0 is forever, 1 for a still picture.
+    public var loopCount: Int { self.metadata.animation?.loopCount ?? 1 }
+
+    /// How long all frames are shown once; zero for a still picture.
+    public var duration: Duration { .milliseconds(self.metadata.animation?.milliseconds ?? 0) }
+
+    /// The same, of an animation that is taken for a still picture.
+    var still: ImageResponse {
+        var copy = self
+        copy.metadata.animation = nil
+        return copy
     }
 
     func with(data: Data?) -> ImageResponse {

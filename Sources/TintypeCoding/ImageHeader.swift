@@ -108,6 +108,9 @@ public struct AnimationTiming: Sendable, Hashable {
     /// The number of frames: 1 for stills.
     public var frameCount: Int { max(1, self.durations.count) }
 
+    /// How long all frames are shown once, in milliseconds; 0 for stills.
+    public var totalDuration: Int { self.durations.reduce(0) { $0.saturatingAdded(to: max(0, $1)) } }
+
     /// Adds a frame that is stored with a delay of `milliseconds`.
     ///
     /// Under 11 ms becomes 100 ms, as in browsers: such files were made for old viewers

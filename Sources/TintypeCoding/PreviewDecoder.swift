@@ -10,7 +10,7 @@ public actor PreviewDecoder {
     private let registry: CoderRegistry
     private let coder: (any ImageCoder)?
     private var options: DecodeOptions
-    private let findResizing: @Sendable (ImageHeader) throws -> PreviewResizing?
+    private let findResizing: @Sendable (ImageHeader) throws -> StoredResizing?
     /// Counts what is done to previews besides what their decoder counts.
     private var work: DecodeWork?
     /// The work of all previews so far: bytes that come slowly must not make any number of large ones.
@@ -20,7 +20,7 @@ public actor PreviewDecoder {
     private var decoder: (any IncrementalDecoder)?
     /// How previews lie in memory before they are resized and as they are shown, and what decoding takes with them.
     private var layouts: (decoded: PixelLayout, shown: PixelLayout)?
-    private var resizing: PreviewResizing?
+    private var resizing: StoredResizing?
     private var codingByteCount = 0
     private var fedByteCount = 0
     /// The memory that previews may take; `nil` for any.
@@ -55,7 +55,7 @@ public actor PreviewDecoder {
         options: DecodeOptions = DecodeOptions(),
         lanes: DecodeLanes,
         gate: WeightedGate? = nil,
-        resizing: @escaping @Sendable (ImageHeader) throws -> PreviewResizing? = { _ in nil }
+        resizing: @escaping @Sendable (ImageHeader) throws -> StoredResizing? = { _ in nil }
     ) {
         self.registry = registry
         self.coder = coder
@@ -215,37 +215,6 @@ public actor PreviewDecoder {
             guard self.start.count <= Self.maximumStartByteCount else { throw error }
             return false
         }
-    }
-}
-
-/// How the previews of one picture are brought to the size that is wanted of it.
-public struct PreviewResizing: Sendable {
-    /// The stored size that suffices.
-    let sufficientSize: PixelSize
-    /// The stored size of what comes of it.
-    let size: PixelSize
-    /// The bytes that it takes besides what it is given and what it gives.
-    let byteCount: @Sendable (_ source: PixelLayout) -> Int
-    /// Resizes a preview, which is not turned and covers the whole picture.
-    let resize: @Sendable (_ preview: Image) throws -> Image
-
-    /// Describes a resize.
-    ///
-    /// - Parameters:
-    ///   - sufficientSize: The stored size that suffices: decoders may give less than the whole.
-    ///   - size: The stored size of what comes of it.
-    ///   - byteCount: The bytes that it takes besides what it is given and what it gives.
-    ///   - resize: Resizes a preview, which is not turned and covers the whole picture.
-    public init(
-        sufficientSize: PixelSize,
-        size: PixelSize,
-        byteCount: @escaping @Sendable (_ source: PixelLayout) -> Int,
-        resize: @escaping @Sendable (_ preview: Image) throws -> Image
-    ) {
-        self.sufficientSize = sufficientSize
-        self.size = size
-        self.byteCount = byteCount
-        self.resize = resize
     }
 }
 

@@ -12,6 +12,7 @@ import TintypeHTTP
         EntryMetadata(formatName: "", byteCount: -1, extra: ["": "a"]),
         EntryMetadata(responseDate: .distantPast, byteCount: .max, expiry: .distantFuture),
         EntryMetadata(response: .sample, bodyDigest: .max),
+        EntryMetadata(animation: .init(frameCount: 3, loopCount: 0, milliseconds: .max), extra: ["a": "b"]),
         EntryMetadata(
             response: ResponseRecord(
                 status: 0,
@@ -44,6 +45,14 @@ import TintypeHTTP
         #expect(metadata.encoded() == expected)
     }
 
+    @Test func `the stored form of an animation is stable`() {
+        let metadata = EntryMetadata(animation: .init(frameCount: 3, loopCount: 258, milliseconds: 1_000))
+        let expected: [UInt8] = [
+            1, 12, 24, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0xE8, 3, 0, 0, 0, 0, 0, 0,
+        ]
+        #expect(metadata.encoded() == expected)
+    }
+
     @Test func fieldsOfALaterWriterAreSkipped() {
         let bytes: [UInt8] = [1, 200, 2, 0, 0, 0, 9, 9] + EntryMetadata(formatName: "png").encoded().dropFirst()
         #expect(Self.decoded(bytes) == EntryMetadata(formatName: "png"))
@@ -53,6 +62,7 @@ import TintypeHTTP
         arguments: [
             [], [0], [2], [1, 1], [1, 1, 0, 0, 0], [1, 1, 255, 255, 255, 255], [1, 1, 1, 0, 0, 0, 0xFF],
             [1, 6, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xF0, 0x7F], [1, 7, 1, 0, 0, 0, 1], [1, 9, 4, 0, 0, 0, 1, 0, 0, 0],
+            [1, 12, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
         ] as [[UInt8]]
     )
     func whatNoWriterMakesIsRefused(bytes: [UInt8]) {

@@ -252,12 +252,14 @@ import TintypeImage
         let pool = FramePool(byteLimit: 100_000)
         let source = FramePool()
         let image = Image(pixels: try WebPSamples.flat([1, 2, 3, 4], width: 1, height: 1))
-        for index in 0..<10_000 { pool.insert(image, for: .init(source: ObjectIdentifier(source), index: index)) }
+        for index in 0..<10_000 {
+            pool.insert(image, for: .init(source: .object(ObjectIdentifier(source)), index: index))
+        }
         #expect(pool.frameCount < 200)
         #expect(pool.byteCount <= 100_000)
-        #expect(pool.image(for: .init(source: ObjectIdentifier(source), index: 9_999)) != nil)
-        #expect(pool.image(for: .init(source: ObjectIdentifier(source), index: 0)) == nil)
-        pool.removeAll(of: ObjectIdentifier(source))
+        #expect(pool.image(for: .init(source: .object(ObjectIdentifier(source)), index: 9_999)) != nil)
+        #expect(pool.image(for: .init(source: .object(ObjectIdentifier(source)), index: 0)) == nil)
+        pool.removeAll(of: .object(ObjectIdentifier(source)))
         #expect((pool.frameCount, pool.byteCount) == (0, 0))
     }
 }

@@ -11,6 +11,7 @@ import TintypeImage
     @Test(arguments: [
         (AnimationPlayer.Mode.normal, 1, [0, 1, 2]), (.normal, 2, [0, 1, 2, 0, 1, 2]),
         (.reverse, 2, [2, 1, 0, 2, 1, 0]), (.bounce, 1, [0, 1, 2]), (.bounce, 3, [0, 1, 2, 1, 0, 1, 2]),
+        (.reverseBounce, 1, [2, 1, 0]), (.reverseBounce, 3, [2, 1, 0, 1, 2, 1, 0]),
     ])
     func framesComeInTheOrderOfTheMode(mode: AnimationPlayer.Mode, loops: Int, expected: [Int]) {
         var state = PlaybackState(frameCount: 3, mode: mode, loopLimit: loops)
@@ -40,6 +41,24 @@ import TintypeImage
         #expect(rest == (mode == .reverse && target > 3 ? [] : expected))
     }
 
+    @Test(arguments: AnimationPlayer.Mode.allCases, [0, 1, 2, 3, 8])
+    func `whole loops are passed over as if they were gone through`(mode: AnimationPlayer.Mode, limit: Int) {
+        for frameCount in 2...4 {
+            for steps in 1...9 {
+                for count in 0...4 {
+                    var quick = PlaybackState(frameCount: frameCount, mode: mode, loopLimit: limit)
+                    for _ in 0...steps { _ = quick.next() }
+                    var slow = quick
+                    let passed = quick.passCycles(count)
+                    #expect(limit > 0 ? passed <= count : passed == count)
+                    for _ in 0..<(passed * quick.cycle.count) { #expect(slow.next() != nil) }
+                    #expect(slow.loop == quick.loop)
+                    #expect(slow.next() == quick.next())
+                }
+            }
+        }
+    }
+
     /// A source over the two frames of a small animated WebP.
     private func makeSource(pool: FramePool = FramePool()) throws -> FrameSource {
         let coder = ScriptedCoder()
@@ -48,7 +67,7 @@ import TintypeImage
     }
 
     @Test func framesWaitAsLongAsTheOneBeforeIsShown() async throws {
-        let clock = RecordingClock()
+        let clock = SteeredClock()
         let player = AnimationPlayer(try self.makeSource(), rate: 2, loopLimit: 2, clock: clock)
         var indices: [Int] = []
         var loops: [Int] = []
@@ -59,11 +78,113 @@ import TintypeImage
         #expect(indices == [0, 1, 2, 0, 1, 2])
         #expect(loops == [0, 0, 0, 1, 1, 1])
         // At twice the rate, and none after the last frame's own time.
-        #expect(clock.sleeps == [50, 100, 150, 50, 100, 150].map { .milliseconds($0) })
+        #expect(clock.wakes == [50, 150, 300, 350, 450, 600].map { .milliseconds($0) })
+    }
+
+    // MARK: Time
+
+    private func makePlayer(
+        _ clock: SteeredClock,
+        mode: AnimationPlayer.Mode = .normal,
+        loopLimit: Int? = 0,
+        restingFrame: Int? = nil
+    ) throws -> AnimationPlayer {
+        AnimationPlayer(
+            try self.makeSource(),
+            mode: mode,
+            loopLimit: loopLimit,
+            restingFrame: restingFrame,
+            clock: clock
+        )
+    }
+
+    @Test func `a reader that is late loses frames and not time`() async throws {
+        let clock = SteeredClock()
+        var frames = try self.makePlayer(clock).makeAsyncIterator()
+        #expect(try await frames.next()?.index == 0)
+        // The second frame would have been shown from 100 to 300, the third is from 300 to 600.
+        clock.advance(by: .milliseconds(350))
+        let late = try #require(try await frames.next())
+        #expect((late.index, late.lostFrameCount) == (2, 1))
+        #expect(clock.wakes.isEmpty)
+        let next = try #require(try await frames.next())
+        #expect((next.index, next.loop, next.lostFrameCount) == (0, 1, 0))
+        #expect(clock.wakes == [.milliseconds(600)])
+    }
+
+    @Test(arguments: AnimationPlayer.Mode.allCases)
+    func `a reader that is a year late is where the clock is`(mode: AnimationPlayer.Mode) async throws {
+        let clock = SteeredClock()
+        var frames = try self.makePlayer(clock, mode: mode).makeAsyncIterator()
+        _ = try await frames.next()
+        let length = mode == .normal || mode == .reverse ? 600 : 800
+        let loops = 365 * 86_400_000 / length
+        // Whole cycles, and half of the first frame.
+        clock.advance(by: .milliseconds(loops * length + (mode == .normal || mode == .bounce ? 50 : 150)))
+        // What is shown is what was: its time has not passed since it came again.
+        let late = try #require(try await frames.next())
+        #expect(late.index == (mode == .normal || mode == .bounce ? 0 : 2))
+        // A way there and back comes to the frame before its loop is over.
+        #expect(late.loop == (length == 600 ? loops : loops * 2 - 1))
+        #expect(late.lostFrameCount == loops * (length == 600 ? 3 : 4) - 1)
+    }
+
+    @Test func `the last frame is shown however late it is, and the player ends`() async throws {
+        let clock = SteeredClock()
+        var frames = try self.makePlayer(clock, loopLimit: 3).makeAsyncIterator()
+        _ = try await frames.next()
+        clock.advance(by: .seconds(1_000))
+        let last = try #require(try await frames.next())
+        #expect((last.index, last.loop, last.lostFrameCount) == (2, 2, 7))
+        #expect(try await frames.next() == nil)
+        #expect(try await frames.next() == nil)
+    }
+
+    @Test func `a player rests on the frame that was chosen for that`() async throws {
+        let player = try self.makePlayer(SteeredClock(), loopLimit: 1, restingFrame: 0)
+        #expect(try await player.reduce(into: []) { $0.append($1.index) } == [0, 1, 2, 0])
+        let other = try self.makePlayer(SteeredClock(), loopLimit: 1, restingFrame: 3)
+        #expect(try await other.reduce(into: []) { $0.append($1.index) } == [0, 1, 2])
+    }
+
+    @Test func `a frame that was sought is not lost, and time goes on from it`() async throws {
+        let clock = SteeredClock()
+        let player = try self.makePlayer(clock)
+        var frames = player.makeAsyncIterator()
+        _ = try await frames.next()
+        clock.advance(by: .seconds(10))
+        player.seek(to: 1)
+        let sought = try #require(try await frames.next())
+        #expect((sought.index, sought.lostFrameCount) == (1, 0))
+        #expect(try await frames.next()?.index == 2)
+        #expect(clock.wakes == [.milliseconds(10_200)])
+    }
+
+    @Test func `time stands still while a player is paused`() async throws {
+        let clock = SteeredClock()
+        let player = try self.makePlayer(clock)
+        var frames = player.makeAsyncIterator()
+        _ = try await frames.next()
+        player.pause()
+        #expect(player.isPaused)
+        clock.advance(by: .seconds(10))
+        player.resume()
+        let next = try #require(try await frames.next())
+        #expect((next.index, next.lostFrameCount) == (1, 0))
+        #expect(clock.wakes == [.milliseconds(10_100)])
+    }
+
+    @Test func `a frame that is sought while another one is awaited takes its place`() async throws {
+        let clock = SteeredClock()
+        let player = try self.makePlayer(clock)
+        var frames = player.makeAsyncIterator()
+        _ = try await frames.next()
+        clock.onSleep { player.seek(to: 2) }
+        #expect(try await frames.next()?.index == 2)
     }
 
     @Test func aPausedPlayerHoldsItsFrameUntilItIsResumed() async throws {
-        let player = AnimationPlayer(try self.makeSource(), loopLimit: 1, clock: RecordingClock())
+        let player = AnimationPlayer(try self.makeSource(), loopLimit: 1, clock: SteeredClock())
         player.pause()
         let reader = Task { try await player.reduce(into: []) { $0.append($1.index) } }
         player.seek(to: 1)
@@ -72,7 +193,7 @@ import TintypeImage
     }
 
     @Test func cancellingAPausedReaderEndsIt() async throws {
-        let player = AnimationPlayer(try self.makeSource(), clock: RecordingClock())
+        let player = AnimationPlayer(try self.makeSource(), clock: SteeredClock())
         player.pause()
         let reader = Task { for try await _ in player {} }
         reader.cancel()
@@ -132,16 +253,44 @@ private struct ScriptedImage: EncodedImage {
     }
 }
 
-/// A clock whose sleeps end at once and are written down.
-private final class RecordingClock: Clock {
-    private let recorded = Locked<[Duration]>([])
+/// A clock that stands still until a test moves it, or something sleeps: it goes on to the end of the sleep at once.
+private final class SteeredClock: Clock {
+    private struct State {
+        var now = ContinuousClock.Instant.now
+        var wakes: [ContinuousClock.Instant] = []
+        var onSleep: (@Sendable () -> Void)?
+    }
 
-    var sleeps: [Duration] { self.recorded.withLock { $0 } }
-    let now = ContinuousClock.Instant.now
+    private let start: ContinuousClock.Instant
+    private let state: Locked<State>
+
+    init() {
+        let state = State()
+        self.start = state.now
+        self.state = Locked(state)
+    }
+
+    /// When sleeps ended, from the start on.
+    var wakes: [Duration] { self.state.withLock { $0.wakes }.map { self.start.duration(to: $0) } }
+    var now: ContinuousClock.Instant { self.state.withLock { $0.now } }
     var minimumResolution: Duration { .zero }
 
+    func advance(by duration: Duration) {
+        self.state.withLock { $0.now = $0.now.advanced(by: duration) }
+    }
+
+    /// Does something in the middle of the next sleep.
+    func onSleep(_ action: @escaping @Sendable () -> Void) {
+        self.state.withLock { $0.onSleep = action }
+    }
+
     func sleep(until deadline: ContinuousClock.Instant, tolerance: Duration?) async throws {
-        self.recorded.withLock { $0.append(self.now.duration(to: deadline)) }
+        let action = self.state.withLock { state in
+            state.now = max(state.now, deadline)
+            state.wakes.append(deadline)
+            return state.onSleep.take()
+        }
+        action?()
         try Task.checkCancellation()
     }
 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import TintypeCaching
 import TintypeCoding
 import TintypeConcurrency
 import TintypeImage
@@ -23,8 +24,15 @@ struct DecodePipeline: Sendable {
     /// Decodes `data` as `request` asks.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func image(from data: Data, for request: ImageRequest) async throws -> Image {
-        try await self.carryOut(self.plan(of: data, for: request)) { try $0.decode() }
+    func picture(from data: Data, for request: ImageRequest) async throws -> MadePicture {
+        let plan = try await self.plan(of: data, for: request)
+        return MadePicture(image: try await self.carryOut(plan) { try $0.decode() }, animation: plan.animation)
+    }
+
+    /// A picture, and the animation that it stands for.
+    struct MadePicture: Sendable {
+        let image: Image
+        let animation: EntryMetadata.Animation?
     }
 
     /// Decodes a variant that the cache encoded.
@@ -94,8 +102,9 @@ struct DecodePipeline: Sendable {
     /// Makes the picture of a plan out of a step that it shares: no larger than that, and counted with it.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func picture(of step: SharedStep, by plan: DecodePlan) async throws -> Image {
-        try await self.lanes.run { try plan.picture(of: step.decoded) }
+    func picture(of step: SharedStep, by plan: DecodePlan) async throws -> MadePicture {
+        let image = try await self.lanes.run { try plan.picture(of: step.decoded) }
+        return MadePicture(image: image, animation: plan.animation)
     }
 
     /// Brings a decoded picture to the size of the request's thumbnail.
@@ -141,20 +150,38 @@ struct DecodePipeline: Sendable {
             options: DecodeOptions(request, limits: limits),
             lanes: self.lanes,
             gate: self.previewGate,
-            resizing: { try DecodePlan.previewResizing(for: request, header: $0, limits: limits) }
+            resizing: { try DecodePlan.resizing(for: request, header: $0, limits: limits) }
         )
         while let bytes = await mailbox.take() {
             if let preview = await decoder.append(bytes), !Task.isCancelled { show(preview) }
         }
     }
 
-    /// The frames of a picture; the limits are checked.
+    /// The frames of a picture, at the size that `request` asks for; the limits are checked.
     ///
-    /// - Throws: `CodingError`, `CancellationError`.
-    func frames(of data: Data, for request: ImageRequest, pool: FramePool) async throws -> FrameSource {
-        let decoder = try await self.lanes.run { try self.decoder(of: data, for: request) }
-        let options = DecodeOptions(limits: self.limits(of: request), scale: request.pictureScale)
-        return FrameSource(decoder, options: options, lanes: self.lanes, pool: pool, gate: self.gate)
+    /// - Parameters:
+    ///   - data: The encoded bytes.
+    ///   - body: Names them, so that all that read their frames share these; `nil` shares with none.
+    ///   - request: Says what is made of them.
+    ///   - pool: Keeps the frames.
+    /// - Returns: A source of frames, none of which is decoded yet.
+    /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
+    func frames(of data: Data, body: UInt64?, for request: ImageRequest, pool: FramePool) async throws -> FrameSource {
+        let (decoder, resizing) = try await self.lanes.run {
+            let decoder = try self.decoder(of: data, for: request)
+            let limits = self.limits(of: request)
+            return (decoder, try DecodePlan.resizing(for: request, header: decoder.header, limits: limits))
+        }
+        return FrameSource(
+            decoder,
+            options: DecodeOptions(request, limits: self.limits(of: request)),
+            resizing: resizing,
+            firstFrameOnly: request.options.contains(.firstFrameOnly),
+            lanes: self.lanes,
+            pool: pool,
+            name: body.map { RequestKeys.frames(of: request, body: $0) },
+            gate: self.gate
+        )
     }
 
     /// The bytes of `image` in `format`: PNG where it has any transparency and JPEG otherwise,

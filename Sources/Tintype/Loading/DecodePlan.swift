@@ -1,3 +1,4 @@
+import TintypeCaching
 package import TintypeCoding
 package import TintypeImage
 import TintypeTransforms
@@ -28,18 +29,18 @@ package struct DecodePlan: Sendable {
         self.options = options
     }
 
-    /// How previews of a picture become what `request` asks for; `nil` where that is the whole picture.
-    static func previewResizing(
+    /// How previews and frames become what `request` asks for; `nil` where that is the whole picture.
+    static func resizing(
         for request: ImageRequest,
         header: ImageHeader,
         limits: DecodingLimits
-    ) throws -> PreviewResizing? {
+    ) throws -> StoredResizing? {
         guard let geometry = try Self.geometry(for: request, header: header, limits: limits) else { return nil }
         let (filter, width, height) = (request.filter, Double(header.pixelWidth), Double(header.pixelHeight))
         let scaled = { @Sendable (source: PixelSize) in
             geometry.scaled(byWidth: Double(source.width) / width, height: Double(source.height) / height)
         }
-        return PreviewResizing(
+        return StoredResizing(
             sufficientSize: Self.sufficientSize(for: geometry, header: header),
             size: PixelSize(width: geometry.width, height: geometry.height),
             byteCount: { source in
@@ -56,6 +57,17 @@ package struct DecodePlan: Sendable {
         self.options = DecodeOptions(limits: limits)
         self.filter = .lanczos3
         self.geometry = nil
+    }
+
+    /// What the header says of the frames; `nil` for a still picture.
+    var animation: EntryMetadata.Animation? {
+        let timing = self.decoder.header.animation
+        guard timing.frameCount > 1 else { return nil }
+        return EntryMetadata.Animation(
+            frameCount: timing.frameCount,
+            loopCount: timing.loopCount,
+            milliseconds: timing.totalDuration
+        )
     }
 
     /// The bytes of memory that carrying out the plan takes at most at once.

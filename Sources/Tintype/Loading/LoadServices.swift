@@ -157,8 +157,8 @@ struct LoadServices: Sendable {
     }
 
     /// Makes the picture of bytes that count in the budget of bodies.
-    func decode(_ bytes: DataResponse, for request: ImageRequest) async throws -> Image {
-        try await self.working(with: bytes) { try await self.decoding.image(from: bytes.data, for: request) }
+    func decode(_ bytes: DataResponse, for request: ImageRequest) async throws -> DecodePipeline.MadePicture {
+        try await self.working(with: bytes) { try await self.decoding.picture(from: bytes.data, for: request) }
     }
 
     /// Tells the budget of bodies that the bytes are at work: nothing that a decode waits for waits for bytes.

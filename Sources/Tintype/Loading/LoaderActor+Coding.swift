@@ -31,19 +31,44 @@ extension LoaderActor {
         }
     }
 
-    /// The frames of the picture that `request` names, decoded when they are asked for.
+    /// The frames of the picture that `request` names, decoded when they are asked for, each brought to the size that the
+    /// request asks for.
     ///
-    /// A still picture is a source of one frame. The request's thumbnail is not looked at.
+    /// A still picture is a source of one frame. All that read the frames of one request share them.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func frames(for request: ImageRequest) async throws -> FrameSource {
         let request = try await self.admitted(request)
-        let data = try await self.dataResponse(forAdmitted: request).data
+        let response = try await self.dataResponse(forAdmitted: request)
         do {
-            return try await self.services.decoding.frames(of: data, for: request, pool: self.framePool)
+            return try await self.frames(of: response.data, body: response.metadata.bodyDigest, for: request)
         } catch {
             throw LoadError.wrapping(error)
         }
+    }
+
+    private nonisolated func frames(of data: Data, body: UInt64?, for request: ImageRequest) async throws -> FrameSource
+    {
+        try await self.services.decoding.frames(of: data, body: body, for: request, pool: self.framePool)
+    }
+
+    /// Decodes the frames of the animation that a picture stands for, unless they are there.
+    ///
+    /// - Throws: `CancellationError` only: what is wrong with a frame is found when that is asked for.
+    nonisolated func preloadFrames(of response: ImageResponse, for request: ImageRequest) async throws {
+        guard response.isAnimated else { return }
+        let body = response.metadata.bodyDigest
+        if let body {
+            let name = RequestKeys.frames(of: request, body: body)
+            guard !self.framePool.holds(response.frameCount, named: name) else { return }
+        }
+        do {
+            let data: Data
+            if let known = response.data { data = known } else { data = try await self.dataResponse(forAdmitted: request).data }
+            try await self.frames(of: data, body: body, for: request).preload()
+        } catch let error as CancellationError {
+            throw error
+        } catch {}
     }
 
     /// The bytes of a picture, encoded on a lane.

@@ -106,6 +106,7 @@ public actor LoaderActor {
         var request = request
         if self.services.hooks.changeRequests { request = try await self.services.hooks.processed(request) }
         try request.check(fetchesAnyScheme: self.services.fetchesAnyScheme)
+        if request.options.contains(.preloadAllFrames) { return try await self.response(forAdmitted: request).image }
         // Without the response around it, whose parts are copied on the way.
         guard let (entry, decision) = self.services.memoryEntry(for: request) else {
             return try await self.load(request, observer: nil).image
@@ -118,7 +119,11 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func response(for request: ImageRequest) async throws -> ImageResponse {
-        let request = try await self.admitted(request)
+        try await self.response(forAdmitted: self.admitted(request))
+    }
+
+    /// The same for a request that was admitted.
+    nonisolated func response(forAdmitted request: ImageRequest) async throws -> ImageResponse {
         if let response = try await self.memoryResponse(for: request) { return response }
         return try await self.load(request, observer: nil)
     }
@@ -191,6 +196,16 @@ public actor LoaderActor {
             return nil
         }
         if response.revalidation == .inBackground { await self.revalidate(.picture, request) }
+        return try await self.animated(response, for: request)
+    }
+
+    /// The response as its request wants it of an animation.
+    private nonisolated func animated(
+        _ response: ImageResponse,
+        for request: ImageRequest
+    ) async throws -> ImageResponse {
+        if request.options.contains(.firstFrameOnly) { return response.still }
+        if request.options.contains(.preloadAllFrames) { try await self.preloadFrames(of: response, for: request) }
         return response
     }
 
@@ -209,8 +224,8 @@ public actor LoaderActor {
         )
         guard bytes.metadata.bodyDigest != response.metadata.bodyDigest else { return response.with(data: bytes.data) }
         // Another body has come since the picture was made.
-        let image = try await self.services.decode(bytes, for: request)
-        return ImageResponse(image, source: bytes.source, bytes)
+        let picture = try await self.services.decode(bytes, for: request)
+        return ImageResponse(picture.image, source: bytes.source, bytes, picture.animation)
     }
 
     private nonisolated func load(_ request: ImageRequest, observer: Flight.Observer?) async throws -> ImageResponse {
@@ -222,7 +237,8 @@ public actor LoaderActor {
                 observer: observer
             )
             if response.revalidation == .inBackground { await self.revalidate(.picture, request) }
-            return try await self.completed(response, for: request).finished(for: request)
+            let complete = try await self.completed(response, for: request)
+            return try await self.animated(complete, for: request).finished(for: request)
         } catch {
             throw LoadError.wrapping(error)
         }

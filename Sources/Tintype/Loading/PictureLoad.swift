@@ -157,24 +157,24 @@ struct PictureLoad: Sendable {
         for candidate in candidates where candidate.metadata?.bodyDigest == body {
             switch candidate {
             case .held(let entry, _):
-                let response = ImageResponse(entry.image, source: .memory, bytes)
+                let response = ImageResponse(entry.image, source: .memory, bytes, entry.metadata?.animation)
                 if bytes.mayBeKept { return .picture(response, isKept: await self.keepInMemory(response)) }
                 _ = try await self.cache.remove(self.request.key, from: .memory)
                 return .picture(response, isKept: false)
             case .variant(let entry):
                 guard bytes.mayBeKept, let stored = try await self.variants.response(from: entry, for: self.request)
                 else { continue }
-                let response = ImageResponse(stored.image, source: .disk, bytes)
+                let response = ImageResponse(stored.image, source: .disk, bytes, stored.metadata.animation)
                 let kept = await self.keepInMemory(response)
                 if kept, self.flight.demand.pictureTiers.contains(.disk) {
-                    await self.variants.renew(entry, metadata: bytes.metadata, for: self.request)
+                    await self.variants.renew(entry, metadata: response.metadata, for: self.request)
                 }
                 return .picture(response, isKept: kept)
             case .original(let entry):
                 // Of bytes that are there the codec makes it at the right size.
                 guard bytes.source == .memory else { continue }
                 let thumbnail = try await self.variants.thumbnail(of: entry, for: self.request)
-                let response = ImageResponse(thumbnail.image, source: .memory, bytes)
+                let response = ImageResponse(thumbnail.image, source: .memory, bytes, thumbnail.metadata.animation)
                 return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
             }
         }
@@ -213,20 +213,21 @@ struct PictureLoad: Sendable {
     // MARK: Making
 
     private func makePicture(of bytes: DataResponse) async throws -> ImageResponse {
-        let image = try await self.decode(bytes)
+        let picture = try await self.decode(bytes)
         try Task.checkCancellation()
-        return ImageResponse(image, source: bytes.source, bytes)
+        return ImageResponse(picture.image, source: bytes.source, bytes, picture.animation)
     }
 
     /// Decodes the bytes; loads that got them together share what the codec does for several of them.
-    private func decode(_ bytes: DataResponse) async throws -> Image {
+    private func decode(_ bytes: DataResponse) async throws -> DecodePipeline.MadePicture {
         guard bytes.sharerCount > 1, let body = bytes.metadata.bodyDigest else {
             return try await self.services.decode(bytes, for: self.request)
         }
         return try await self.services.working(with: bytes) {
             let plan = try await self.services.decoding.plan(of: bytes.data, for: self.request)
             guard let step = plan.step else {
-                return try await self.services.decoding.carryOut(plan) { try $0.decode() }
+                let image = try await self.services.decoding.carryOut(plan) { try $0.decode() }
+                return DecodePipeline.MadePicture(image: image, animation: plan.animation)
             }
             let key = RequestKeys.step(step, of: self.request, body: body)
             let decoded = try await self.loader.decoded(
@@ -297,12 +298,14 @@ struct PictureLoad: Sendable {
 }
 
 extension ImageResponse {
-    /// A picture that was made of `bytes`, now or before.
-    init(_ image: Image, source: LoadSource, _ bytes: DataResponse) {
+    /// A picture that was made of `bytes`, now or before, and the animation that it stands for.
+    init(_ image: Image, source: LoadSource, _ bytes: DataResponse, _ animation: EntryMetadata.Animation?) {
+        var metadata = bytes.metadata
+        metadata.animation = animation
         self.init(
             image: image,
             source: source,
-            metadata: bytes.metadata,
+            metadata: metadata,
             data: bytes.data.isEmpty ? nil : bytes.data,
             storeError: bytes.storeError,
             revalidation: bytes.revalidation

@@ -500,7 +500,8 @@ extension ImageRequest {
             self.isSound = isSound(forFetchers: false)
             // What makes no sense is told so by the way that looks closer.
             self.uncheckedMemory =
-                self.isSound || isSound(forFetchers: true)
+                // Of an animation that is to be there whole, the frames are looked for as well.
+                !fields.options.contains(.preloadAllFrames) && (self.isSound || isSound(forFetchers: true))
                 ? CachingPlan.UncheckedMemory { fields.cachingPlan(subject, loaderPolicy: $0) } : []
         }
     }

@@ -23,6 +23,14 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     /// For tests of one's own servers. What such a request loads is cached apart from what is
     /// loaded with verified certificates.
     public static let allowInvalidCertificates = LoadOptions(rawValue: 1 << 5)
+    /// Takes an animation for the still picture of its first frame: the response says so, and
+    /// ``LoaderActor/frames(for:)`` gives one frame.
+    public static let firstFrameOnly = LoadOptions(rawValue: 1 << 16)
+    /// Ends the load only when the frames of an animation are decoded, as many as the loader keeps
+    /// (``LoaderActor/Configuration/framePoolByteLimit``).
+    ///
+    /// A frame that can't be decoded fails no load: it does so when it is asked for.
+    public static let preloadAllFrames = LoadOptions(rawValue: 1 << 17)
 
     /// The options that change what the pixels are: a part of the picture's key.
     static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]

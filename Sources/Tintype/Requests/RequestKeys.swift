@@ -86,6 +86,11 @@ enum RequestKeys {
         return making.isEmpty ? source : CacheKey("\(source.text)\n\(making)")
     }
 
+    /// Names the frames that are made of a body for `request`.
+    static func frames(of request: ImageRequest, body: UInt64) -> String {
+        "\(request.key.text)\n|frames(\(body))"
+    }
+
     /// Names what a codec gives of a body for `request`, whatever size that asks for; it is never in a cache.
     static func step(_ step: PixelLayout, of request: ImageRequest, body: UInt64) -> CacheKey {
         let options = request.options.intersection(.decoding).rawValue

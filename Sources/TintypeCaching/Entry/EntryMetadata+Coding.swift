@@ -19,6 +19,7 @@ extension EntryMetadata {
         case extra
         case response
         case bodyDigest
+        case animation
     }
 
     /// The metadata as it is stored: equal metadata give equal bytes.
@@ -41,6 +42,12 @@ extension EntryMetadata {
             writer.append(response)
         }
         if let bodyDigest = self.bodyDigest { Self.append(bodyDigest, as: .bodyDigest, to: &writer) }
+        if let animation = self.animation {
+            let numbers = [animation.frameCount, animation.loopCount, animation.milliseconds]
+            writer.append(Tag.animation.rawValue)
+            writer.append(UInt32(numbers.count * MemoryLayout<UInt64>.size))
+            for number in numbers { writer.append(UInt64(bitPattern: Int64(number))) }
+        }
         for (name, value) in self.extra.sorted(by: { $0.key < $1.key }) {
             writer.append(Tag.extra.rawValue)
             writer.append(UInt32(clamping: 4 + name.utf8.count + value.utf8.count))
@@ -79,12 +86,26 @@ extension EntryMetadata {
             self.response = ResponseRecord(encoded: field)
             return self.response != nil
         case .bodyDigest: return Self.read(field, into: &self.bodyDigest)
+        case .animation: return self.readAnimation(field)
         case .byteCount:
             var value: UInt64?
             guard Self.read(field, into: &value), let value else { return false }
             self.byteCount = Int(Int64(bitPattern: value))
             return true
         }
+    }
+
+    private mutating func readAnimation(_ field: UnsafeRawBufferPointer) -> Bool {
+        var reader = ByteReader(field)
+        guard let frameCount = reader.readUInt64(), let loopCount = reader.readUInt64(),
+            let milliseconds = reader.readUInt64(), reader.isAtEnd
+        else { return false }
+        self.animation = Animation(
+            frameCount: Int(Int64(bitPattern: frameCount)),
+            loopCount: Int(Int64(bitPattern: loopCount)),
+            milliseconds: Int(Int64(bitPattern: milliseconds))
+        )
+        return true
     }
 
     private mutating func readExtra(_ field: UnsafeRawBufferPointer) -> Bool {

@@ -27,8 +27,29 @@ public struct EntryMetadata: Sendable, Hashable {
     public var response: ResponseRecord?
     /// Names the encoded bytes that the entry is, or was made of; see ``BodyDigest``.
     public var bodyDigest: UInt64?
+    /// What was found out about the frames, where a picture was made of an animation; `nil` for a still one.
+    ///
+    /// Kept with pictures in memory and with variants on disk. Encoded originals say it themselves.
+    public var animation: Animation?
     /// Whatever else the owner of the cache wants to keep with the entry.
     public var extra: [String: String]
+
+    /// The frames of an animation.
+    public struct Animation: Sendable, Hashable {
+        /// The number of frames.
+        public var frameCount: Int
+        /// How often they are shown, as stored: 0 is forever.
+        public var loopCount: Int
+        /// How long all of them are shown once, in milliseconds.
+        public var milliseconds: Int
+
+        /// Describes an animation.
+        public init(frameCount: Int, loopCount: Int, milliseconds: Int) {
+            self.frameCount = frameCount
+            self.loopCount = loopCount
+            self.milliseconds = milliseconds
+        }
+    }
 
     /// Creates metadata; what is not given is not known.
     public init(
@@ -42,6 +63,7 @@ public struct EntryMetadata: Sendable, Hashable {
         expiry: Date? = nil,
         response: ResponseRecord? = nil,
         bodyDigest: UInt64? = nil,
+        animation: Animation? = nil,
         extra: [String: String] = [:]
     ) {
         self.formatName = formatName
@@ -54,6 +76,7 @@ public struct EntryMetadata: Sendable, Hashable {
         self.expiry = expiry
         self.response = response
         self.bodyDigest = bodyDigest
+        self.animation = animation
         self.extra = extra
     }
 

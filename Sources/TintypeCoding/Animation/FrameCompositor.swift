@@ -74,6 +74,15 @@ package final class FrameCompositor {
         return pixels
     }
 
+    /// The frame that was given last.
+    var shownIndex: Int? { self.shown?.index }
+
+    /// Whether the frame that was given last is on the way to `index`, or is that.
+    func leads(to index: Int) -> Bool {
+        guard let shown, self.frames.indices.contains(index) else { return false }
+        return self.keyFrames.last(notAfter: index)...index ~= shown.index
+    }
+
     /// Brings a canvas to where it was before one of the frames up to `index` is drawn: that frame.
     private func begin(_ index: Int, on canvas: FrameCanvas) throws -> Int {
         let key = self.keyFrames.last(notAfter: index)

@@ -4,10 +4,22 @@ import TintypeImage
 /// Decoded frames of any number of animations, within a limit of bytes: the least recently
 /// shown go first.
 public final class FramePool: Sendable {
+    /// What frames are of.
+    enum Source: Hashable, Sendable {
+        /// All that share a name.
+        case named(String)
+        case object(ObjectIdentifier)
+    }
+
     /// Names a frame: its source and its index.
     struct Key: Hashable, Sendable {
-        let source: ObjectIdentifier
+        let source: Source
         let index: Int
+    }
+
+    /// One that lives as long as a source has it.
+    private struct Decoder: Sendable {
+        weak let decoder: FrameDecoder?
     }
 
     /// A frame and its neighbours in the order of use.
@@ -20,7 +32,7 @@ public final class FramePool: Sendable {
 
     fileprivate struct State {
         /// Where each source's frames are in `entries`.
-        var places: [ObjectIdentifier: [Int: Int]] = [:]
+        var places: [Source: [Int: Int]] = [:]
         var entries: [Entry?] = []
         var vacancies: [Int] = []
         var newest: Int?
@@ -35,6 +47,7 @@ public final class FramePool: Sendable {
     /// The bytes of pixels that the pool may hold; a frame of few pixels counts as half a kilobyte more.
     public let byteLimit: Int
     private let state = Locked(State())
+    private let decoders = Locked<[String: Decoder]>([:])
 
     /// Creates a pool; default 64 MiB.
     ///
@@ -57,6 +70,36 @@ public final class FramePool: Sendable {
             return state.entries
         }
         withExtendedLifetime(dropped) {}
+    }
+
+    /// Whether the first `count` frames of a name are there.
+    package func holds(_ count: Int, named name: String) -> Bool {
+        self.state.withLock { state in
+            let places = state.places[.named(name)] ?? [:]
+            return places.count >= count && (0..<count).allSatisfy { places[$0] != nil }
+        }
+    }
+
+    /// The decoder that sources of a name share; a new one for the first of them, and without a name.
+    func decoder(named name: String?, make: () -> FrameDecoder) -> FrameDecoder {
+        guard let name else { return make() }
+        if let decoder = self.decoders.withLock({ $0[name]?.decoder }) { return decoder }
+        // Outside the lock: it may start a thread.
+        let new = make()
+        defer { withExtendedLifetime(new) {} }
+        return self.decoders.withLock { decoders in
+            // Another source may have been first meanwhile.
+            if let decoder = decoders[name]?.decoder { return decoder }
+            decoders[name] = Decoder(decoder: new)
+            return new
+        }
+    }
+
+    /// Forgets a decoder that goes away, unless there is another one of its name by now.
+    func forgetDecoder(named name: String) {
+        self.decoders.withLock { decoders in
+            if let entry = decoders[name], entry.decoder == nil { decoders[name] = nil }
+        }
     }
 
     func image(for key: Key) -> Image? {
@@ -84,14 +127,15 @@ public final class FramePool: Sendable {
     }
 
     /// Drops the frames of a source that goes away.
-    func removeAll(of source: ObjectIdentifier) {
+    func removeAll(of source: Source) {
         let dropped = self.state.withLock { state in
             (state.places[source] ?? [:]).values.compactMap { state.remove($0) }
         }
         withExtendedLifetime(dropped) {}
     }
 
-    fileprivate static func cost(of image: Image) -> Int {
+    /// The bytes that a frame is counted with.
+    static func cost(of image: Image) -> Int {
         image.pixels.byteCount.saturatingAdded(to: Self.entryByteCount)
     }
 }

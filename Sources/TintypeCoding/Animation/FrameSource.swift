@@ -7,94 +7,84 @@ public import TintypeImage
 /// was asked for costs one frame; any other costs the frames from the last key frame on. Decoded
 /// frames are kept in a pool. A still picture is a source of one frame.
 ///
-/// An actor on the thread of one decode lane, so that frames never block the cooperative pool.
-public actor FrameSource {
+/// Frames are made on the thread of one decode lane. Sources that were given the same name share all of that: a frame
+/// that two of them want is made once, and stays in the pool when both are gone.
+public final class FrameSource: Sendable {
     /// What the file says about its picture.
-    public nonisolated let header: ImageHeader
+    public let header: ImageHeader
 
-    private nonisolated let lane: DecodeLane
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { self.lane.unownedExecutor }
-
-    private nonisolated let pool: FramePool
-    private nonisolated let gate: WeightedGate?
-    private nonisolated let decoder: ImageDecoder
-    private nonisolated let options: DecodeOptions
-    private var compositor: FrameCompositor?
+    private let pool: FramePool
+    private let gate: WeightedGate?
+    private let decoder: FrameDecoder
+    private let timing: AnimationTiming
 
     /// Opens a source.
     ///
     /// - Parameters:
     ///   - decoder: Has read the header and checked the limits.
     ///   - options: How frames are decoded; the frame they name is not looked at.
+    ///   - resizing: How each frame is brought to a size of its own; `nil` leaves the stored size.
+    ///   - firstFrameOnly: Whether an animation is taken for the still picture of its first frame.
     ///   - lanes: One of them does the work.
     ///   - pool: Keeps decoded frames; may be shared with other sources.
+    ///   - name: Stands for the bytes and for all that is made of them: sources of the same name share frames in a pool.
+    ///     `nil` shares with none.
     ///   - gate: Weighs the memory of each frame while it is decoded.
     public init(
         _ decoder: ImageDecoder,
         options: DecodeOptions = DecodeOptions(),
+        resizing: StoredResizing? = nil,
+        firstFrameOnly: Bool = false,
         lanes: DecodeLanes,
         pool: FramePool = FramePool(),
+        name: String? = nil,
         gate: WeightedGate? = nil
     ) {
         self.gate = gate
         self.header = decoder.header
-        self.decoder = decoder
-        self.options = options
-        self.lane = lanes.leastLoaded
+        self.timing = firstFrameOnly ? AnimationTiming() : decoder.header.animation
         self.pool = pool
+        self.decoder = pool.decoder(named: name) {
+            FrameDecoder(decoder, options: options, resizing: resizing, lane: lanes.leastLoaded, pool: pool, name: name)
+        }
+        self.decoder.addReader()
     }
 
     deinit {
-        self.pool.removeAll(of: ObjectIdentifier(self))
+        self.decoder.removeReader()
     }
 
     /// The number of frames: 1 for a still picture.
-    public nonisolated var frameCount: Int { self.header.animation.frameCount }
+    public var frameCount: Int { self.timing.frameCount }
     /// How often the frames are shown, as stored: 0 is forever.
-    public nonisolated var loopCount: Int { self.header.animation.loopCount }
+    public var loopCount: Int { self.timing.loopCount }
     /// How long each frame is shown, in milliseconds; empty for a still picture.
-    public nonisolated var durations: [Int] { self.header.animation.durations }
+    public var durations: [Int] { self.timing.durations }
 
     /// Frame `index` as composited on the canvas, upright and in sRGB unless the options say otherwise.
     ///
     /// - Throws: `CodingError.Code.invalidOptions` when there is no such frame; other `CodingError`s;
     ///   `ImageError` when memory runs out; `CancellationError`.
-    public nonisolated func frame(at index: Int) async throws -> Image {
+    public func frame(at index: Int) async throws -> Image {
         // A frame that is there needs no hop.
-        if let image = self.pool.image(for: self.key(index)) { return image }
-        guard let gate = self.gate else { return try await self.decode(index) }
-        let weight = self.decoder.byteCount(for: self.frameCount > 1 ? .frame : .picture, options: self.options)
-        return try await gate.withWeight(weight) { try await self.decode(index) }
-    }
-
-    private nonisolated func key(_ index: Int) -> FramePool.Key {
-        FramePool.Key(source: ObjectIdentifier(self), index: index)
-    }
-
-    private func decode(_ index: Int) throws -> Image {
-        try Task.checkCancellation()
-        if let image = self.pool.image(for: self.key(index)) { return image }
+        if let image = self.pool.image(for: self.decoder.key(index)) { return image }
         guard (0..<self.frameCount).contains(index) else {
-            throw CodingError.noFrame(index, of: self.header.animation.frameCount, self.header.format)
+            throw CodingError.noFrame(index, of: self.frameCount, self.header.format)
         }
-        let image = try self.decoder.finish(try self.composited(index), options: self.options)
-        self.pool.insert(image, for: self.key(index))
-        return image
+        guard let gate = self.gate else { return try await self.decoder.frame(at: index) }
+        return try await gate.withWeight(self.decoder.byteCount) { try await self.decoder.frame(at: index) }
     }
 
-    private func composited(_ index: Int) throws -> Image {
-        if self.compositor == nil, let reader = try self.decoder.frameReader(options: self.options) {
-            self.compositor = try FrameCompositor(reader, limits: self.options.limits, format: self.header.format)
+    /// Decodes all frames into the pool, or the first ones where it does not hold all.
+    ///
+    /// - Throws: What ``frame(at:)`` throws.
+    public func preload() async throws {
+        var byteCount = 0
+        for index in 0..<self.frameCount {
+            let image = try await self.frame(at: index)
+            byteCount += FramePool.cost(of: image)
+            // All frames are of a size. One more would push the first out.
+            guard byteCount + FramePool.cost(of: image) <= self.pool.byteLimit else { return }
         }
-        guard let compositor = self.compositor else {
-            var options = self.options
-            options.frame = index
-            return try self.decoder.decodeStored(options: options).image
-        }
-        return Image(
-            pixels: try compositor.frame(at: index),
-            orientation: self.header.orientation,
-            sourceFormat: self.header.format
-        )
     }
 }

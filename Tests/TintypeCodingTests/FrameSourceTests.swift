@@ -1,0 +1,180 @@
+import FoundationEssentials
+import TestSupport
+import TestTraits
+import Testing
+import TintypeConcurrency
+import TintypeImage
+
+@testable import TintypeCoding
+
+/// What sources of frames share, and what they keep.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct FrameSourceTests {
+    private static let frameCount = 12
+
+    private let lanes = DecodeLanes(count: 2)
+    private let frames: ScriptedFrames
+
+    init() throws {
+        // Each frame depends on those before it, and is drawn on them.
+        let frame = AnimationFrame(left: 2, top: 2, width: 12, height: 8)
+        let size = PixelSize(width: 16, height: 12)
+        self.frames = try ScriptedFrames(canvas: size, frames: Array(repeating: frame, count: Self.frameCount))
+    }
+
+    private func makeSource(
+        pool: FramePool,
+        name: String? = "a",
+        resizing: StoredResizing? = nil,
+        firstFrameOnly: Bool = false,
+        gate: WeightedGate? = nil
+    ) throws -> FrameSource {
+        let coder = SharedFramesCoder(frames: self.frames)
+        return FrameSource(
+            try ImageDecoder(Data([1]), registry: CoderRegistry(), coder: coder),
+            resizing: resizing,
+            firstFrameOnly: firstFrameOnly,
+            lanes: self.lanes,
+            pool: pool,
+            name: name,
+            gate: gate
+        )
+    }
+
+    private static func readAll(_ source: FrameSource) async throws -> [Image] {
+        var images: [Image] = []
+        for index in 0..<source.frameCount { images.append(try await source.frame(at: index)) }
+        return images
+    }
+
+    @Test func `two readers of one animation decode each frame once`() async throws {
+        let pool = FramePool()
+        let sources = [try self.makeSource(pool: pool), try self.makeSource(pool: pool)]
+        async let first = Self.readAll(sources[0])
+        async let second = Self.readAll(sources[1])
+        let (one, other) = try await (first, second)
+        #expect(self.frames.decodeCount == Self.frameCount)
+        #expect(zip(one, other).allSatisfy { $0.pixels === $1.pixels })
+        #expect(pool.frameCount == Self.frameCount)
+    }
+
+    @Test func `readers in any order get the frames that one gets in turn`() async throws {
+        let alone = try await Self.readAll(try self.makeSource(pool: FramePool(byteLimit: 0), name: nil))
+        let pool = FramePool(byteLimit: 0)
+        let sources = [
+            try self.makeSource(pool: pool), try self.makeSource(pool: pool), try self.makeSource(pool: pool),
+        ]
+        for (place, index) in [3, 1, 11, 0, 7, 8, 4, 2, 9, 10, 10, 5].enumerated() {
+            let frame = try await sources[place % 3].frame(at: index)
+            #expect(frame.pixels.samples == alone[index].pixels.samples, "frame \(index)")
+        }
+    }
+
+    @Test func `frames of a name stay when their readers are gone, others go with them`() async throws {
+        let pool = FramePool()
+        _ = try await self.makeSource(pool: pool).frame(at: 0)
+        #expect(pool.frameCount == 1)
+        _ = try await self.makeSource(pool: pool).frame(at: 0)
+        #expect(self.frames.decodeCount == 1)
+        _ = try await self.makeSource(pool: pool, name: "b").frame(at: 0)
+        #expect(pool.frameCount == 2)
+        _ = try await self.makeSource(pool: pool, name: nil).frame(at: 0)
+        await until { pool.frameCount == 2 }
+        #expect(self.frames.decodeCount == 3)
+    }
+
+    @Test func `readers at different places don't make each other begin anew`() async throws {
+        let pool = FramePool(byteLimit: 0)
+        let (ahead, behind) = (try self.makeSource(pool: pool), try self.makeSource(pool: pool))
+        for index in 0..<(Self.frameCount + 4) {
+            if index < Self.frameCount { _ = try await ahead.frame(at: index) }
+            if index >= 4 { _ = try await behind.frame(at: index - 4) }
+        }
+        // The last one is still on the canvas of the reader ahead.
+        #expect(self.frames.decodeCount == 2 * Self.frameCount - 1)
+    }
+
+    @Test func `frames are brought to a size by themselves, and counted by it`() async throws {
+        let pool = FramePool()
+        let resizing = StoredResizing(
+            sufficientSize: PixelSize(width: 8, height: 6),
+            size: PixelSize(width: 4, height: 3),
+            byteCount: { _ in 0 },
+            resize: { stored in
+                let pixels = try PixelBuffer.make(.rgba8, width: 4, height: 3) { column, row, channel in
+                    UInt8(stored.pixels.sample(column * 4, row * 4, channel))
+                }
+                return stored.replacingPixels(pixels, orientation: stored.orientation)
+            }
+        )
+        let small = try self.makeSource(pool: pool, name: "small", resizing: resizing)
+        let whole = try self.makeSource(pool: FramePool(), name: "whole")
+        for index in 0..<Self.frameCount {
+            let (frame, stored) = (try await small.frame(at: index), try await whole.frame(at: index))
+            #expect((frame.width, frame.height) == (4, 3))
+            #expect(frame.pixels.sample(1, 1, 0) == stored.pixels.sample(4, 4, 0))
+        }
+        #expect(
+            pool.byteCount == Self.frameCount * (try PixelLayout(format: .rgba8, width: 4, height: 3).byteCount + 512)
+        )
+    }
+
+    @Test func `the first frame alone is a still`() async throws {
+        let source = try self.makeSource(pool: FramePool(), firstFrameOnly: true)
+        #expect((source.frameCount, source.loopCount, source.durations) == (1, 1, []))
+        _ = try await source.frame(at: 0)
+        let error = await #expect(throws: CodingError.self) { try await source.frame(at: 1) }
+        #expect(error?.code == .invalidOptions)
+        #expect(try await AnimationPlayer(source).reduce(into: []) { $0.append($1.index) } == [0])
+    }
+
+    @Test func `all frames are there after they were preloaded, or as many as the pool holds`() async throws {
+        let pool = FramePool()
+        try await self.makeSource(pool: pool).preload()
+        #expect(pool.frameCount == Self.frameCount && pool.holds(Self.frameCount, named: "a"))
+        let one = pool.byteCount / Self.frameCount
+        let small = FramePool(byteLimit: 5 * one)
+        try await self.makeSource(pool: small).preload()
+        #expect(small.frameCount == 5 && small.holds(5, named: "a") && !small.holds(6, named: "a"))
+        #expect(self.frames.decodeCount == Self.frameCount + 5)
+    }
+
+    @Test func `a frame waits for the memory gate`() async throws {
+        let gate = WeightedGate(capacity: 10_000)
+        let place = try #require(gate.placeIfFree(for: 10_000))
+        let source = try self.makeSource(pool: FramePool(), gate: gate)
+        let reader = Task { try await source.frame(at: 0).width }
+        await until { gate.waiterCount == 1 }
+        #expect(self.frames.decodeCount == 0)
+        withExtendedLifetime(place) {}
+        reader.cancel()
+        await #expect(throws: CancellationError.self) { try await reader.value }
+    }
+}
+
+/// Gives the same frames to all that open it.
+private struct SharedFramesCoder: ImageCoder {
+    let frames: ScriptedFrames
+    let decodableFormats: Set<ImageFormat> = [.gif]
+    let encodableFormats: Set<ImageFormat> = []
+
+    func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
+        SharedFramesImage(frames: self.frames)
+    }
+
+    func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data { Data() }
+}
+
+private struct SharedFramesImage: EncodedImage {
+    let frames: ScriptedFrames
+
+    var header: ImageHeader {
+        let canvas = self.frames.canvas
+        var header = ImageHeader(format: .gif, pixelWidth: canvas.width, pixelHeight: canvas.height)
+        for _ in self.frames.frames { header.animation.appendFrame(milliseconds: 100) }
+        return header
+    }
+
+    func decode(options: DecodeOptions) throws -> DecodedImage { throw CodingError.truncated(.gif) }
+
+    func frameReader(options: DecodeOptions) throws -> (any FrameReader)? { self.frames }
+}
