@@ -6,7 +6,9 @@ public import TintypeImage
 public enum LoadEvent: Sendable {
     /// More bytes have arrived.
     case progress(TransferProgress)
-    /// An unfinished picture that is worth showing.
+    /// An unfinished picture that is worth showing; its ``Image/isPreview`` is true.
+    ///
+    /// Of this load, or the last one of a load before that broke off; see ``LoadOptions/keepPreviews``.
     case preview(Image)
     /// The picture that is cached, while the origin is asked whether it is current.
     ///

@@ -65,8 +65,8 @@ public actor PreviewDecoder {
         self.lane = lanes.leastLoaded
     }
 
-    /// Takes the bytes that arrived; the picture as far as it is known, upright, when there is
-    /// something new to show.
+    /// Takes the bytes that arrived; the picture as far as it is known, upright and marked as a preview, when there
+    /// is something new to show.
     public func append(_ bytes: Data) -> Image? {
         guard !self.isOver, !Task.isCancelled else { return nil }
         do {
@@ -110,7 +110,8 @@ public actor PreviewDecoder {
         try work.count(self.finishingUnits(header).saturatingAdded(to: self.uncountedUnits(decoder)))
         self.lastPreviewUnits = self.unitsDone(by: decoder) - before
         self.previewUnits += self.lastPreviewUnits
-        return try header.finish(self.resizing?.resize(preview) ?? preview, options: self.options)
+        let finished = try header.finish(self.resizing?.resize(preview) ?? preview, options: self.options)
+        return finished.markedAsPreview()
     }
 
     /// Feeds a decoder, as long as all that is done for the picture stays within its work.

@@ -8,6 +8,8 @@ public struct Image: Sendable {
     public let pixels: PixelBuffer
     /// The turn that is still to be applied: `.up` unless the decode options kept the stored frame.
     public let orientation: Orientation
+    /// Whether the picture is unfinished: more of its bytes were to come when it was made.
+    public let isPreview: Bool
     /// The encoded format that the picture came from, or `nil` for one made in memory.
     public let sourceFormat: ImageFormat?
     /// The profile of the pixels, or `nil` for sRGB.
@@ -23,10 +25,12 @@ public struct Image: Sendable {
         orientation: Orientation = .up,
         sourceFormat: ImageFormat? = nil,
         colorProfile: ColorProfile? = nil,
-        scale: Double = 1
+        scale: Double = 1,
+        isPreview: Bool = false
     ) {
         self.pixels = pixels
         self.orientation = orientation
+        self.isPreview = isPreview
         self.sourceFormat = sourceFormat
         self.colorProfile = colorProfile
         self.scale = scale
@@ -46,7 +50,20 @@ public struct Image: Sendable {
             orientation: orientation,
             sourceFormat: self.sourceFormat,
             colorProfile: self.colorProfile,
-            scale: self.scale
+            scale: self.scale,
+            isPreview: self.isPreview
+        )
+    }
+
+    /// The same picture, which is unfinished.
+    public func markedAsPreview() -> Image {
+        Image(
+            pixels: self.pixels,
+            orientation: self.orientation,
+            sourceFormat: self.sourceFormat,
+            colorProfile: self.colorProfile,
+            scale: self.scale,
+            isPreview: true
         )
     }
 
@@ -57,7 +74,8 @@ public struct Image: Sendable {
             orientation: self.orientation,
             sourceFormat: self.sourceFormat,
             colorProfile: profile,
-            scale: self.scale
+            scale: self.scale,
+            isPreview: self.isPreview
         )
     }
 
@@ -69,7 +87,8 @@ public struct Image: Sendable {
             orientation: self.orientation,
             sourceFormat: self.sourceFormat,
             colorProfile: self.colorProfile,
-            scale: scale
+            scale: scale,
+            isPreview: self.isPreview
         )
     }
 

@@ -2,7 +2,8 @@ import FoundationEssentials
 import TestSupport
 import TestTraits
 import Testing
-import Tintype
+
+@testable import Tintype
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct PreviewTests {
     let fixture: LoaderFixture
@@ -98,6 +99,88 @@ import Tintype
         let converted = try await self.previews(of: body) { _ in }
         #expect(!converted.isEmpty)
         #expect(converted.allSatisfy { $0.colorProfile == nil })
+    }
+
+    @Test func `previews are marked, and the picture is not`() async throws {
+        let previews = try await self.previews(of: try Self.progressiveJPEG()) {
+            $0.thumbnail = .fit(width: 60, height: 60)
+        }
+        #expect(!previews.isEmpty && previews.allSatisfy(\.isPreview))
+        self.origin.script("/a", .body(try Self.progressiveJPEG()))
+        let request = ImageRequest(url: self.origin.url("/a"), options: [.previews])
+        #expect(try await !self.makeLoader().image(for: request).isPreview)
+    }
+
+    // MARK: Kept previews
+
+    /// Loads until the first preview, and breaks off; the rest of the body never comes.
+    private func breakOff(_ request: ImageRequest, on loader: LoaderActor) async throws {
+        let body = try Self.progressiveJPEG()
+        self.origin.script(request.url.path, Self.halves(body, Gate()))
+        for try await event in loader.events(for: request) {
+            if case .preview = event { break }
+        }
+        await until { await loader.loadCount == 0 }
+    }
+
+    @Test func `a preview that is kept is shown to the next load first, which goes on`() async throws {
+        let loader = self.makeLoader()
+        var request = ImageRequest(url: self.origin.url("/a"), options: [.previews, .keepPreviews])
+        try await self.breakOff(request, on: loader)
+        // It is no picture to any load, and on no disk.
+        var cached = request
+        cached.cachePolicy = .cacheOnly
+        let error = await #expect(throws: LoadError.self) { try await loader.response(for: cached) }
+        #expect(error?.code == .notInCache)
+        #expect(loader.cache.memoryImage(for: request.key) == nil)
+        await loader.waitForPendingStores()
+        #expect(self.fixture.cacheFiles().isEmpty)
+
+        let gate = Gate()
+        self.origin.script("/a", .held(by: gate, body: try Self.progressiveJPEG()))
+        request.options = .previews
+        var previews = 0
+        for try await event in loader.events(for: request) {
+            switch event {
+            case .preview(let image):
+                // The origin has sent nothing yet.
+                if previews == 0 { #expect(image.isPreview && image.width == 320) }
+                previews += 1
+                await gate.open()
+            case .finished(let response):
+                #expect(!response.image.isPreview && response.source == .network)
+            case .progress, .cached: break
+            }
+        }
+        #expect(previews > 0)
+        // The picture has taken its place.
+        #expect(loader.cache.memoryEntry(for: RequestKeys.preview(of: request.key)) == nil)
+        #expect(loader.cache.memoryImage(for: request.key)?.isPreview == false)
+    }
+
+    @Test(arguments: [LoadOptions.previews, [.previews, .keepPreviews]])
+    func `a preview is kept only where that is asked for`(options: LoadOptions) async throws {
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: self.origin.url("/a"), options: options)
+        try await self.breakOff(request, on: loader)
+        let kept = loader.cache.memoryEntry(for: RequestKeys.preview(of: request.key))
+        #expect((kept?.image.isPreview == true) == options.contains(.keepPreviews))
+    }
+
+    @Test func `a kept preview is shown to no load that wants none, or nothing of the memory`() async throws {
+        let loader = self.makeLoader()
+        let kept = ImageRequest(url: self.origin.url("/a"), options: [.previews, .keepPreviews])
+        try await self.breakOff(kept, on: loader)
+        self.origin.script("/a", .body(try makePNG()))
+        var plain = kept
+        plain.options = []
+        var reloading = kept
+        reloading.cachePolicy = .reload
+        for request in [plain, reloading] {
+            for try await event in loader.events(for: request) {
+                if case .preview(let image) = event { #expect(image.width != 320) }
+            }
+        }
     }
 
     @Test func noPreviewComesUnlessItIsAskedFor() async throws {

@@ -142,7 +142,7 @@ struct DecodePipeline: Sendable {
     }
 
     /// Decodes the bytes of `mailbox` as `request` asks while they come; at most one preview is in the making.
-    func showPreviews(of mailbox: ByteMailbox, for request: ImageRequest, show: @Sendable (Image) -> Void) async {
+    func showPreviews(of mailbox: ByteMailbox, for request: ImageRequest, show: @Sendable (Image) async -> Void) async {
         let limits = self.limits(of: request)
         let decoder = PreviewDecoder(
             registry: self.registry,
@@ -153,7 +153,7 @@ struct DecodePipeline: Sendable {
             resizing: { try DecodePlan.resizing(for: request, header: $0, limits: limits) }
         )
         while let bytes = await mailbox.take() {
-            if let preview = await decoder.append(bytes), !Task.isCancelled { show(preview) }
+            if let preview = await decoder.append(bytes), !Task.isCancelled { await show(preview) }
         }
     }
 

@@ -71,6 +71,14 @@ struct LoadServices: Sendable {
         return decision == .revalidate ? nil : (entry, decision)
     }
 
+    /// The preview in memory that a load of `request` shows first.
+    func keptPreview(for request: ImageRequest) -> Image? {
+        guard request.options.contains(.previews), self.rules.plan(for: request).picture.query.contains(.memory) else {
+            return nil
+        }
+        return self.cache.peekMemoryEntry(for: RequestKeys.preview(of: request.key))?.image
+    }
+
     /// A picture in memory as a response.
     func response(of entry: MemoryEntry, _ decision: ReuseDecision) -> ImageResponse {
         ImageResponse(
@@ -121,6 +129,7 @@ struct LoadServices: Sendable {
         return LoadTable.Demand(
             priority: request.priority,
             showsPreviews: request.options.contains(.previews),
+            keepsPreviews: request.options.isSuperset(of: [.previews, .keepPreviews]),
             keepsData: request.options.contains(.keepData),
             waitsForStore: request.options.contains(.waitForStore),
             storesBytes: plan.bytes.store.contains(.disk),

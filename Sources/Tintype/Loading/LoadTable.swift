@@ -15,6 +15,7 @@ struct LoadTable: Sendable {
     struct Demand: Hashable, Sendable {
         var priority = DownloadPriority.veryLow
         var showsPreviews = false
+        var keepsPreviews = false
         var keepsData = false
         var waitsForStore = false
         var storesBytes = false
@@ -24,6 +25,7 @@ struct LoadTable: Sendable {
         mutating func formUnion(_ other: Demand) {
             self.priority = max(self.priority, other.priority)
             self.showsPreviews = self.showsPreviews || other.showsPreviews
+            self.keepsPreviews = self.keepsPreviews || other.keepsPreviews
             self.keepsData = self.keepsData || other.keepsData
             self.waitsForStore = self.waitsForStore || other.waitsForStore
             self.storesBytes = self.storesBytes || other.storesBytes

@@ -173,6 +173,8 @@ public actor LoaderActor {
             let plan = request.cachingPlan(loaderPolicy: self.policy)
             if plan.policy == .revalidate, let cached = try await self.cachedResponse(for: request) {
                 report(.cached(cached))
+            } else if let preview = self.services.keptPreview(for: request) {
+                report(.preview(preview))
             }
             return try await self.load(request, observer: .caller(report))
         }

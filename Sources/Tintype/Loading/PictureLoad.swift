@@ -189,7 +189,10 @@ struct PictureLoad: Sendable {
         let mailbox = ByteMailbox()
         let (decoding, request, flight) = (self.services.decoding, self.request, self.flight)
         let previews = decoding.previews.run("previews") {
-            await decoding.showPreviews(of: mailbox, for: request) { flight.report(.preview($0)) }
+            await decoding.showPreviews(of: mailbox, for: request) {
+                await self.keepPreview($0)
+                flight.report(.preview($0))
+            }
         }
         // The previews end with the bytes, however those end. The picture waits for none: the lane of one that is yet to
         // be made may be busy with others.
@@ -242,6 +245,15 @@ struct PictureLoad: Sendable {
 
     // MARK: Keeping
 
+    /// Keeps a preview in memory where a load wants that, under a name of its own, until the picture is kept.
+    private func keepPreview(_ preview: Image) async {
+        let demand = self.flight.demand
+        guard demand.keepsPreviews, demand.pictureTiers.contains(.memory) else { return }
+        let key = RequestKeys.preview(of: self.request.key)
+        // The picture itself may be kept before this one is, and removes it.
+        await self.cache.keepInMemory(preview, metadata: EntryMetadata(), for: key) { Task.isCancelled }
+    }
+
     /// Stores a picture that was made, in the tiers that `request` names.
     private func keep(_ response: ImageResponse) async -> FlightResult {
         let kept = await self.keepInMemory(response)
@@ -291,6 +303,9 @@ struct PictureLoad: Sendable {
             // A newer body may come meanwhile: its callers must not find this picture.
             await self.cache.keepInMemory(response.image, metadata: metadata, for: self.request.key) {
                 !flight.admits(body)
+            }
+            if self.flight.demand.showsPreviews {
+                _ = try? await self.cache.remove(RequestKeys.preview(of: self.request.key), from: .memory)
             }
         }
         return !tiers.isEmpty

@@ -31,6 +31,11 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     ///
     /// A frame that can't be decoded fails no load: it does so when it is asked for.
     public static let preloadAllFrames = LoadOptions(rawValue: 1 << 17)
+    /// Keeps the newest preview in memory until the picture is there; takes ``previews``.
+    ///
+    /// A load that finds one shows it first, as ``LoadEvent/preview(_:)``, and goes on. No load takes it for the picture,
+    /// and it is never on disk.
+    public static let keepPreviews = LoadOptions(rawValue: 1 << 18)
 
     /// The options that change what the pixels are: a part of the picture's key.
     static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]

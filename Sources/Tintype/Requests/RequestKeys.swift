@@ -86,6 +86,11 @@ enum RequestKeys {
         return making.isEmpty ? source : CacheKey("\(source.text)\n\(making)")
     }
 
+    /// Where the preview of `picture` is kept: no load finds it that looks for the picture.
+    static func preview(of picture: CacheKey) -> CacheKey {
+        CacheKey("\(picture.text)\n|preview")
+    }
+
     /// Names the frames that are made of a body for `request`.
     static func frames(of request: ImageRequest, body: UInt64) -> String {
         "\(request.key.text)\n|frames(\(body))"
