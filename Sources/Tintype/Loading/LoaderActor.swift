@@ -170,14 +170,22 @@ public actor LoaderActor {
         LoadEvents { report in
             let request = try await self.admitted(request)
             if let response = try await self.memoryResponse(for: request) { return response }
-            let plan = request.cachingPlan(loaderPolicy: self.policy)
-            if plan.policy == .revalidate, let cached = try await self.cachedResponse(for: request) {
-                report(.cached(cached))
-            } else if let preview = self.services.keptPreview(for: request) {
-                report(.preview(preview))
-            }
-            return try await self.load(request, observer: .caller(report))
+            return try await self.load(request, reporting: report)
         }
+    }
+
+    /// Loads what the memory does not answer, and shows what happens on the way.
+    nonisolated func load(
+        _ request: ImageRequest,
+        reporting report: @escaping @Sendable (LoadUpdate) -> Void
+    ) async throws -> ImageResponse {
+        let plan = request.cachingPlan(loaderPolicy: self.policy)
+        if plan.policy == .revalidate, let cached = try await self.cachedResponse(for: request) {
+            report(.cached(cached))
+        } else if let preview = self.services.keptPreview(for: request) {
+            report(.preview(preview))
+        }
+        return try await self.load(request, observer: .caller(report))
     }
 
     /// The request to load, where it makes sense.
@@ -193,7 +201,7 @@ public actor LoaderActor {
     /// The picture, if it is in memory and may be served; where it is stale, it is revalidated in the background.
     ///
     /// Where its bytes are wanted as well, a flight brings both.
-    private nonisolated func memoryResponse(for request: ImageRequest) async throws -> ImageResponse? {
+    nonisolated func memoryResponse(for request: ImageRequest) async throws -> ImageResponse? {
         guard let response = self.services.memoryResponse(for: request), !request.options.contains(.keepData) else {
             return nil
         }

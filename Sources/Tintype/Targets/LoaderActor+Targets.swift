@@ -1,0 +1,150 @@
+import FoundationEssentials
+
+extension LoaderActor {
+    /// Loads a picture and shows it in a target, in place of what was loaded there before.
+    ///
+    /// Returns at once. From then on nothing of an older load with the same target and key is shown, whichever loader
+    /// it was begun with, and its wait has ended. The target is held weakly: the load ends when it goes away.
+    ///
+    /// The target is told of the start (``TargetProgress/started``) and shows the placeholder, then progress, and
+    /// previews where the request has ``LoadOptions/previews``; at last the picture, or the failure picture.
+    /// A picture that is in memory is shown in one step, without the placeholder before it.
+    ///
+    /// - Parameters:
+    ///   - request: What to load. Without one, or with one of an empty URL, the target shows the placeholder, and the
+    ///     load fails with `LoadError.Code.invalidURL`.
+    ///   - target: Where it is shown.
+    ///   - key: Which of the target's places it is for; default the only one.
+    ///   - options: What is shown beside the picture, and when.
+    /// - Returns: The load, to wait for or to cancel; it goes on without.
+    @discardableResult
+    public nonisolated func load<Target: ImageTarget>(
+        _ request: ImageRequest?,
+        into target: Target,
+        key: TargetKey = .picture,
+        options: TargetOptions = TargetOptions()
+    ) -> TargetLoad {
+        target.imageLoads.begin(key) { [weak target] id in
+            let show = TargetShow(target: target, id: id, key: key, options: options)
+            return try await self.load(request, showing: show)
+        }
+    }
+
+    /// Ends the load into a target, if there is one; the target stays as it is.
+    public nonisolated func cancelLoad(of target: some ImageTarget, key: TargetKey = .picture) {
+        target.imageLoads.cancel(key)
+    }
+
+    private nonisolated func load(
+        _ request: ImageRequest?,
+        showing show: TargetShow<some ImageTarget>
+    ) async throws -> ImageResponse {
+        guard let request, !request.url.absoluteString.isEmpty else {
+            let error = LoadError(code: .invalidURL, message: "There is no URL to load; set one first.")
+            try await show.start(isFailing: true)
+            try await show.fail(error, showsPictures: false)
+            throw error
+        }
+        do {
+            if let response = try await self.memoryResponse(for: request) {
+                try await show.finish(response, isFirst: true)
+                return response
+            }
+            try await show.start()
+            let events = LoadEvents { report in try await self.load(request, reporting: report) }
+            for try await event in events {
+                switch event {
+                case .progress(let progress): try await show.update(.received(progress))
+                case .preview(let image): try await show.set(TargetPicture(image: image, kind: .preview))
+                case .cached(let cached):
+                    try await show.set(TargetPicture(image: cached.image, kind: .cached, source: cached.source))
+                case .finished(let response):
+                    try await show.finish(response)
+                    return response
+                }
+            }
+            throw CancellationError()
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            try await show.fail(error)
+            throw error
+        }
+    }
+}
+
+/// What one load shows in its target.
+///
+/// Each step is one call into the target, which does nothing but throw `CancellationError` once the load is no longer
+/// that of its key, or the target is gone.
+private struct TargetShow<Target: ImageTarget>: Sendable {
+    weak let target: Target?
+    let id: TargetLoads.ID
+    let key: TargetKey
+    let options: TargetOptions
+
+    /// Begins; `isFailing` where it is known that nothing will come.
+    func start(isFailing: Bool = false) async throws {
+        try await self.step { [key, options] target in
+            target.setProgress(.started, for: key)
+            if isFailing || options.placeholderUse == .immediately {
+                target.setPlaceholder(options.placeholder, for: key)
+            }
+        }
+    }
+
+    func update(_ progress: TargetProgress) async throws {
+        try await self.step { [key] in $0.setProgress(progress, for: key) }
+    }
+
+    func set(_ picture: TargetPicture) async throws {
+        guard self.options.setsPicture else { return }
+        try await self.step { [key] in $0.setPicture(picture, for: key) }
+    }
+
+    func finish(_ response: ImageResponse, isFirst: Bool = false) async throws {
+        let picture = TargetPicture(image: response.image, kind: .final, source: response.source)
+        try await self.step { [key, options] target in
+            if isFirst { target.setProgress(.started, for: key) }
+            target.setProgress(.completed, for: key)
+            guard options.setsPicture else { return }
+            let isThereAtOnce = response.source == .memory
+            switch options.transitionUse {
+            case .always: target.transition(to: picture, for: key)
+            case .unlessInMemory where !isThereAtOnce: target.transition(to: picture, for: key)
+            case .unlessInMemory, .never: target.setPicture(picture, for: key)
+            }
+        }
+    }
+
+    func fail(_ error: any Error, showsPictures: Bool = true) async throws {
+        try await self.step { [key, options] target in
+            if showsPictures {
+                if let image = options.failurePicture {
+                    target.setPicture(TargetPicture(image: image, kind: .failure), for: key)
+                } else if options.placeholderUse == .onFailure {
+                    target.setPlaceholder(options.placeholder, for: key)
+                }
+            }
+            target.loadDidFail(error, for: key)
+        }
+    }
+
+    private func step(_ call: @escaping @Sendable (isolated Target) -> Void) async throws {
+        guard let target = self.target, await Self.isDone(call, on: target, self.id, self.key) else {
+            throw CancellationError()
+        }
+    }
+
+    /// Looks and calls in one step of the target's, so that no other load of the key can begin there in between.
+    private static func isDone(
+        _ call: @Sendable (isolated Target) -> Void,
+        on target: isolated Target,
+        _ id: TargetLoads.ID,
+        _ key: TargetKey
+    ) -> Bool {
+        guard target.imageLoads.isCurrent(id, key) else { return false }
+        call(target)
+        return true
+    }
+}

@@ -1,0 +1,46 @@
+import TestSupport
+import Tintype
+import TintypeConcurrency
+
+/// A target whose steps run when the test lets them: what a load wants to show waits until then.
+actor HeldTarget: ImageTarget {
+    /// Keeps jobs until it is told to run one.
+    private final class HeldExecutor: SerialExecutor {
+        let jobs = Locked<[UnownedJob]>([])
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            self.jobs.withLock { $0.append(job) }
+        }
+    }
+
+    nonisolated let imageLoads = TargetLoads()
+    private nonisolated let executor = HeldExecutor()
+    nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+    private nonisolated let recorded = Locked<[UInt8]>([])
+
+    /// The grays of all that was shown so far.
+    nonisolated var shown: [UInt8] { self.recorded.withLock { $0 } }
+
+    /// The steps that wait.
+    nonisolated var stepCount: Int { self.executor.jobs.withLock { $0.count } }
+
+    /// Lets the first step that waits run, if there is one.
+    nonisolated func runStep() {
+        let job = self.executor.jobs.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        job?.runSynchronously(on: self.executor.asUnownedSerialExecutor())
+    }
+
+    func setPlaceholder(_ placeholder: Image?, for key: TargetKey) {
+        if let placeholder { self.note(placeholder) }
+    }
+
+    func setPicture(_ picture: TargetPicture, for key: TargetKey) {
+        self.note(picture.image)
+    }
+
+    private func note(_ image: Image) {
+        let gray = UInt8(clamping: image.pixels.sample(0, 0))
+        self.recorded.withLock { $0.append(gray) }
+    }
+}

@@ -1,0 +1,94 @@
+import FoundationEssentials
+import TestSupport
+import Tintype
+
+/// A target that writes down what it is told.
+///
+/// Pictures are told apart by their gray.
+actor RecordingTarget: ImageTarget {
+    enum Call: Hashable {
+        /// The test began a load here, in a step of the target's own.
+        case begin(UInt8)
+        /// The test cancelled the load here.
+        case cancel
+        case placeholder(UInt8?)
+        case picture(UInt8, TargetPicture.Kind, LoadSource?)
+        case transition(UInt8)
+        case progress(TargetProgress)
+        case failure(LoadError.Code?)
+    }
+
+    nonisolated let imageLoads = TargetLoads()
+    private(set) var calls: [TargetKey: [Call]] = [:]
+    /// What the target does when a load fails.
+    private let onFailure: (@Sendable (isolated RecordingTarget) -> Void)?
+
+    init(onFailure: (@Sendable (isolated RecordingTarget) -> Void)? = nil) {
+        self.onFailure = onFailure
+    }
+
+    /// The calls of a key but for progress.
+    func shown(_ key: TargetKey = .picture) -> [Call] {
+        self.calls[key, default: []].filter { call in
+            if case .progress = call { false } else { true }
+        }
+    }
+
+    func progress(_ key: TargetKey = .picture) -> [TargetProgress] {
+        self.calls[key, default: []].compactMap { call in
+            if case .progress(let progress) = call { progress } else { nil }
+        }
+    }
+
+    /// Begins a load, as an actor does with its own picture.
+    @discardableResult
+    func begin(
+        _ number: UInt8,
+        _ request: ImageRequest?,
+        by loader: LoaderActor,
+        key: TargetKey = .picture,
+        options: TargetOptions = TargetOptions()
+    ) -> TargetLoad {
+        self.note(.begin(number), key)
+        return loader.load(request, into: self, key: key, options: options)
+    }
+
+    func cancel(by loader: LoaderActor, key: TargetKey = .picture) {
+        self.note(.cancel, key)
+        loader.cancelLoad(of: self, key: key)
+    }
+
+    // MARK: ImageTarget
+
+    func setPlaceholder(_ placeholder: Image?, for key: TargetKey) {
+        self.note(.placeholder(placeholder.map(Self.gray)), key)
+    }
+
+    func setPicture(_ picture: TargetPicture, for key: TargetKey) {
+        self.note(.picture(Self.gray(picture.image), picture.kind, picture.source), key)
+    }
+
+    func transition(to picture: TargetPicture, for key: TargetKey) {
+        self.note(.transition(Self.gray(picture.image)), key)
+    }
+
+    func setProgress(_ progress: TargetProgress, for key: TargetKey) {
+        self.note(.progress(progress), key)
+    }
+
+    func loadDidFail(_ error: any Error, for key: TargetKey) {
+        self.note(.failure((error as? LoadError)?.code), key)
+        self.onFailure?(self)
+    }
+
+    private func note(_ call: Call, _ key: TargetKey) {
+        self.calls[key, default: []].append(call)
+    }
+
+    private static func gray(_ image: Image) -> UInt8 { UInt8(clamping: image.pixels.sample(0, 0)) }
+}
+
+/// A picture of one gray.
+func makeGray(_ gray: UInt8) throws -> Image {
+    Image(pixels: try PixelBuffer.make(.gray8, width: 2, height: 2) { _, _, _ in gray })
+}
