@@ -129,7 +129,10 @@ let package = Package(
         ),
 
         // Floor 4
-        .executableTarget(name: "TintypeCommand", dependencies: ["Tintype", "TintypeConcurrency", "CShims"]),
+        .executableTarget(
+            name: "TintypeCommand",
+            dependencies: ["Tintype", "TintypeConcurrency", "CDeflate", "CShims"]
+        ),
 
         // Benchmarks
         .target(name: "CAllocationCounter", path: "Benchmarks/CAllocationCounter"),
@@ -269,7 +272,9 @@ let package = Package(
         ),
         .testTarget(
             name: "TintypeCommandTests",
-            dependencies: ["TintypeCommand", "Tintype", "TintypeConcurrency", "TintypeImage", "TestSupport"]
+            dependencies: [
+                "TintypeCommand", "Tintype", "TintypeConcurrency", "TintypeImage", "TestSupport", "CZlib",
+            ]
         ),
     ],
     swiftLanguageModes: [.v6]

@@ -3,15 +3,18 @@ import TintypeImage
 /// The distinct colours of pictures, as long as they are few.
 ///
 /// A colour has red in its lowest byte, then green, blue and alpha.
-struct ColorSet {
+package struct ColorSet {
     static let maximumCount = 256
     /// Twice as many places and more, so that a search ends soon.
     private static let placeCount = 1_024
 
     /// The colours in the order in which they were met.
-    private(set) var colors: [UInt32] = []
+    package private(set) var colors: [UInt32] = []
     /// The indices by the hash of their colours; -1 is a free place.
     private var places = [Int16](repeating: -1, count: placeCount)
+
+    /// Begins without colours.
+    package init() {}
 
     /// Adds a colour; `false` where that would be one too many.
     mutating func insert(_ color: UInt32) -> Bool {
@@ -24,7 +27,7 @@ struct ColorSet {
     }
 
     /// The index of a colour in ``colors``, or `nil` for one that is not there.
-    func index(of color: UInt32) -> UInt8? {
+    package func index(of color: UInt32) -> UInt8? {
         let index = self.places[self.place(of: color)]
         return index < 0 ? nil : UInt8(index)
     }
@@ -45,7 +48,7 @@ struct ColorSet {
 extension ColorSet {
     /// Adds the colours of pixels, of which those that are zero are transparent and left out; `false` when there are
     /// too many.
-    mutating func insert(opaque pixels: [UInt32]) -> Bool {
+    package mutating func insert(opaque pixels: [UInt32]) -> Bool {
         var last: UInt32 = 0
         for pixel in pixels where pixel != last {
             guard pixel == 0 || self.insert(pixel) else { return false }

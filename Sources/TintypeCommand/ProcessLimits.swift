@@ -16,8 +16,8 @@ enum ProcessLimits {
     private static let neededDescriptors: CInt = 8
     /// The memory that a load of a small picture takes beside the threads.
     private static let neededMemory = 32 << 20
-    /// The threads of downloads, of both tiers of the cache and of look-ups of names.
-    private static let ownThreadCount = 11
+    /// The threads of downloads, of both tiers of the cache, of look-ups of names, and of a terminal with pictures.
+    private static let ownThreadCount = 13
 
     /// Makes do with little memory where that is limited, and checks that there is enough to start with.
     static func prepare() throws(Shortage) {

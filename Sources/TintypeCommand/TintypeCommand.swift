@@ -14,7 +14,10 @@ struct TintypeCommand {
     private static let version = "0.1.0"
 
     private static var subcommands: [any Subcommand.Type] {
-        [LoadCommand.self, InfoCommand.self, DecodeCommand.self, CacheCommand.self, PrefetchCommand.self]
+        [
+            LoadCommand.self, ShowCommand.self, InfoCommand.self, DecodeCommand.self, CacheCommand.self,
+            PrefetchCommand.self,
+        ]
     }
 
     static func main() {

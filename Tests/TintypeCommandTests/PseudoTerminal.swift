@@ -6,6 +6,8 @@ import TintypeConcurrency
 final class PseudoTerminal: Sendable {
     private struct State {
         var bytes: [UInt8] = []
+        /// What it answers to what it is asked, each once.
+        var answers: [(question: String, answer: String)] = []
         var isClosed = false
         var waiters: [Waiter] = []
     }
@@ -20,7 +22,13 @@ final class PseudoTerminal: Sendable {
     private let descriptor: CInt
     private let state = Locked(State())
 
-    init(columns: UInt16 = 80, rows: UInt16 = 24) throws {
+    /// Opens a terminal that says of itself what `answers` has.
+    init(
+        columns: UInt16 = 80,
+        rows: UInt16 = 24,
+        pixels: (width: UInt16, height: UInt16) = (0, 0),
+        answers: [(question: String, answer: String)] = []
+    ) throws {
         self.descriptor = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         // TIOCSPTLCK and TIOCGPTN: what unlockpt and ptsname do, which Swift does not see.
         var isLocked: CInt = 0
@@ -29,8 +37,9 @@ final class PseudoTerminal: Sendable {
             ioctl(self.descriptor, 0x8004_5430, &number) == 0
         else { throw CommandProcessError(description: "there is no terminal: errno \(errno)") }
         self.path = "/dev/pts/\(number)"
-        var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+        var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: pixels.width, ws_ypixel: pixels.height)
         _ = ioctl(self.descriptor, UInt(TIOCSWINSZ), &size)
+        self.state.withLock { $0.answers = answers }
     }
 
     deinit {
@@ -53,6 +62,16 @@ final class PseudoTerminal: Sendable {
         tcgetattr(self.descriptor, &settings)
         return [settings.c_iflag, settings.c_oflag, settings.c_cflag, settings.c_lflag]
     }
+
+    /// The bytes that were written and not read, as far as the system says: 4,095 are many.
+    var unreadCount: Int {
+        var count: CInt = 0
+        // FIONREAD
+        return ioctl(self.descriptor, 0x541B, &count) == 0 ? Int(count) : 0
+    }
+
+    /// Everything that was written so far, control codes included.
+    var bytes: [UInt8] { self.state.withLock { $0.bytes } }
 
     /// Everything that was written so far, control codes included.
     var text: String { self.state.withLock { String(decoding: $0.bytes, as: UTF8.self) } }
@@ -105,6 +124,14 @@ final class PseudoTerminal: Sendable {
         while true {
             let count = Glibc.read(self.descriptor, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
+            let answers = self.state.withLock { state -> [String] in
+                guard count > 0, !state.answers.isEmpty else { return [] }
+                let text = String(decoding: state.bytes + buffer[..<count], as: UTF8.self)
+                let asked = state.answers.filter { text.contains($0.question) }
+                state.answers.removeAll { text.contains($0.question) }
+                return asked.map(\.answer)
+            }
+            for answer in answers { self.type(answer) }
             let (done, failed) = self.state.withLock { state -> ([Waiter], [Waiter]) in
                 if count > 0 { state.bytes += buffer[..<count] } else { state.isClosed = true }
                 let text = String(decoding: state.bytes, as: UTF8.self)

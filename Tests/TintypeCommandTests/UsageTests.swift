@@ -10,7 +10,7 @@ import Testing
         self.fixture = try CommandFixture()
     }
 
-    @Test(arguments: ["load", "info", "decode", "cache", "prefetch"])
+    @Test(arguments: ["load", "show", "info", "decode", "cache", "prefetch"])
     func everySubcommandPrintsHelp(_ name: String) async throws {
         let run = try await self.fixture.run(name, "--help")
         #expect(run.code == 0 && run.errors.isEmpty)
@@ -30,7 +30,9 @@ import Testing
     @Test func helpListsTheSubcommandsAndTheExitCodes() async throws {
         let run = try await self.fixture.run("--help")
         #expect(run.code == 0 && run.errors.isEmpty)
-        for word in ["load", "info", "decode", "cache", "prefetch", "130"] { #expect(run.output.contains(word)) }
+        for word in ["load", "show", "info", "decode", "cache", "prefetch", "130"] {
+            #expect(run.output.contains(word))
+        }
     }
 
     @Test(arguments: [
@@ -57,6 +59,10 @@ import Testing
         (["load", "a", "--format", "bmp"], "jpeg, png, webp, gif"),
         (["load", "a", "--reload", "--cache-only"], "contradict"),
         (["load", "a", "--revalidate", "--cache-only"], "contradict"),
+        (["show"], "a URL or a path is missing"),
+        (["show", "a", "--protocol", "iterm"], "auto, kitty, sixel, blocks"),
+        (["show", "a", "--width", "0"], "1 to 1000"),
+        (["show", "a", "--still", "--loops", "2"], "contradict"),
         (["info"], "a URL or a path is missing"),
         (["info", "a", "--frame", "1"], "no option --frame"),
         (["decode", "a"], "--raw FILE is missing"),

@@ -27,6 +27,19 @@ func withMetadata(_ image: Image, of request: ImageRequest, _ loader: LoaderActo
     return file
 }
 
+func show(_ request: ImageRequest, _ loader: LoaderActor, in target: Frame) {
+    loader.load(request, into: target)
+}
+
+/// The least that a target has to have.
+actor Frame: ImageTarget {
+    nonisolated let imageLoads = TargetLoads()
+    private var shown: Image?
+
+    func setPlaceholder(_ placeholder: Image?, for key: TargetKey) { self.shown = placeholder }
+    func setPicture(_ picture: TargetPicture, for key: TargetKey) { self.shown = picture.image }
+}
+
 func configured() -> LoaderActor.Configuration {
     var configuration = LoaderActor.Configuration()
     configuration.memory.costLimit = 256 << 20

@@ -46,6 +46,7 @@ extension LoaderActor {
             throw error
         }
         do {
+            let request = try await self.admitted(request)
             if let response = try await self.memoryResponse(for: request) {
                 try await show.finish(response, isFirst: true)
                 return response

@@ -4,7 +4,7 @@
 /// is nearest to them. Sources: X. Wu, "Color Quantization by Dynamic Programming and Principal Analysis",
 /// ACM Transactions on Graphics 11 (1992), its greedy variant; S. Lloyd, "Least Squares Quantization in PCM",
 /// IEEE Transactions on Information Theory 28 (1982).
-struct ColorQuantizer {
+package struct ColorQuantizer {
     /// Colours are told apart by their upper bits at first.
     private static let bits: UInt32 = 5
     private static let side = 1 << 5
@@ -16,10 +16,10 @@ struct ColorQuantizer {
     private var squares = [Double](repeating: 0, count: side * side * side)
 
     /// Begins without pixels.
-    init() {}
+    package init() {}
 
     /// Counts the pixels of a picture; those that are zero are transparent and left out.
-    mutating func count(_ pixels: [UInt32]) {
+    package mutating func count(_ pixels: [UInt32]) {
         for pixel in pixels where pixel != 0 {
             let (red, green, blue) = (pixel & 255, pixel >> 8 & 255, pixel >> 16 & 255)
             let cell = Self.cell(red >> (8 - Self.bits), green >> (8 - Self.bits), blue >> (8 - Self.bits))
@@ -31,7 +31,7 @@ struct ColorQuantizer {
     /// The best colours, at most `maximum`; opaque pixels, red in the lowest byte.
     ///
     /// - Throws: `CancellationError`.
-    func colors(maximum: Int) throws -> [UInt32] {
+    package func colors(maximum: Int) throws -> [UInt32] {
         let space = ColorMoments(sums: self.sums, squares: self.squares, side: Self.side)
         let boxes = space.boxes(maximum: maximum)
         let means = boxes.map { Self.pixel(space.sum(of: $0)) }

@@ -1,5 +1,5 @@
 /// Writes a picture in the colours of a palette.
-struct PaletteMapper {
+package struct PaletteMapper {
     private static let cacheSize = 1 << 14
 
     private let palette: [UInt32]
@@ -10,7 +10,7 @@ struct PaletteMapper {
     private var cachedIndices = [UInt8](repeating: 0, count: cacheSize)
 
     /// Prepares to use a palette; pixels that are zero become `transparentIndex`.
-    init(palette: [UInt32], transparentIndex: UInt8) {
+    package init(palette: [UInt32], transparentIndex: UInt8) {
         self.palette = palette
         self.transparentIndex = transparentIndex
         self.search = NearestColor(palette)
@@ -19,7 +19,7 @@ struct PaletteMapper {
     /// The index of the nearest colour, for each pixel.
     ///
     /// - Throws: `CancellationError`.
-    mutating func map(_ pixels: [UInt32], width: Int) throws -> [UInt8] {
+    package mutating func map(_ pixels: [UInt32], width: Int) throws -> [UInt8] {
         var indices = [UInt8](repeating: self.transparentIndex, count: pixels.count)
         for place in pixels.indices {
             if place % (width * 16) == 0 { try Task.checkCancellation() }
@@ -34,7 +34,7 @@ struct PaletteMapper {
     /// for Spatial Greyscale", Proceedings of the Society for Information Display 17 (1976).
     ///
     /// - Throws: `CancellationError`.
-    mutating func dither(_ pixels: [UInt32], width: Int) throws -> [UInt8] {
+    package mutating func dither(_ pixels: [UInt32], width: Int) throws -> [UInt8] {
         var indices = [UInt8](repeating: self.transparentIndex, count: pixels.count)
         // One more pixel on both sides; sixteenths of a level.
         var errors = [SIMD4<Int32>](repeating: .zero, count: width + 2)

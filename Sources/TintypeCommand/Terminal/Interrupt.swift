@@ -34,7 +34,10 @@ final class Interrupt: Sendable {
                 defer { received = received ?? number }
                 return received == nil
             }
-            guard isFirst else { _exit(128 + number) }
+            guard isFirst else {
+                TerminalMode.leaveAtOnce()
+                _exit(128 + number)
+            }
             action()
         }
     }

@@ -30,18 +30,33 @@ final class Output: Sendable {
 
     /// The size of the terminal; 80 columns and 24 rows where it does not say.
     var size: (columns: Int, rows: Int) {
-        var size = winsize()
-        guard ioctl(self.descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
-            return (80, 24)
-        }
+        let size = self.window
+        guard size.ws_col > 0, size.ws_row > 0 else { return (80, 24) }
         return (Int(size.ws_col), Int(size.ws_row))
+    }
+
+    /// The size of all cells of the terminal together in pixels; `nil` where it does not say.
+    var pixelSize: (width: Int, height: Int)? {
+        let size = self.window
+        guard size.ws_xpixel > 0, size.ws_ypixel > 0 else { return nil }
+        return (Int(size.ws_xpixel), Int(size.ws_ypixel))
+    }
+
+    private var window: winsize {
+        var size = winsize()
+        guard ioctl(self.descriptor, UInt(TIOCGWINSZ), &size) == 0 else { return winsize() }
+        return size
     }
 
     /// Writes a line that the caller of the command counts on.
     ///
     /// - Throws: When it can't be written: a result that can't be read is no success.
     func line(_ text: String) throws(OutputError) {
-        let code = self.write(text + "\n")
+        try Self.check(self.write(text + "\n"))
+    }
+
+    /// - Throws: What it means that standard output was written with the `errno` `code`, unless that is 0.
+    static func check(_ code: CInt) throws(OutputError) {
         guard code != 0 else { return }
         throw OutputError(
             message: "Standard output can't be written (\(String(cString: strerror(code)))).",
@@ -61,6 +76,11 @@ final class Output: Sendable {
             var text = text
             return text.withUTF8 { Self.write(UnsafeRawBufferPointer($0), to: self.descriptor) }
         }
+    }
+
+    /// Writes bytes as they are; returns 0, or the `errno` of what went wrong.
+    func write(_ bytes: [UInt8]) -> CInt {
+        self.lock.withLock { _ in bytes.withUnsafeBytes { Self.write($0, to: self.descriptor) } }
     }
 
     /// Writes all bytes; returns 0, or the `errno` of what went wrong.

@@ -1,0 +1,232 @@
+import Tintype
+import TintypeConcurrency
+
+/// Pictures on a terminal: a target with a key for each place.
+///
+/// It draws in the lines that follow the cursor, which it makes room for by scrolling. Between two drawings the cursor is
+/// hidden, and stands where the drawing begins. On a thread of its own, since writing to a terminal blocks.
+actor TerminalScreen: ImageTarget {
+    static let showCursor = "\u{1B}[?25h"
+    private static let hideCursor = "\u{1B}[?25l"
+
+    /// What is at a place.
+    private struct Slot {
+        let place: ScreenLayout.Place
+        let label: String
+        /// What the label's line says, or the first line where there is no label.
+        var status = ""
+        /// The cells that a picture takes.
+        var size: CellSize?
+        /// The name of the picture in the terminal.
+        var pictureID: UInt32?
+    }
+
+    nonisolated let imageLoads = TargetLoads()
+    private nonisolated let executor = ThreadExecutor(name: "tintype-screen")
+    nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    private let output: Output
+    private let drawing: PictureDrawing
+    private var slots: [TargetKey: Slot] = [:]
+    /// The lines below the first that are there to be drawn on.
+    private var reservedRows = 0
+    private var nextPictureID: UInt32
+    /// The `errno` of the first write that failed; nothing is written after it.
+    private var failure: CInt = 0
+
+    /// Makes a screen of the lines that follow the cursor.
+    ///
+    /// - Parameters:
+    ///   - output: The terminal.
+    ///   - drawing: How it is drawn on.
+    ///   - firstPictureID: Names the first picture in the terminal; the others follow it.
+    /// - Throws: `ThreadError` where the system refuses the thread.
+    init(
+        output: Output,
+        drawing: PictureDrawing,
+        // The pictures of other programs have names as well.
+        firstPictureID: UInt32 = .random(in: 0x0100_0000...0x7FFF_FFFF)
+    ) throws(ThreadError) {
+        self.output = output
+        self.drawing = drawing
+        self.nextPictureID = firstPictureID
+        try self.executor.start()
+    }
+
+    deinit {
+        self.executor.shutdown()
+    }
+
+    // MARK: Pages
+
+    /// Makes places for pictures, and makes room for those that have labels.
+    func begin(_ places: [(key: TargetKey, place: ScreenLayout.Place, label: String)]) {
+        self.write("\(Self.hideCursor)\r")
+        for (key, place, label) in places {
+            self.slots[key] = Slot(place: place, label: label.printable)
+            if place.hasLabel {
+                self.reserve(place.row + 1 + place.size.rows)
+                self.show(status: "", at: key)
+            }
+        }
+    }
+
+    /// Leaves what is drawn, and moves on to the line below it.
+    ///
+    /// - Throws: `OutputError` where the terminal could not be written.
+    func end() throws(OutputError) {
+        // Beside a label it stays: there it says what failed.
+        for (key, slot) in self.slots where !slot.place.hasLabel { self.show(status: "", at: key) }
+        let used = self.slots.values.map { slot in
+            slot.place.row + (slot.place.hasLabel ? 1 : 0) + (slot.size?.rows ?? 0)
+        }
+        let rows = min(self.reservedRows, used.max() ?? 0)
+        self.write((rows > 0 ? "\u{1B}[\(rows)B\r" : "") + Self.showCursor)
+        self.slots = [:]
+        self.reservedRows = 0
+        try Output.check(self.failure)
+    }
+
+    // MARK: ImageTarget
+
+    func setPlaceholder(_ placeholder: Image?, for key: TargetKey) {
+        if let placeholder { return self.show(placeholder, at: key, isStill: true) }
+        self.erase(key)
+    }
+
+    func setPicture(_ picture: TargetPicture, for key: TargetKey) {
+        self.show(picture.image, at: key, isStill: true)
+    }
+
+    func setProgress(_ progress: TargetProgress, for key: TargetKey) {
+        switch progress {
+        case .started, .completed: self.show(status: "", at: key)
+        case .received(let transfer):
+            let figures =
+                transfer.fractionCompleted.map { "\(Int($0 * 100)) %" } ?? Readable.bytes(transfer.receivedBytes)
+            self.show(status: figures, at: key)
+        }
+    }
+
+    func loadDidFail(_ error: any Error, for key: TargetKey) {
+        self.show(status: "failed", at: key)
+    }
+
+    /// Shows a frame of an animation.
+    func show(frame: Image, at key: TargetKey) {
+        self.show(frame, at: key, isStill: false)
+    }
+
+    // MARK: Drawing
+
+    private func show(_ image: Image, at key: TargetKey, isStill: Bool) {
+        guard self.failure == 0, let slot = self.slots[key] else { return }
+        do {
+            let drawing = try self.drawing.drawing(of: image, in: slot.place.size)
+            try self.draw(drawing, at: key, isStill: isStill)
+        } catch {
+            // Of a load that is over; or there is no memory for it, and the picture stays out.
+            if !(error is CancellationError) { self.show(status: "failed", at: key) }
+        }
+    }
+
+    private func draw(_ drawing: PictureDrawing.Drawing, at key: TargetKey, isStill: Bool) throws {
+        guard var slot = self.slots[key] else { return }
+        let first = slot.place.row + (slot.place.hasLabel ? 1 : 0)
+        self.reserve(first + drawing.size.rows)
+        var bytes: [UInt8] = []
+        // What is transparent would show what was there.
+        let pixels: TerminalPixels? = if case .pixels(let pixels) = drawing.content { pixels } else { nil }
+        let leavesWhatIsThere = self.drawing.graphics == .sixel && pixels?.isTransparent == true
+        if !slot.place.hasLabel, !slot.status.isEmpty {
+            bytes += self.blanks(at: first, slot.place.column, CellSize(columns: slot.place.size.columns, rows: 1))
+            slot.status = ""
+        }
+        if let old = slot.size, old != drawing.size || leavesWhatIsThere, self.drawing.graphics != .kitty {
+            bytes += self.blanks(at: first, slot.place.column, old)
+        }
+        switch drawing.content {
+        case .pixels(let pixels):
+            let id = self.nextPictureID
+            self.nextPictureID = id == .max ? 1 : id + 1
+            bytes += Self.move(to: first, slot.place.column)
+            bytes += try self.drawing.bytes(of: pixels, id: id, cells: drawing.size, isStill: isStill)
+            bytes += Self.moveBack
+            // The old one goes only when the new one is there, so that nothing flickers.
+            if self.drawing.graphics == .kitty {
+                if let old = slot.pictureID { bytes += KittyEncoder.delete(old) }
+                slot.pictureID = id
+            }
+        case .lines(let lines):
+            for (row, line) in lines.enumerated() {
+                bytes += Self.move(to: first + row, slot.place.column)
+                bytes += line
+                bytes += Self.moveBack
+            }
+        }
+        slot.size = drawing.size
+        self.slots[key] = slot
+        self.write(bytes)
+    }
+
+    private func erase(_ key: TargetKey) {
+        guard var slot = self.slots[key], let size = slot.size else { return }
+        let first = slot.place.row + (slot.place.hasLabel ? 1 : 0)
+        self.write(slot.pictureID.map { KittyEncoder.delete($0) } ?? self.blanks(at: first, slot.place.column, size))
+        slot.size = nil
+        slot.pictureID = nil
+        self.slots[key] = slot
+    }
+
+    /// Shows how far a load is: beside the label, or in the first line until there is a picture.
+    private func show(status: String, at key: TargetKey) {
+        guard var slot = self.slots[key] else { return }
+        let isNew = status != slot.status || slot.place.hasLabel
+        guard isNew, slot.place.hasLabel || slot.size == nil else { return }
+        slot.status = status
+        self.slots[key] = slot
+        let columns = slot.place.size.columns
+        let isNamed = slot.place.hasLabel || !status.isEmpty
+        let room = max(0, columns - (status.isEmpty ? 0 : status.columns + 2))
+        let name = isNamed ? slot.label.shortened(to: room) : ""
+        let text = status.isEmpty || name.isEmpty ? name + status : "\(name)  \(status)"
+        self.reserve(slot.place.row + 1)
+        var bytes = Self.move(to: slot.place.row, slot.place.column)
+        bytes += text.shortened(to: columns).padded(to: columns).utf8
+        self.write(bytes + Self.moveBack)
+    }
+
+    /// Makes the lines that follow be there, and stands where it stood.
+    private func reserve(_ rows: Int) {
+        guard rows > self.reservedRows else { return }
+        let down = self.reservedRows > 0 ? "\u{1B}[\(self.reservedRows)B" : ""
+        let new = String(repeating: "\n", count: rows - self.reservedRows)
+        self.reservedRows = rows
+        self.write("\(down)\(new)\r\u{1B}[\(rows)A")
+    }
+
+    private func blanks(at row: Int, _ column: Int, _ size: CellSize) -> [UInt8] {
+        (row..<row + size.rows).flatMap { row in
+            Self.move(to: row, column) + "\u{1B}[\(size.columns)X".utf8 + Self.moveBack
+        }
+    }
+
+    /// Remembers where the cursor stands, and moves from there.
+    private static func move(to row: Int, _ column: Int) -> [UInt8] {
+        var text = "\u{1B}7"
+        if row > 0 { text += "\u{1B}[\(row)B" }
+        if column > 0 { text += "\u{1B}[\(column)C" }
+        return Array(text.utf8)
+    }
+
+    private static let moveBack = Array("\u{1B}8".utf8)
+
+    private func write(_ text: String) {
+        self.write(Array(text.utf8))
+    }
+
+    private func write(_ bytes: [UInt8]) {
+        guard self.failure == 0 else { return }
+        self.failure = self.output.write(bytes)
+    }
+}

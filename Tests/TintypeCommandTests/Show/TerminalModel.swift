@@ -1,0 +1,224 @@
+import FoundationEssentials
+import Testing
+
+/// What a terminal shows after it was written to: cells of text, and pictures at cells.
+///
+/// It knows the codes that pictures are drawn with, and no others: any other is an error.
+struct TerminalModel {
+    struct Cell: Equatable {
+        var character: Character = " "
+        var foreground: UInt32?
+        var background: UInt32?
+    }
+
+    /// A picture where it was drawn.
+    struct Placed: Equatable {
+        var row: Int
+        let column: Int
+        let picture: DrawnPicture
+        /// The columns and rows that it is scaled to, where that was said.
+        var cells: [String?] = [nil, nil]
+    }
+
+    let columns: Int
+    let rows: Int
+    private(set) var cells: [[Cell]]
+    private(set) var row = 0
+    private(set) var column = 0
+    private(set) var isCursorVisible = true
+    /// Kitty's pictures by their names, as they are shown now.
+    private(set) var kitty: [UInt32: Placed] = [:]
+    /// All pictures in Kitty's protocol so far.
+    private(set) var kittyCount = 0
+    /// All Sixel pictures so far.
+    private(set) var sixel: [Placed] = []
+    /// The colours of the palette, by their codes in 256 colours.
+    private(set) var hasIndexedColors = false
+    private var foreground: UInt32?
+    private var background: UInt32?
+    private var remembered = (row: 0, column: 0)
+    private var kittyKeys: [String: String] = [:]
+    private var kittyPayload: [UInt8] = []
+
+    init(columns: Int = 80, rows: Int = 24) {
+        self.columns = columns
+        self.rows = rows
+        self.cells = Array(repeating: Array(repeating: Cell(), count: columns), count: rows)
+    }
+
+    /// The lines of text, without blanks at their ends.
+    var lines: [String] {
+        self.cells.map { row in
+            let text = String(row.map(\.character))
+            return String(text.reversed().drop { $0 == " " }.reversed())
+        }
+    }
+
+    /// The pixels of half blocks in some cells.
+    func blocks(row: Int = 0, column: Int = 0, columns: Int, rows: Int) throws -> DrawnPicture {
+        var picture = DrawnPicture(width: columns, height: rows * 2, pixels: [])
+        for half in 0..<rows * 2 {
+            for place in column..<column + columns {
+                let cell = self.cells[row + half / 2][place]
+                let isUpper = half % 2 == 0
+                let color: UInt32? =
+                    switch cell.character {
+                    case " ": cell.background
+                    case "\u{2580}": isUpper ? cell.foreground : cell.background
+                    case "\u{2584}": isUpper ? cell.background : cell.foreground
+                    default: throw TerminalModelError(description: "\(cell.character) is no half block")
+                    }
+                picture.pixels.append(color.map { 0xFF00_0000 | $0 } ?? 0)
+            }
+        }
+        return picture
+    }
+
+    /// Writes to the terminal.
+    mutating func write(_ bytes: [UInt8]) throws {
+        var reader = ByteReader(bytes[...])
+        while let byte = reader.take() {
+            switch byte {
+            case 0x1B: try self.escape(&reader)
+            case UInt8(ascii: "\r"): self.column = 0
+            case UInt8(ascii: "\n"): self.lineFeed()
+            default:
+                try #require(byte >= 0x20, "control code \(byte)")
+                let rest = reader.take { $0 & 0xC0 == 0x80 }
+                self.put(try #require(String(decoding: [byte] + rest, as: UTF8.self).first))
+            }
+        }
+    }
+
+    private mutating func put(_ character: Character) {
+        self.cells[self.row][self.column] = Cell(
+            character: character,
+            foreground: self.foreground,
+            background: self.background
+        )
+        // Here the last column is never left: no line of ours is longer.
+        self.column = min(self.columns - 1, self.column + 1)
+    }
+
+    private mutating func lineFeed() {
+        guard self.row == self.rows - 1 else {
+            self.row += 1
+            return
+        }
+        self.cells.removeFirst()
+        self.cells.append(Array(repeating: Cell(), count: self.columns))
+        for id in self.kitty.keys { self.kitty[id]?.row -= 1 }
+        for index in self.sixel.indices { self.sixel[index].row -= 1 }
+    }
+
+    private mutating func escape(_ reader: inout ByteReader) throws {
+        switch reader.take() {
+        case UInt8(ascii: "7"): self.remembered = (self.row, self.column)
+        case UInt8(ascii: "8"): (self.row, self.column) = self.remembered
+        case UInt8(ascii: "["): try self.control(&reader)
+        case UInt8(ascii: "P"):
+            let picture = try DrawnPicture(sixel: try reader.take(through: [0x1B, UInt8(ascii: "\\")]))
+            self.sixel.append(Placed(row: self.row, column: self.column, picture: picture))
+        case UInt8(ascii: "_"):
+            let body = try reader.take(through: [0x1B, UInt8(ascii: "\\")])
+            try #require(body.first == UInt8(ascii: "G"))
+            try self.graphics(body.dropFirst())
+        case let other: throw TerminalModelError(description: "ESC \(String(describing: other))")
+        }
+    }
+
+    private mutating func control(_ reader: inout ByteReader) throws {
+        if reader.next == UInt8(ascii: "?") {
+            _ = reader.take()
+            try #require(reader.numbers() == [25])
+            let final = reader.take()
+            try #require(final == UInt8(ascii: "h") || final == UInt8(ascii: "l"))
+            self.isCursorVisible = final == UInt8(ascii: "h")
+            return
+        }
+        let numbers = reader.numbers()
+        let count = max(1, numbers.first ?? 1)
+        switch reader.take().map({ Character(UnicodeScalar($0)) }) {
+        case "A": self.row = max(0, self.row - count)
+        case "B": self.row = min(self.rows - 1, self.row + count)
+        case "C": self.column = min(self.columns - 1, self.column + count)
+        case "X":
+            for place in self.column..<min(self.columns, self.column + count) {
+                self.cells[self.row][place] = Cell(background: self.background)
+            }
+        case "m": try self.setColors(numbers)
+        // What the terminal is, and its sizes: PseudoTerminal answers.
+        case "c": try #require(numbers == [0] || numbers.isEmpty)
+        case "t": try #require(numbers == [14] || numbers == [16])
+        case let other: throw TerminalModelError(description: "CSI \(numbers) \(String(describing: other))")
+        }
+    }
+
+    private mutating func setColors(_ numbers: [Int]) throws {
+        var numbers = numbers[...]
+        while let number = numbers.popFirst() {
+            switch number {
+            case 0: (self.foreground, self.background) = (nil, nil)
+            case 49: self.background = nil
+            case 38, 48:
+                let color: UInt32
+                if numbers.popFirst() == 2 {
+                    let channels = numbers.prefix(3).map { UInt32($0) }
+                    numbers = numbers.dropFirst(3)
+                    try #require(channels.count == 3 && channels.allSatisfy { $0 < 256 })
+                    color = channels[0] | channels[1] << 8 | channels[2] << 16
+                } else {
+                    guard let index = numbers.popFirst() else { throw TerminalModelError(description: "SGR 5") }
+                    color = UInt32(index)
+                    self.hasIndexedColors = true
+                }
+                if number == 38 { self.foreground = color } else { self.background = color }
+            default: throw TerminalModelError(description: "SGR \(number)")
+            }
+        }
+    }
+
+    private mutating func graphics(_ body: ArraySlice<UInt8>) throws {
+        let parts = body.split(separator: UInt8(ascii: ";"), maxSplits: 1)
+        let keys = Dictionary(
+            String(decoding: parts[0], as: UTF8.self).split(separator: ",").map { pair in
+                let sides = pair.split(separator: "=", maxSplits: 1).map(String.init)
+                return (sides.first ?? "", sides.last ?? "")
+            },
+            uniquingKeysWith: { first, _ in first }
+        )
+        // The question whether it is known.
+        if keys["a"] == "q" { return }
+        try #require(keys["q"] == "2")
+        if keys["a"] == "d" {
+            try #require(keys["d"] == "I")
+            let id = try #require(keys["i"].flatMap { UInt32($0) })
+            try #require(self.kitty.removeValue(forKey: id) != nil, "there is no picture \(id)")
+            return
+        }
+        let payload = parts.count > 1 ? Array(parts[1]) : []
+        try #require(payload.count <= 4_096)
+        if keys["a"] == "T" {
+            try #require(self.kittyPayload.isEmpty && keys["C"] == "1")
+            self.kittyKeys = keys
+        } else {
+            try #require(Set(keys.keys) == ["m", "q"])
+        }
+        self.kittyPayload += payload
+        // A chunk that is not the last is a whole number of groups.
+        guard keys["m"] == "0" else { return try #require(payload.count % 4 == 0) }
+        let id = try #require(self.kittyKeys["i"].flatMap { UInt32($0) })
+        self.kitty[id] = Placed(
+            row: self.row,
+            column: self.column,
+            picture: try DrawnPicture(kitty: self.kittyKeys, payload: self.kittyPayload),
+            cells: [self.kittyKeys["c"], self.kittyKeys["r"]]
+        )
+        self.kittyCount += 1
+        self.kittyPayload = []
+    }
+}
+
+struct TerminalModelError: Error, CustomStringConvertible {
+    let description: String
+}
