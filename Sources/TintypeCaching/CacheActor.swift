@@ -48,6 +48,10 @@ public actor CacheActor: ImageCache {
         try await self.read { try await $0.metadata(for: key) }
     }
 
+    public nonisolated func file(for key: CacheKey) async throws -> CachedFile? {
+        try await self.read { try await $0.file(for: key) }
+    }
+
     public nonisolated func readyEntry(for key: CacheKey) -> DiskEntry? {
         self.disk?.readyEntry(for: key)
     }
@@ -119,6 +123,14 @@ public actor CacheActor: ImageCache {
         var isRemoved = false
         if tiers.contains(.memory) { isRemoved = self.memory.remove(key) }
         if tiers.contains(.disk), let disk = self.disk, try await disk.remove(key) { isRemoved = true }
+        return isRemoved
+    }
+
+    @discardableResult
+    public nonisolated func removeFamily(of key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
+        var isRemoved = false
+        if tiers.contains(.memory) { isRemoved = self.memory.removeFamily(of: key) }
+        if tiers.contains(.disk), let disk = self.disk, try await disk.removeFamily(of: key) { isRemoved = true }
         return isRemoved
     }
 

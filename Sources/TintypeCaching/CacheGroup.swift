@@ -86,6 +86,11 @@ public final class CacheGroup: ImageCache {
         try await self.members(\.query).firstResult { try await $0.diskMetadata(for: key) }
     }
 
+    /// The file that has the entry of `key`, looked for as ``lookUp(_:in:)`` does.
+    public func file(for key: CacheKey) async throws -> CachedFile? {
+        try await self.members(\.query).firstResult { try await $0.file(for: key) }
+    }
+
     /// Those of the chosen tiers that have `key` in a cache that the policy for `contains` names.
     ///
     /// One after the other, the first cache that has it answers alone.
@@ -182,6 +187,15 @@ public final class CacheGroup: ImageCache {
     @discardableResult
     public func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
         let results = await self.members(\.remove).attempts { try await $0.remove(key, from: tiers) }
+        return try results.map { try $0.get() }.contains(true)
+    }
+
+    /// Removes the entries of the family of `key` from the caches that the policy for removals names.
+    ///
+    /// - Throws: The error of the highest one that failed; the others have removed them all the same.
+    @discardableResult
+    public func removeFamily(of key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
+        let results = await self.members(\.remove).attempts { try await $0.removeFamily(of: key, from: tiers) }
         return try results.map { try $0.get() }.contains(true)
     }
 

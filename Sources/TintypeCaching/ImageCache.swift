@@ -99,6 +99,18 @@ public protocol ImageCache: Sendable {
     @discardableResult
     func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool
 
+    /// Removes the entries of the family of `key` (``CacheKey/derived(_:)``) from the chosen tiers, and says whether there
+    /// were any; by default only that of `key`.
+    ///
+    /// - Throws: ``CacheError`` when the file of an entry can't be removed.
+    @discardableResult
+    func removeFamily(of key: CacheKey, from tiers: CacheTiers) async throws -> Bool
+
+    /// The file that has the entry of `key` on disk, opened and checked, which counts as its use; default none.
+    ///
+    /// - Throws: `CancellationError` only. A disk that fails to read has none.
+    func file(for key: CacheKey) async throws -> CachedFile?
+
     /// Removes all entries of the chosen tiers.
     ///
     /// - Throws: ``CacheError`` when files can't be removed.
@@ -165,6 +177,13 @@ extension ImageCache {
     public func peekMemoryEntry(for key: CacheKey) -> MemoryEntry? {
         self.memoryEntry(for: key)
     }
+
+    @discardableResult
+    public func removeFamily(of key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
+        try await self.remove(key, from: tiers)
+    }
+
+    public func file(for key: CacheKey) async throws -> CachedFile? { nil }
 
     public func keepInMemory(
         _ image: Image,

@@ -39,4 +39,26 @@ import Testing
     func otherFileNamesAreNoEntries(name: String) {
         #expect(Array(name.utf8).withUnsafeBufferPointer { EntryName(shard: 1, fileName: $0) } == nil)
     }
+
+    @Test(arguments: [
+        ("a", "a", true), ("a\n>b", "a", true), ("a\n>b\n>c", "a", true), ("a\n>b\n>c", "a\n>b", true),
+        ("a\n>c", "a\n>b", true), ("ab", "a", false), ("a\n|b", "a", false), ("a\nb\n>c", "a\nb", true),
+        ("a\nb\n>c", "a", false), ("a\n>", "a", true), ("", "a", false), ("\n>b", "", true),
+    ])
+    func `keys that are derived from one key are of one family`(key: String, other: String, isOfFamily: Bool) {
+        #expect(CacheKey(key).isOfFamily(of: CacheKey(other)) == isOfFamily)
+    }
+
+    @Test(arguments: ["", "a", "https://example.org/a\nheader: value"])
+    func `derived keys have entry names of one family, and of their own`(text: String) {
+        let key = CacheKey(text)
+        let names = [key.entryName] + (0..<100).map { key.derived("\($0)").entryName }
+        #expect(Set(names).count == names.count)
+        for name in names {
+            #expect(name.isOfFamily(of: key.entryName))
+            #expect(!name.isOfFamily(of: CacheKey(text + "b").entryName))
+        }
+        #expect(key.derived("1").derived("2").entryName.isOfFamily(of: key.entryName))
+        #expect(Set(names.map(\.shard)).count > 50)
+    }
 }

@@ -29,6 +29,8 @@ extension LoadTable {
         var mayServeStale = true
         /// The bytes of which a picture is there already.
         var held: UInt64?
+        /// The bytes that a caller gives, instead of any that could be found.
+        var given: UInt64?
 
         /// Products that differ in anything else seldom have the same key.
         func hash(into hasher: inout Hasher) {

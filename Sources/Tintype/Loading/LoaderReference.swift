@@ -1,5 +1,7 @@
+import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
+import TintypeHTTP
 
 /// How the parts of a load reach the loader, without keeping it alive: what nothing waits for ends with it.
 struct LoaderReference: Sendable {
@@ -32,6 +34,22 @@ struct LoaderReference: Sendable {
         observer: Flight.Observer? = nil
     ) async throws -> DataResponse {
         let result = try await self.result(.bytes, request, held, mayServeStale, interest, observer)
+        guard case .bytes(let response) = result else { preconditionFailure("a flight made another product") }
+        return response
+    }
+
+    /// Takes up bytes that a caller has as if the origin had sent them now.
+    func bytes(given body: Data, _ headers: HeaderFields, for request: ImageRequest) async throws -> DataResponse {
+        var product = LoadTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: false)
+        product.given = BodyDigest.value(of: body)
+        let interest = LoadTable.Interest.caller(self.services.demand(of: request))
+        let result = try await self.result(product, interest) { flight in
+            if !flight.hasTurn { try await self.waitForTurn(of: flight) }
+            try Task.checkCancellation()
+            let exchange = OriginExchange(services: self.services, request: request, flight: flight)
+            let response = DownloadResponse(body: body, url: request.url, headers: headers)
+            return .bytes(await exchange.keep(response, replacing: nil))
+        }
         guard case .bytes(let response) = result else { preconditionFailure("a flight made another product") }
         return response
     }

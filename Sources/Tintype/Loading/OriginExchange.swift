@@ -129,7 +129,7 @@ struct OriginExchange: Sendable {
     }
 
     /// Keeps a whole response, as far as it may be.
-    private func keep(_ response: DownloadResponse, replacing stored: StoredSource?) async throws -> DataResponse {
+    func keep(_ response: DownloadResponse, replacing stored: StoredSource?) async throws -> DataResponse {
         try self.flight.beginKeeping()
         let record = self.record(of: response)
         let body = BodyDigest.value(of: response.body)

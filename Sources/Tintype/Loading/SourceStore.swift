@@ -192,6 +192,17 @@ struct SourceStore: Sendable {
         await self.cache.contains(self.name(of: metadata, for: request).key, in: .disk)
     }
 
+    /// Whether the disk has bytes that a request selects, whether or not its load asks the disk.
+    func contains(_ request: ImageRequest) async -> Bool {
+        // The disk fails no load; a caller that leaves does not look at the answer.
+        ((try? await self.key(selectedBy: request)) ?? nil) != nil
+    }
+
+    /// The key of the bytes on disk that a request selects, whether or not its load asks the disk.
+    func key(selectedBy request: ImageRequest) async throws -> CacheKey? {
+        try await self.find(.metadata, of: request, self.rules.plan(for: request))?.key
+    }
+
     /// Removes what a request selects.
     func remove(_ request: ImageRequest) async {
         let plan = self.rules.plan(for: request)

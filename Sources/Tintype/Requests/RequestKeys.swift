@@ -65,12 +65,12 @@ enum RequestKeys {
 
     /// Where the names of the fields are kept that select a representation of `resource`.
     static func selectors(of resource: CacheKey) -> CacheKey {
-        CacheKey("\(resource.text)\n|vary")
+        resource.derived("vary")
     }
 
     /// The representation of `resource` that a request with this digest of its fields selects.
     static func representation(of resource: CacheKey, digest: String) -> CacheKey {
-        CacheKey("\(resource.text)\n|vary(\(digest))")
+        resource.derived("vary(\(digest))")
     }
 
     static func picture(source: CacheKey, _ request: ImageRequest.Fields) -> CacheKey {
@@ -83,12 +83,12 @@ enum RequestKeys {
         if request.thumbnail == nil, let limit = request.scaleDownLimit { making += "|limit(\(limit))" }
         if let thumbnail = request.thumbnail { making += "|\(thumbnail.key)" }
         if let scale = request.ownScale { making += "|scale(\(scale))" }
-        return making.isEmpty ? source : CacheKey("\(source.text)\n\(making)")
+        return making.isEmpty ? source : source.derived(making)
     }
 
     /// Where the preview of `picture` is kept: no load finds it that looks for the picture.
     static func preview(of picture: CacheKey) -> CacheKey {
-        CacheKey("\(picture.text)\n|preview")
+        picture.derived("|preview")
     }
 
     /// Names the frames that are made of a body for `request`.

@@ -128,6 +128,17 @@ public final class DiskCache: Sendable {
         return entry
     }
 
+    /// The file that has the entry of `key`, opened and checked, which counts as its use; `nil` when there is none.
+    ///
+    /// A store of `key` that waits is written before.
+    ///
+    /// - Throws: As ``entry(for:)``.
+    public func file(for key: CacheKey) async throws -> CachedFile? {
+        try self.begin()
+        defer { self.operations.end() }
+        return try await self.lane(of: key).started().file(of: key)
+    }
+
     /// Whether an entry of `key` is there and not expired.
     ///
     /// Does not check its body, and does not count as a use.
@@ -197,6 +208,21 @@ public final class DiskCache: Sendable {
         try self.begin()
         defer { self.operations.end() }
         return try await self.lane(of: key).started().remove(key)
+    }
+
+    /// Removes the entries of the family of `key`, and stores of them that wait.
+    ///
+    /// The catalogue knows them; where it has to be made anew, or can't be shared, the folder is searched.
+    ///
+    /// - Returns: Whether there was one.
+    /// - Throws: ``CacheError`` when a file is there and can't be removed.
+    @discardableResult
+    public func removeFamily(of key: CacheKey) async throws -> Bool {
+        try self.begin()
+        defer { self.operations.end() }
+        var isDropped = false
+        for lane in self.lanes where await lane.dropFamily(of: key) { isDropped = true }
+        return try await self.lanes[0].started().removeFamily(of: key) || isDropped
     }
 
     /// Removes all entries and the stores that wait.

@@ -69,6 +69,21 @@ actor DiskLane {
         return isRemoved || isDropped
     }
 
+    /// Drops the stores of the family of `key` that wait here, and says whether there were any.
+    func dropFamily(of key: CacheKey) -> Bool {
+        self.pending.dropFamily(of: key)
+    }
+
+    /// Removes the entries of the family of `key` from the folder, and says whether there were any.
+    func removeFamily(of key: CacheKey) throws -> Bool {
+        try self.store.writer.removeFamily(of: key)
+    }
+
+    func file(of key: CacheKey) throws -> CachedFile? {
+        self.writePending(key)
+        return try self.store.reader.file(of: key)
+    }
+
     /// Changes what is stored with the bytes of `key`, and says whether there is an entry.
     func updateMetadata(of key: CacheKey, _ change: (inout EntryMetadata) -> Void) throws -> Bool {
         self.writePending(key)

@@ -102,6 +102,20 @@ final class PendingStores: Sendable {
         return dropped != nil
     }
 
+    /// Drops the stores of the family of `key`, and says whether there were any.
+    func dropFamily(of key: CacheKey) -> Bool {
+        guard !self.isIdle.load(ordering: .acquiring) else { return false }
+        let dropped = self.state.withLock { state in
+            let items = state.items.filter { $0.key.isOfFamily(of: key) }
+            for item in items.values {
+                state.items[item.key] = nil
+                state.byteCount -= item.byteCount
+            }
+            return items
+        }
+        return !dropped.isEmpty
+    }
+
     /// What was taken out has been written, or has failed; says whether it is still wanted.
     func endItem() -> Bool {
         let written = self.state.withLock { state in

@@ -10,6 +10,9 @@ import Synchronization
 ///
 /// Two keys are equal when their texts have the same UTF-8 bytes. (Two strings that are
 /// merely canonically equivalent are two keys, as they are two URLs.)
+///
+/// What is made of an entry, such as a thumbnail, has a key that is derived from that one's (``derived(_:)``). The two
+/// are of one family, which can be removed as one.
 public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
     private final class Storage: Sendable {
         /// Drawn for each process: a client that chooses URLs can't choose those that collide.
@@ -27,11 +30,25 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
             if high != 0 {
                 return EntryName(high: high, low: UInt32(truncatingIfNeeded: self.nameLow.load(ordering: .relaxed)))
             }
-            let name = EntryName(KeyDigest(text: self.text))
+            let digest = KeyDigest(text: self.text)
+            let root = self.rootText
+            let isRoot = root.endIndex == self.text.endIndex
+            let name = EntryName(digest, root: isRoot ? digest : KeyDigest(text: String(root)))
             // Another thread that does the same writes the same.
             self.nameLow.store(UInt64(name.low), ordering: .relaxed)
             self.nameHigh.store(name.high, ordering: .releasing)
             return name
+        }
+
+        /// The text of the key that the whole family is derived from.
+        var rootText: Substring {
+            let text = self.text.utf8
+            var rest = text[...]
+            while let lineEnd = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                rest = text[text.index(after: lineEnd)...]
+                if rest.first == CacheKey.derivation { return self.text[..<lineEnd] }
+            }
+            return self.text[...]
         }
 
         init(_ text: String) {
@@ -63,10 +80,26 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         self.storage = Storage(text)
     }
 
+    /// What a line of a key's text begins with that says what is made of the entry that the lines before name: `>`.
+    fileprivate static let derivation = UInt8(ascii: ">")
+
+    /// The key of what is made of this key's entry, told apart by `name`; it is of the same family.
+    ///
+    /// Its text is that of this key, a line feed, `>` and `name`.
+    public func derived(_ name: String) -> CacheKey {
+        CacheKey("\(self.text)\n>\(name)")
+    }
+
+    /// Whether the two are derived from the same key, or one from the other.
+    public func isOfFamily(of key: CacheKey) -> Bool {
+        self.storage.rootText.utf8.elementsEqual(key.storage.rootText.utf8)
+    }
+
     /// The canonical text.
     public var text: String { self.storage.text }
 
-    /// The SHA-256 of the text as 64 lower-case hexadecimal digits; the file name on disk is its first 24.
+    /// The SHA-256 of the text as 64 lower-case hexadecimal digits; the file name on disk is its first 24, the latter
+    /// half of which is that of the family.
     ///
     /// Computed at each call. A memory hit never needs it.
     public var digest: String { KeyDigest(self).fileName }

@@ -1,6 +1,10 @@
 import CCrypto
 
-/// The first 96 bits of a key's SHA-256: what a file is called, and what the catalogue is keyed by.
+/// What a file is called, and what the catalogue is keyed by: the first 48 bits of its key's SHA-256, and the next 48 bits
+/// of that of the key from which its family is derived, which most often is its own.
+///
+/// So a family of entries has the same latter half, by which it is found. The catalogue searches by the former, which
+/// lies anywhere: however many thumbnails a picture has, they do not crowd.
 ///
 /// The entry has its whole key, so two keys of one name are no danger: the later takes the place.
 struct EntryName: Sendable, Hashable {
@@ -21,8 +25,19 @@ struct EntryName: Sendable, Hashable {
         self = key.entryName
     }
 
-    init(_ digest: KeyDigest) {
-        self.init(high: digest.high, low: UInt32(truncatingIfNeeded: digest.low >> 32))
+    init(_ digest: KeyDigest, root: KeyDigest) {
+        self.init(
+            high: digest.high & ~Self.familyMask | root.high & Self.familyMask,
+            low: UInt32(truncatingIfNeeded: root.low >> 32)
+        )
+    }
+
+    /// The bits of ``high`` that are those of the family.
+    private static let familyMask: UInt64 = 0xFFFF
+
+    /// Whether the entries are of one family, as far as 48 bits tell.
+    func isOfFamily(of other: EntryName) -> Bool {
+        self.low == other.low && (self.high ^ other.high) & Self.familyMask == 0
     }
 
     /// Reads the name of a file in the folder of `shard`; `nil` when it is none.

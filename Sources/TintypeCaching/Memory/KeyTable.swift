@@ -30,6 +30,11 @@ struct KeyTable: ~Copyable, Sendable {
         return position < 0 ? nil : Int(self.buckets[position].slot)
     }
 
+    /// The keys that `isIncluded` holds for.
+    func keys(where isIncluded: (CacheKey) -> Bool) -> [CacheKey] {
+        (0..<self.keys.count).compactMap { self.keys[$0]?.key }.filter(isIncluded)
+    }
+
     /// Gives `slot`, which is free, to `key`, which has none.
     mutating func insert(_ key: CacheKey, slot: Int) {
         if (self.count + 1) * 4 > self.buckets.count * 3 { self.grow() }

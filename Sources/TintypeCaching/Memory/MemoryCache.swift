@@ -149,6 +149,17 @@ public final class MemoryCache: Sendable {
         return removed != nil
     }
 
+    /// Forgets the pictures of the family of `key`, also those that are alive elsewhere; says whether there were any.
+    ///
+    /// Looks at every entry, while stores wait and look-ups do not.
+    @discardableResult
+    public func removeFamily(of key: CacheKey) -> Bool {
+        let keys = self.table.read { table, _ in table.keys(inFamilyOf: key) }
+        // What left the cache is released here, after the locks.
+        let removed = self.change { ledger, table in keys.compactMap { ledger.remove($0, in: &table) } }
+        return !removed.isEmpty
+    }
+
     /// Forgets all pictures, also those that are alive elsewhere.
     public func removeAll() {
         _ = self.change { $0.removeAll(in: &$1) }

@@ -69,6 +69,11 @@ struct MemoryTable: ~Copyable, Sendable {
         return self.entry(in: slot).map { ($0, self.mark(in: slot).life) }
     }
 
+    /// The keys of a family, also those of entries that left the cache.
+    func keys(inFamilyOf key: CacheKey) -> [CacheKey] {
+        self.table.keys { $0.isOfFamily(of: key) } + self.weak.keys { $0.isOfFamily(of: key) }
+    }
+
     /// Puts an entry under a key that has none, and returns its slot.
     mutating func insert(_ image: Image, _ mark: Mark, _ rest: Rest) -> Int {
         let slot: Int

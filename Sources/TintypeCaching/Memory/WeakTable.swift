@@ -56,6 +56,9 @@ struct WeakTable: ~Copyable, Sendable {
         self.table.count > 0 && self.table.slot(of: key) != nil
     }
 
+    /// The keys that `isIncluded` holds for.
+    func keys(where isIncluded: (CacheKey) -> Bool) -> [CacheKey] { self.table.keys(where: isIncluded) }
+
     /// The entry of `key`, if all of its pictures are alive.
     func entry(of key: CacheKey) -> (entry: MemoryEntry, life: EntryLife)? {
         guard let slot = self.table.slot(of: key).flatMap({ self.slots[$0] }),

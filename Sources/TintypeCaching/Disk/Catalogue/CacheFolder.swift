@@ -92,6 +92,26 @@ final class CacheFolder: Sendable {
         return isThere ? UInt(status.st_ino) : nil
     }
 
+    /// The names of the entries of a family: from the catalogue if that knows all, else from the folder.
+    func names(inFamilyOf name: EntryName) throws(SystemCallError) -> [EntryName] {
+        var names: [EntryName] = []
+        let region = self.region
+        let sequence = region[.sequence]
+        let damaged = region.forEachRecord { if $0.name.isOfFamily(of: name) { names.append($0.name) } }
+        // An entry that was moved meanwhile may have been missed.
+        if damaged == 0, self.knowsAbsence(region), sequence.isMultiple(of: 2), region[.sequence] == sequence {
+            return names
+        }
+        names.removeAll()
+        for shard in UInt8.min...UInt8.max {
+            try Folder.forEachName(at: Self.shardPath(shard), in: self.descriptor) { text, _ in
+                guard let entry = EntryName(shard: shard, fileName: text), entry.isOfFamily(of: name) else { return }
+                names.append(entry)
+            }
+        }
+        return names
+    }
+
     // MARK: Changing the catalogue
 
     /// Removes an entry of no more use, unless another file than that of `number` has taken its place; says whether

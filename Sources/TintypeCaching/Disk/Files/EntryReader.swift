@@ -53,6 +53,22 @@ final class EntryReader: Sendable {
         }
     }
 
+    /// The file of the entry of `key`, whose bytes were read and checked, which counts as its use.
+    func file(of key: CacheKey) throws(CacheError) -> CachedFile? {
+        // Expired and damaged ones go here.
+        guard try self.read(.whole, of: key) != nil else { return nil }
+        let path = EntryName(key).path
+        for directory in [self.folders.directory] + self.readOnlyDirectories {
+            guard let file = try? OpenFile(reading: "\(directory)/\(path)"), let status = try? file.status(),
+                status.isRegular, status.byteCount <= self.byteCountLimit,
+                let (entry, header) = try? self.read(.whole, of: key, from: file, status)
+            else { continue }
+            return CachedFile(file, at: "\(directory)/\(path)", header, entry.metadata)
+        }
+        // Removed, or replaced by one of another process, since it was read: as if it had not been there.
+        return nil
+    }
+
     /// Only reads of bytes count.
     func count(isHit: Bool, _ part: EntryPart) {
         guard part == .whole else { return }

@@ -71,6 +71,26 @@ struct EntryWriter: Sendable {
         }
     }
 
+    /// Removes the entries of the family of `key`, and says whether there were any.
+    func removeFamily(of key: CacheKey) throws(CacheError) -> Bool {
+        do throws(SystemCallError) {
+            guard let folder = try self.folders.open() else { return false }
+            let names = try folder.names(inFamilyOf: EntryName(key))
+            if case .readOnly(let reason) = folder.mode, !names.isEmpty { throw reason }
+            var isRemoved = false
+            for name in names {
+                let isOne = try folder.withCatalogue { catalogue, _ throws(SystemCallError) in
+                    try catalogue.unlinkOwn(name)
+                }
+                if isOne { isRemoved = true }
+            }
+            return isRemoved
+        } catch {
+            if error.meansMissing { return false }
+            throw .writing(error, in: self.folders.directory)
+        }
+    }
+
     /// Removes all entries at once: moves them aside, to be deleted later.
     func removeAll() throws(CacheError) {
         do throws(SystemCallError) {

@@ -19,7 +19,8 @@ struct OpenFile: ~Copyable {
         }
     }
 
-    private let descriptor: CInt
+    /// Open for as long as this lives.
+    let descriptor: CInt
 
     /// Opens `path`, which starts at the open folder `base`, for reading.
     ///

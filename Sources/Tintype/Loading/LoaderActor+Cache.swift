@@ -1,0 +1,155 @@
+public import FoundationEssentials
+public import TintypeCaching
+import TintypeCoding
+import TintypeHTTP
+public import TintypeImage
+public import TintypeTransforms
+
+extension LoaderActor {
+    // MARK: Bytes that are here
+
+    /// The picture in bytes that are here already, such as an upload: decoded on a lane, within the gate and the limits.
+    ///
+    /// Nothing is cached.
+    ///
+    /// - Parameters:
+    ///   - data: The encoded bytes.
+    ///   - thumbnail: The size to bring the picture to; `nil` keeps it full size.
+    ///   - scaleDownLimit: The bytes of pixels that a picture without a thumbnail may have; `nil` is no limit.
+    ///   - coder: Decodes the picture; `nil` asks the registered coders.
+    ///   - options: Those that are about decoding count.
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func image(
+        from data: Data,
+        thumbnail: Resize? = nil,
+        scaleDownLimit: Int? = nil,
+        coder: CustomCoder? = nil,
+        options: LoadOptions = []
+    ) async throws -> Image {
+        let request = ImageRequest(
+            url: Self.noURL,
+            thumbnail: thumbnail,
+            scaleDownLimit: scaleDownLimit,
+            coder: coder,
+            options: options
+        )
+        do {
+            return try await self.services.decoding.image(from: data, for: request)
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+
+    /// Stands in the requests of bytes that have none: an empty `data:` URL, which is valid.
+    private static let noURL = URL(string: "data:,")!
+
+    // MARK: Storing
+
+    /// Stores the encoded bytes of `request` as if its origin had just sent them, and returns when the disk has them.
+    ///
+    /// It takes its turn among the loads of the source, and what was made of other bytes leaves the cache.
+    ///
+    /// - Parameters:
+    ///   - data: The encoded bytes; they must begin like a picture, or as the configuration's `isStorable` says.
+    ///   - request: Names the source; what it makes of the bytes does not matter.
+    ///   - headers: The fields of the response, which say how long it is fresh and how it is revalidated where the cache
+    ///     policy asks for that; default none.
+    /// - Throws: `LoadError` where the bytes can't be stored; `CancellationError` when the task is cancelled.
+    public nonisolated func store(
+        _ data: Data,
+        for request: ImageRequest,
+        headers: HeaderFields = [:]
+    ) async throws {
+        var request = request
+        request.cachePolicy = .reload
+        request.options.insert(.waitForStore)
+        guard !request.isLocal, self.services.rules.plan(for: request).bytes.store.contains(.disk) else {
+            throw LoadError(
+                code: .cacheFailed,
+                message: "The bytes of \(request.displayURL) are not kept on disk; "
+                    + "name a source of the network whose original may be stored there."
+            )
+        }
+        guard data.count <= self.services.maximumBodySize else {
+            throw LoadError(
+                code: .bodyTooLarge,
+                message: "\(data.count) bytes are more than the limit of \(self.services.maximumBodySize); raise the limit."
+            )
+        }
+        guard self.services.rules.isStorable(data, for: request) else {
+            throw LoadError(
+                code: .notAnImage,
+                message: "The bytes for \(request.displayURL) do not begin like a picture, so they were not stored."
+            )
+        }
+        do {
+            let response = try await self.reference.bytes(given: data, headers, for: request)
+            if let error = response.storeError { throw error }
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+
+    /// Keeps a picture in memory as what `request` describes.
+    ///
+    /// A load of the request finds it there, as far as its cache policy trusts a picture of which no response is known.
+    ///
+    /// - Returns: Whether it is in memory, or why not; `nil` where the request keeps nothing there.
+    @discardableResult
+    public nonisolated func store(_ image: Image, for request: ImageRequest) async -> InsertOutcome? {
+        guard self.services.rules.plan(for: request).picture.store.contains(.memory) else { return nil }
+        let metadata = EntryMetadata(formatName: image.sourceFormat?.name)
+        return await self.cache.store(image, data: nil, metadata: metadata, for: request.key, in: .memory)
+    }
+
+    // MARK: Asking and removing
+
+    /// The tiers that have what `request` describes: its picture in memory, and on disk the bytes that it can be made of.
+    ///
+    /// Says nothing of freshness, and does not count as a use.
+    public nonisolated func tiers(holding request: ImageRequest) async -> CacheTiers {
+        var tiers = await self.cache.tiers(holding: request.key, in: request.isVariant ? .all : .memory)
+        if await self.services.store.contains(request) { tiers.insert(.disk) }
+        return tiers
+    }
+
+    /// Whether a tier has what `request` describes, so that a load with ``CachePolicy/cacheOnly`` would find it.
+    public nonisolated func contains(_ request: ImageRequest) async -> Bool {
+        await !self.tiers(holding: request).isEmpty
+    }
+
+    /// Removes the original of `request` and all that was made of it from both tiers.
+    ///
+    /// A load that is under way may store what it brings after that.
+    ///
+    /// - Returns: Whether there was anything.
+    /// - Throws: `LoadError` when a file can't be removed.
+    @discardableResult
+    public nonisolated func remove(_ request: ImageRequest) async throws -> Bool {
+        var isRemoved = false
+        do {
+            // By each of its names: policies differ in how they name what has header fields.
+            for key in Set([request.sourceKey, self.services.rules.resourceKey(of: request)]) {
+                if try await self.cache.removeFamily(of: key, from: .all) { isRemoved = true }
+            }
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            throw LoadError(storing: error)
+        }
+        return isRemoved
+    }
+
+    /// The file on disk that has the encoded bytes of `request`, opened, to serve them from there.
+    ///
+    /// Of a request for a variant it is that one's own file, in the encoding that the cache chose for it. Nothing is
+    /// loaded, and freshness is not looked at.
+    ///
+    /// - Returns: The file; `nil` where the disk has none.
+    /// - Throws: `CancellationError` when the task is cancelled.
+    public nonisolated func cachedFile(for request: ImageRequest) async throws -> CachedFile? {
+        guard !request.isVariant else { return try await self.cache.file(for: request.key) }
+        guard let key = try await self.services.store.key(selectedBy: request) else { return nil }
+        return try await self.cache.file(for: key)
+    }
+}

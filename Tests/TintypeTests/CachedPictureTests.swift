@@ -1,0 +1,226 @@
+import FoundationEssentials
+import Glibc
+import TestSupport
+import TestTraits
+import Testing
+
+@testable import Tintype
+
+/// Bytes that are here already, and what the cache has of a request.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct CachedPictureTests {
+    let fixture: LoaderFixture
+    let origin: ScriptedOrigin
+    let url: URL
+
+    init() throws {
+        self.origin = ScriptedOrigin(["/a": .body(try makePNG())])
+        self.fixture = try LoaderFixture(origin: self.origin)
+        self.url = self.origin.url("/a")
+    }
+
+    private var requests: Int { self.origin.requestCount(for: "/a") }
+
+    // MARK: Bytes that are here
+
+    @Test func `bytes become a picture without a request`() async throws {
+        let loader = self.fixture.makeLoader()
+        let data = try Fixtures.data("flower.jpg")
+        let image = try await loader.image(from: data, thumbnail: .fit(width: 60, height: 60))
+        #expect((image.width, image.height) == (60, 40))
+        #expect(await loader.cache.statistics().memory.count == 0)
+    }
+
+    @Test func `bytes that are no picture are an error with the coder's code`() async throws {
+        let loader = self.fixture.makeLoader()
+        await #expect { try await loader.image(from: Data("no picture".utf8)) } throws: { error in
+            (error as? LoadError)?.code == .notAnImage
+        }
+    }
+
+    @Test func `the limits hold for bytes that are here`() async throws {
+        let loader = self.fixture.makeLoader { $0.limits.maximumPixels = 10 }
+        let data = Data(try makePNG())
+        await #expect { try await loader.image(from: data) } throws: { error in
+            (error as? LoadError)?.code == .tooManyPixels
+        }
+    }
+
+    // MARK: Storing
+
+    @Test func `what is stored is loaded without a request`() async throws {
+        let loader = self.fixture.makeLoader()
+        let data = Data(try makePNG(width: 20))
+        try await loader.store(data, for: ImageRequest(url: self.url))
+        #expect(try await loader.image(for: self.url).width == 20)
+        #expect(try await self.fixture.makeLoader().data(for: ImageRequest(url: self.url)) == data)
+        #expect(self.requests == 0)
+    }
+
+    @Test func `what is stored takes the place of pictures of older bytes`() async throws {
+        let loader = self.fixture.makeLoader()
+        let thumbnail = ImageRequest(
+            url: self.url,
+            thumbnail: .stretch(width: 4, height: 4),
+            options: .waitForStore,
+            variantCaching: .all
+        )
+        #expect(try await loader.image(for: self.url).width == 8)
+        let old = try await loader.response(for: thumbnail)
+        try await loader.store(Data(makePNG(width: 20)), for: ImageRequest(url: self.url))
+        #expect(try await loader.image(for: self.url).width == 20)
+        let new = try await loader.response(for: thumbnail)
+        #expect(new.metadata.bodyDigest != old.metadata.bodyDigest)
+        #expect(self.requests == 1)
+    }
+
+    @Test func `a store waits for the fetch that is under way, and is newer`() async throws {
+        let gate = Gate()
+        self.origin.script("/a", .held(by: gate, body: try makePNG()))
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: self.url)
+        let fetch = Task { try await loader.data(for: request) }
+        await self.origin.waitForRequests(1, for: "/a")
+        let data = Data(try makePNG(width: 20))
+        let store = Task { try await loader.store(data, for: request) }
+        await until { await loader.queueCount(of: request) == 1 }
+        await gate.open()
+        _ = try await fetch.value
+        try await store.value
+        #expect(try await loader.data(for: request) == data)
+    }
+
+    @Test func `headers that come with stored bytes say how long they are fresh`() async throws {
+        let loader = self.fixture.makeLoader { $0.cachePolicy = .honorFreshness }
+        let request = ImageRequest(url: self.url)
+        let data = Data(try makePNG(width: 20))
+        try await loader.store(data, for: request, headers: ["Cache-Control": "max-age=600"])
+        #expect(try await loader.data(for: request) == data)
+        #expect(self.requests == 0)
+        try await loader.store(data, for: request, headers: ["Cache-Control": "max-age=0"])
+        #expect(try await loader.data(for: request) != data)
+        #expect(self.requests == 1)
+    }
+
+    @Test func `bytes that can't be stored are an error`() async throws {
+        let loader = self.fixture.makeLoader { $0.disk?.sizeLimit = 100 }
+        let picture = Data(try makePNG())
+        let cases: [(Data, ImageRequest, LoadError.Code)] = [
+            (Data("<html>".utf8), ImageRequest(url: self.url), .notAnImage),
+            (picture, ImageRequest(url: self.url), .cacheFailed),
+            (picture, ImageRequest(url: URL(filePath: "/picture.png")), .cacheFailed),
+            (picture, ImageRequest(url: self.url, originalCaching: .memory), .cacheFailed),
+        ]
+        for (data, request, code) in cases {
+            await #expect { try await loader.store(data, for: request) } throws: { error in
+                (error as? LoadError)?.code == code
+            }
+        }
+    }
+
+    @Test func `a picture that is stored is found in memory`() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: self.url, thumbnail: .fit(width: 4, height: 4))
+        let image = try await loader.image(from: Data(makePNG(width: 20)))
+        #expect(await loader.store(image, for: request) == .stored)
+        #expect(try await loader.response(for: request).source == .memory)
+        #expect(self.requests == 0)
+    }
+
+    // MARK: Asking and removing
+
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness], [[:], ["Accept-Language": "de", "X-User": "1"]])
+    func `a removal takes the original and all that was made of it, in both tiers`(
+        policy: CachePolicy,
+        headers: HeaderFields
+    ) async throws {
+        self.origin.script("/a", .body(try makePNG(), headers: ["Cache-Control": "max-age=600", "Vary": "Accept-Language"]))
+        self.origin.script("/b", .body(try makePNG()))
+        let loader = self.fixture.makeLoader { $0.cachePolicy = policy }
+        let other = ImageRequest(url: self.origin.url("/b"), options: .waitForStore)
+        _ = try await loader.image(for: other)
+        var requests = [ImageRequest(url: self.url, headers: headers, options: .waitForStore)]
+        for side in 2...5 {
+            var request = requests[0]
+            request.thumbnail = .fit(width: side, height: side)
+            request.variantCaching = .all
+            requests.append(request)
+        }
+        for request in requests { _ = try await loader.image(for: request) }
+        for request in requests { #expect(await loader.tiers(holding: request) == .all) }
+        #expect(try await loader.remove(requests[2]))
+        for request in requests { #expect(await loader.tiers(holding: request) == .none) }
+        #expect(await !loader.contains(requests[0]))
+        #expect(await loader.tiers(holding: other) == .all)
+        #expect(self.fixture.cacheFiles().count == 1)
+        #expect(try await !loader.remove(requests[0]))
+    }
+
+    @Test func `a removal finds what another loader has stored before`() async throws {
+        let thumbnail = ImageRequest(
+            url: self.url,
+            thumbnail: .fit(width: 4, height: 4),
+            options: .waitForStore,
+            variantCaching: .all
+        )
+        _ = try await self.fixture.makeLoader().image(for: thumbnail)
+        let loader = self.fixture.makeLoader()
+        #expect(try await loader.remove(ImageRequest(url: self.url)))
+        #expect(self.fixture.cacheFiles().isEmpty)
+    }
+
+    @Test func `a picture only in memory is held by the memory alone`() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: self.url, originalCaching: .memory)
+        #expect(await loader.tiers(holding: request) == .none)
+        _ = try await loader.image(for: request)
+        #expect(await loader.tiers(holding: request) == .memory)
+    }
+
+    // MARK: Files
+
+    private func bytes(of file: CachedFile) -> Data {
+        var data = Data(count: file.byteCount)
+        let count = data.withUnsafeMutableBytes { pread(file.descriptor, $0.baseAddress, $0.count, file.offset) }
+        #expect(count == file.byteCount)
+        return data
+    }
+
+    @Test func `the file of an entry has its bytes, also after the entry was removed`() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: self.url)
+        #expect(try await loader.cachedFile(for: request) == nil)
+        let data = try await loader.data(for: request)
+        let file = try #require(try await loader.cachedFile(for: request))
+        #expect(self.bytes(of: file) == data)
+        #expect(file.metadata.bodyDigest == BodyDigest.value(of: data))
+        let read = FileManager.default.contents(atPath: file.path).map { Data($0) }
+        #expect(read?.dropFirst(file.offset) == data)
+        try await loader.remove(request)
+        #expect(try await loader.cachedFile(for: request) == nil)
+        #expect(self.bytes(of: file) == data)
+    }
+
+    @Test func `the file of a variant has its own encoding`() async throws {
+        let loader = self.fixture.makeLoader()
+        let thumbnail = ImageRequest(
+            url: self.url,
+            thumbnail: .fit(width: 4, height: 4),
+            options: .waitForStore,
+            variantCaching: .all
+        )
+        _ = try await loader.image(for: thumbnail)
+        let file = try #require(try await loader.cachedFile(for: thumbnail))
+        #expect(try await loader.image(from: self.bytes(of: file)).width == 4)
+    }
+
+    @Test func `a damaged file is no file, and leaves`() async throws {
+        let request = ImageRequest(url: self.url, options: .waitForStore)
+        _ = try await self.fixture.makeLoader().data(for: request)
+        let path = try #require(self.fixture.cacheFiles().first)
+        var bytes = try #require(FileManager.default.contents(atPath: path))
+        bytes[bytes.count - 3] ^= 1
+        try bytes.write(to: URL(filePath: path))
+        #expect(try await self.fixture.makeLoader().cachedFile(for: request) == nil)
+        #expect(self.fixture.cacheFiles().isEmpty)
+    }
+}
