@@ -29,8 +29,13 @@ public struct DataResponse: Sendable {
     let keptFor: LoadTable.Demand?
     /// What counts the bytes, as long as the loader has them.
     var claim: ByteClaim?
+    /// What the load took, and the call that got the response; `nil` for what was found without a load.
+    var call: CallRecord?
     /// The callers and pictures that got them together.
     var sharerCount = 1
+
+    /// Where the time went.
+    public var metrics: LoadMetrics { self.call?.metrics ?? LoadMetrics() }
 
     init(
         data: Data,

@@ -43,6 +43,11 @@ public struct ImageResponse: Sendable {
     /// What became of the cached picture, where its freshness was in question; `nil` where it was not,
     /// or nothing was cached.
     public let revalidation: Revalidation?
+    /// What the load took, and the call that got the response; `nil` for what was found without a load.
+    var call: CallRecord?
+
+    /// Where the time went.
+    public var metrics: LoadMetrics { self.call?.metrics ?? LoadMetrics() }
 
     init(
         image: Image,

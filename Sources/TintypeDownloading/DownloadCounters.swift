@@ -36,4 +36,7 @@ public struct DownloadCounters: Sendable, Hashable {
     public internal(set) var bodyBytes = 0
     /// The most bytes of bodies that were in memory at once.
     public internal(set) var peakBodyBytes = 0
+
+    /// Creates counters of a downloader that has done nothing.
+    public init() {}
 }

@@ -24,7 +24,7 @@ struct BytesLoad: Sendable {
     /// - Throws: `LoadError.Code.notInCache`, `.notModified`, `DownloadError`, `CancellationError`.
     func run() async throws -> DataResponse {
         var (answer, known) = try await self.look()
-        if let answer { return answer }
+        if let answer { return self.hit(answer) }
         guard self.mayAskOrigin else {
             throw LoadError(
                 code: .notInCache,
@@ -33,9 +33,9 @@ struct BytesLoad: Sendable {
             )
         }
         if !self.flight.hasTurn {
-            try await self.loader.waitForTurn(of: self.flight)
+            try await self.flight.record.timing(.queue) { try await self.loader.waitForTurn(of: self.flight) }
             (answer, known) = try await self.look()
-            if let answer { return answer }
+            if let answer { return self.hit(answer) }
         }
         try await self.services.hooks.checkDownload(of: self.request)
         try Task.checkCancellation()
@@ -62,6 +62,10 @@ struct BytesLoad: Sendable {
     /// The stored bytes that may answer, or what is known of those that may not: a load that waits for its turn or for
     /// the origin holds no bytes.
     private func look() async throws -> (answer: DataResponse?, known: StoredSource?) {
+        try await self.flight.record.timing(.disk) { try await self.lookOnDisk() }
+    }
+
+    private func lookOnDisk() async throws -> (answer: DataResponse?, known: StoredSource?) {
         let store = self.services.store
         if self.plan.policy.revalidates, let known = try await store.known(of: self.request),
             try self.reuse(known) == nil
@@ -69,6 +73,12 @@ struct BytesLoad: Sendable {
             return (nil, known)
         }
         return (try await self.reuse(store.entry(for: self.request, countedIn: self.budget)), nil)
+    }
+
+    private func hit(_ answer: DataResponse) -> DataResponse {
+        self.flight.record.note(byteCount: answer.data.count)
+        self.services.activities.send(.hit(.disk), .bytes, self.request, load: self.flight.id)
+        return answer
     }
 
     private func reuse(_ stored: StoredSource?) throws(LoadError) -> DataResponse? {

@@ -24,9 +24,10 @@ struct DecodePipeline: Sendable {
     /// Decodes `data` as `request` asks.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func picture(from data: Data, for request: ImageRequest) async throws -> MadePicture {
-        let plan = try await self.plan(of: data, for: request)
-        return MadePicture(image: try await self.carryOut(plan) { try $0.decode() }, animation: plan.animation)
+    func picture(from data: Data, for request: ImageRequest, _ record: LoadRecord? = nil) async throws -> MadePicture {
+        let plan = try await self.plan(of: data, for: request, record)
+        let image = try await self.carryOut(plan, record) { try $0.decode(record) }
+        return MadePicture(image: image, animation: plan.animation)
     }
 
     /// A picture, and the animation that it stands for.
@@ -38,12 +39,25 @@ struct DecodePipeline: Sendable {
     /// Decodes a variant that the cache encoded.
     ///
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
-    func variant(from data: Data) async throws -> Image {
-        let plan = try await self.lanes.run {
+    func variant(from data: Data, _ record: LoadRecord? = nil) async throws -> Image {
+        let plan = try await self.onLane(record) {
             let decoder = try ImageDecoder(data, registry: self.registry, limits: self.limits)
             return DecodePlan(decoder: decoder, limits: self.limits)
         }
-        return try await self.carryOut(plan) { try $0.decode() }
+        return try await self.carryOut(plan, record) { try $0.decode(record) }
+    }
+
+    /// Runs `work` on a lane, and takes note of the wait for that.
+    private func onLane<Result: Sendable>(
+        _ record: LoadRecord?,
+        _ work: @Sendable () throws -> Result
+    ) async throws -> Result {
+        guard let record else { return try await self.lanes.run(work) }
+        let start = ContinuousClock.now
+        return try await self.lanes.run {
+            record.end(.lane, since: start)
+            return try work()
+        }
     }
 
     /// How the picture of `request` is to be made of `data`, whose header is read.
@@ -52,8 +66,8 @@ struct DecodePipeline: Sendable {
     /// of microseconds.
     ///
     /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
-    func plan(of data: Data, for request: ImageRequest) async throws -> DecodePlan {
-        try await self.lanes.run {
+    func plan(of data: Data, for request: ImageRequest, _ record: LoadRecord? = nil) async throws -> DecodePlan {
+        try await self.onLane(record) {
             let decoder = try self.decoder(of: data, for: request)
             return try DecodePlan(decoder: decoder, request: request, limits: self.limits(of: request))
         }
@@ -64,11 +78,14 @@ struct DecodePipeline: Sendable {
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
     func carryOut<Result: Sendable>(
         _ plan: DecodePlan,
+        _ record: LoadRecord? = nil,
         _ work: @escaping @Sendable (DecodePlan) throws -> Result
     ) async throws -> Result {
         let byteCount = plan.byteCount
+        let start = ContinuousClock.now
         return try await self.gate.withWeight(byteCount) {
-            try await self.lanes.run {
+            record?.end(.gate, since: start)
+            return try await self.onLane(record) {
                 try MemoryRoom.require(byteCount)
                 return try work(plan)
             }
@@ -89,12 +106,12 @@ struct DecodePipeline: Sendable {
     /// Does the part of a plan that plans for other sizes share.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
-    func step(of plan: DecodePlan) async throws -> SharedStep {
+    func step(of plan: DecodePlan, _ record: LoadRecord) async throws -> SharedStep {
         let byteCount = plan.byteCount
-        let place = try await self.gate.place(for: byteCount)
-        let decoded = try await self.lanes.run {
+        let place = try await record.timing(.gate) { try await self.gate.place(for: byteCount) }
+        let decoded = try await self.onLane(record) {
             try MemoryRoom.require(byteCount)
-            return try plan.decodeStep()
+            return try record.timing(.decode) { try plan.decodeStep() }
         }
         return SharedStep(decoded, place)
     }
@@ -102,22 +119,26 @@ struct DecodePipeline: Sendable {
     /// Makes the picture of a plan out of a step that it shares: no larger than that, and counted with it.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func picture(of step: SharedStep, by plan: DecodePlan) async throws -> MadePicture {
-        let image = try await self.lanes.run { try plan.picture(of: step.decoded) }
+    func picture(of step: SharedStep, by plan: DecodePlan, _ record: LoadRecord) async throws -> MadePicture {
+        let image = try await self.onLane(record) { try plan.picture(of: step.decoded, record) }
         return MadePicture(image: image, animation: plan.animation)
     }
 
     /// Brings a decoded picture to the size of the request's thumbnail.
     ///
     /// - Throws: `TransformError`, `ImageError`, `CancellationError`.
-    func thumbnail(of image: Image, for request: ImageRequest) async throws -> Image {
+    func thumbnail(of image: Image, for request: ImageRequest, _ record: LoadRecord) async throws -> Image {
         guard let thumbnail = request.thumbnail else { return image }
         let geometry = try ResizeGeometry(thumbnail, width: image.width, height: image.height)
         let limits = self.limits(of: request)
         try DecodePlan.check(geometry, width: image.width, height: image.height, limits: limits)
         let weight = geometry.width.saturatingMultiplied(by: geometry.height).saturatingMultiplied(by: 4)
+        let start = ContinuousClock.now
         return try await self.gate.withWeight(weight) {
-            try await self.lanes.run { try image.resized(geometry, filter: thumbnail.filter) }
+            record.end(.gate, since: start)
+            return try await self.onLane(record) {
+                try record.timing(.transform) { try image.resized(geometry, filter: thumbnail.filter) }
+            }
         }
     }
 

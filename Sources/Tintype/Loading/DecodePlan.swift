@@ -115,10 +115,18 @@ package struct DecodePlan: Sendable {
     /// Makes the picture.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    package func decode() throws -> Image {
-        guard let geometry else { return try self.decoder.decode(options: self.options) }
-        let resized = try self.streamed(geometry) ?? self.decodedWhole(geometry)
-        return try self.decoder.finish(resized, options: self.options)
+    package func decode() throws -> Image { try self.decode(nil) }
+
+    /// Makes the picture, and takes note of what its parts took.
+    func decode(_ record: LoadRecord?) throws -> Image {
+        func decoding<Result>(_ work: () throws -> Result) throws -> Result {
+            try record?.timing(.decode, work) ?? work()
+        }
+        guard let geometry else { return try decoding { try self.decoder.decode(options: self.options) } }
+        if let streamed = try decoding({ try self.streamed(geometry) }) {
+            return try self.decoder.finish(streamed, options: self.options)
+        }
+        return try self.picture(of: decoding { try self.decodeStep() }, record)
     }
 
     /// What the codec gives, as plans for other sizes may want it too; `nil` where the picture is not decoded whole, or
@@ -141,13 +149,10 @@ package struct DecodePlan: Sendable {
     /// Makes the picture of what an equal step gave.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func picture(of decoded: DecodedImage) throws -> Image {
-        guard let geometry else { return try self.decode() }
-        return try self.decoder.finish(self.resized(decoded, geometry), options: self.options)
-    }
-
-    private func decodedWhole(_ geometry: ResizeGeometry) throws -> Image {
-        try self.resized(self.decodeStep(), geometry)
+    func picture(of decoded: DecodedImage, _ record: LoadRecord?) throws -> Image {
+        guard let geometry else { return try self.decode(record) }
+        let transform = { try self.decoder.finish(self.resized(decoded, geometry), options: self.options) }
+        return try record?.timing(.transform, transform) ?? transform()
     }
 
     private func resized(_ decoded: DecodedImage, _ geometry: ResizeGeometry) throws -> Image {

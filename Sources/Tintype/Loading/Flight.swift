@@ -53,6 +53,8 @@ final class Flight: Sendable {
     let id: LoadTable.ID
     /// Whether it may ask the origin at once.
     let hasTurn: Bool
+    /// What it has taken so far.
+    let record = LoadRecord()
     private let state: Locked<State>
 
     init(id: LoadTable.ID, _ briefing: LoadTable.Briefing) {
@@ -178,10 +180,13 @@ final class LoadWaiter: Sendable {
     }
 
     let id: LoadTable.ID
+    /// The flight, where it was under way when the wait began.
+    let joinedFlight: LoadTable.ID?
     private let state = Locked(State.pending)
 
-    init(id: LoadTable.ID) {
+    init(id: LoadTable.ID, joinedFlight: LoadTable.ID? = nil) {
         self.id = id
+        self.joinedFlight = joinedFlight
     }
 
     /// The result, for the one task that waits.

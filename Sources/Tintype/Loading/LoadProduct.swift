@@ -67,4 +67,42 @@ enum FlightResult: Sendable {
     /// An entry on disk of a picture that was made of such bytes.
     case stored(CacheKey, madeOf: UInt64?)
     case turn
+
+    /// Where the product came from.
+    var source: LoadSource? {
+        switch self {
+        case .bytes(let response): response.source
+        case .picture(let response, _): response.source
+        case .decoded, .stored, .turn: nil
+        }
+    }
+
+    /// What the load took, and the call that got the product.
+    var call: CallRecord? {
+        switch self {
+        case .bytes(let response): response.call
+        case .picture(let response, _): response.call
+        case .decoded, .stored, .turn: nil
+        }
+    }
+
+    /// The same, as one call gets it.
+    func called(_ call: CallRecord) -> FlightResult {
+        switch self {
+        case .bytes(var response):
+            response.call = call
+            return .bytes(response)
+        case .picture(var response, let isKept):
+            response.call = call
+            return .picture(response, isKept: isKept)
+        case .decoded, .stored, .turn: return self
+        }
+    }
+}
+
+extension LoadActivity.Product {
+    /// What is told of a flight that a caller may wait for.
+    init(_ kind: LoadTable.Product.Kind) {
+        self = kind == .bytes ? .bytes : .picture
+    }
 }

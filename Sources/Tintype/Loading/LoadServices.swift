@@ -16,6 +16,7 @@ struct LoadServices: Sendable {
     let store: SourceStore
     let variants: VariantPipeline
     let hooks: LoadHooks
+    let activities: ActivityCenter
     private let limits: DecodingLimits
     private let maximumBodySize: Int
     /// Whether there may be other schemes than the downloader knows.
@@ -42,6 +43,7 @@ struct LoadServices: Sendable {
             encoder: configuration.variantEncoder
         )
         self.hooks = LoadHooks(configuration)
+        self.activities = ActivityCenter(configuration.observers)
         self.limits = configuration.limits
         self.maximumBodySize = configuration.downloads.maximumBodySize
         self.fetchesAnyScheme = configuration.fetcher.map { !($0 is DownloadActor) } ?? false
@@ -166,8 +168,12 @@ struct LoadServices: Sendable {
     }
 
     /// Makes the picture of bytes that count in the budget of bodies.
-    func decode(_ bytes: DataResponse, for request: ImageRequest) async throws -> DecodePipeline.MadePicture {
-        try await self.working(with: bytes) { try await self.decoding.picture(from: bytes.data, for: request) }
+    func decode(
+        _ bytes: DataResponse,
+        for request: ImageRequest,
+        _ record: LoadRecord? = nil
+    ) async throws -> DecodePipeline.MadePicture {
+        try await self.working(with: bytes) { try await self.decoding.picture(from: bytes.data, for: request, record) }
     }
 
     /// Tells the budget of bodies that the bytes are at work: nothing that a decode waits for waits for bytes.

@@ -90,6 +90,10 @@ extension LoaderActor {
         ///
         /// Of its `maximumBodySize` and the limit of encoded bytes below, the lower one holds.
         public var downloads: DownloadActor.Configuration
+        /// What hears of all that happens in the loader; default nothing.
+        ///
+        /// ``LoaderActor/activity(bufferSize:)`` gives the same as a stream.
+        public var observers: [any LoadObserver]
         /// What ``downloads`` does with requests and responses on their way; default nothing.
         ///
         /// Those below know of the load, and hold for any fetcher.
@@ -139,6 +143,7 @@ extension LoaderActor {
             self.disk = DiskCache.Configuration()
             self.fetcher = nil
             self.downloads = DownloadActor.Configuration()
+            self.observers = []
             self.downloadHooks = DownloadHooks()
             self.requestModifier = nil
             self.responseModifier = nil

@@ -76,6 +76,7 @@ public actor LoaderActor {
         // Each caller keeps the loader: what is left is what nothing waits for.
         for task in self.tasks.values { task.cancel() }
         for notice in self.notices.values { notice.cancel() }
+        self.services.activities.finish()
     }
 
     // MARK: Loading
@@ -89,6 +90,7 @@ public actor LoaderActor {
         if self.unchecked.contains(.ofTrustingLoaders),
             let image = self.cache.memoryImage(for: RequestKeys.verbatim(url))
         {
+            if self.services.activities.isObserved { self.noteMemoryHit(ImageRequest(url: url)) }
             return image
         }
         return try await self.image(for: ImageRequest(url: url))
@@ -101,6 +103,7 @@ public actor LoaderActor {
         if !request.uncheckedMemory.isDisjoint(with: self.unchecked),
             let image = self.cache.memoryImage(for: request.key)
         {
+            if self.services.activities.isObserved { self.noteMemoryHit(request) }
             return image
         }
         var request = request
@@ -111,8 +114,15 @@ public actor LoaderActor {
         guard let (entry, decision) = self.services.memoryEntry(for: request) else {
             return try await self.load(request, observer: nil).image
         }
+        if self.services.activities.isObserved { self.noteMemoryHit(request) }
         if decision == .serveWhileRevalidating { await self.revalidate(.picture, request) }
         return entry.image
+    }
+
+    /// Tells of a picture that was found in memory, which the cache has counted.
+    @inline(never)
+    private nonisolated func noteMemoryHit(_ request: ImageRequest) {
+        self.services.activities.tell(.hit(.memory), .picture, request, load: 0)
     }
 
     /// The picture that `request` describes, and where it came from.
@@ -149,6 +159,7 @@ public actor LoaderActor {
             // What is there without waiting needs no flight.
             let ready = self.services.store.readyEntry(for: request)
             if let response = try self.services.reuse(ready, for: request, mayServeStale: true) {
+                self.services.activities.send(.hit(.disk), .bytes, request, load: 0)
                 if response.revalidation == .inBackground { await self.revalidate(.bytes, request) }
                 return response
             }
@@ -205,6 +216,7 @@ public actor LoaderActor {
         guard let response = self.services.memoryResponse(for: request), !request.options.contains(.keepData) else {
             return nil
         }
+        if self.services.activities.isObserved { self.noteMemoryHit(request) }
         if response.revalidation == .inBackground { await self.revalidate(.picture, request) }
         return try await self.animated(response, for: request)
     }
@@ -292,6 +304,7 @@ public actor LoaderActor {
         while let notice = self.notices.values.first { await notice.value }
         await self.cache.waitForPendingStores()
         await self.downloads.shutdown()
+        self.services.activities.finish()
     }
 
     /// Returns when all that was to be stored before the call is on disk, or is known not to be storable.
@@ -299,6 +312,25 @@ public actor LoaderActor {
         let tasks = self.tasks.filter { self.stores.contains($0.key) }.values
         for task in tasks { await task.value }
         await self.cache.waitForPendingStores()
+    }
+
+    // MARK: Observing
+
+    /// What happens in the loader from now on.
+    ///
+    /// - Parameter bufferSize: The activities that are kept for an observer that does not keep up; it then loses the
+    ///   oldest.
+    /// - Returns: A stream of its own, which ends with the loader, or with its shutdown.
+    public nonisolated func activity(bufferSize: Int = 1_024) -> AsyncStream<LoadActivity> {
+        self.services.activities.makeStream(limit: bufferSize)
+    }
+
+    /// What the loader has done so far, and what it holds.
+    public nonisolated func statistics() async -> LoaderStatistics {
+        var statistics = self.services.activities.counters.statistics
+        statistics.cache = await self.cache.statistics()
+        statistics.downloads = await self.downloads.counters
+        return statistics
     }
 
     /// The number of loads of pictures in flight.
@@ -350,10 +382,13 @@ public actor LoaderActor {
         work: @escaping Work
     ) throws(LoadError) -> LoadWaiter {
         if self.isShutDown, case .caller = interest { throw .shutDown }
-        let waiter = LoadWaiter(id: self.table.makeID())
+        let id = self.table.makeID()
+        let actions = self.table.join(product, waiter: id, interest: interest)
+        let joined = actions.lazy.compactMap { if case .wait(let flight) = $0 { flight } else { nil } }.first
+        let waiter = LoadWaiter(id: id, joinedFlight: joined)
         self.waiters[waiter.id] = waiter
         var others: [LoadTable.Action] = []
-        for action in self.table.join(product, waiter: waiter.id, interest: interest) {
+        for action in actions {
             switch action {
             case .start(let id, let briefing):
                 let flight = Flight(id: id, briefing)

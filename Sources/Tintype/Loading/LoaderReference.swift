@@ -62,8 +62,8 @@ struct LoaderReference: Sendable {
         for flight: Flight
     ) async throws -> DecodePipeline.SharedStep {
         let product = LoadTable.Product(kind: .decode, key: key, source: source, origin: source)
-        let result = try await self.result(product, .flight(flight.id)) { [services] _ in
-            .decoded(try await services.decoding.step(of: plan))
+        let result = try await self.result(product, .flight(flight.id)) { [services] decode in
+            .decoded(try await services.decoding.step(of: plan, decode.record))
         }
         guard case .decoded(let decoded) = result else { preconditionFailure("a flight made another product") }
         return decoded
@@ -79,8 +79,29 @@ struct LoaderReference: Sendable {
         _ = try await self.loader?.requestTurn(of: flight)?.result()
     }
 
-    /// Does the work of a flight.
+    /// Does the work of a flight, and tells of its beginning and its end.
     func make(
+        _ kind: LoadTable.Product.Kind,
+        _ request: ImageRequest,
+        held: EntryMetadata? = nil,
+        mayServeStale: Bool,
+        _ flight: Flight
+    ) async throws -> FlightResult {
+        let (activities, product) = (self.services.activities, LoadActivity.Product(kind))
+        activities.send(.started, product, request, load: flight.id)
+        let start = ContinuousClock.now
+        do {
+            let result = try await self.work(kind, request, held: held, mayServeStale: mayServeStale, flight)
+            let call = CallRecord(load: flight.record, total: start.duration(to: .now), isJoined: false)
+            activities.send(.finished(result.source ?? .memory, call.metrics), product, request, load: flight.id)
+            return result.called(call)
+        } catch {
+            activities.sendEnd(of: product, request, load: flight.id, error)
+            throw error
+        }
+    }
+
+    private func work(
         _ kind: LoadTable.Product.Kind,
         _ request: ImageRequest,
         held: EntryMetadata? = nil,
@@ -121,20 +142,30 @@ struct LoaderReference: Sendable {
     ) async throws -> FlightResult {
         var product = LoadTable.Product(kind, request, rules: self.services.rules, mayServeStale: mayServeStale)
         product.held = held?.bodyDigest
-        return try await self.result(product, interest, observer) { flight in
+        let start = ContinuousClock.now
+        var isJoined = false
+        let noteJoin = {
+            isJoined = true
+            self.services.activities.send(.joined, LoadActivity.Product(kind), request, load: $0)
+        }
+        let result = try await self.result(product, interest, observer, noteJoin: noteJoin) { flight in
             try await self.make(kind, request, held: held, mayServeStale: mayServeStale, flight)
         }
+        let total = start.duration(to: .now)
+        return result.called(CallRecord(load: result.call?.load, total: total, isJoined: isJoined))
     }
 
     private func result(
         _ product: LoadTable.Product,
         _ interest: LoadTable.Interest,
         _ observer: Flight.Observer? = nil,
+        noteJoin: (LoadTable.ID) -> Void = { _ in },
         work: @escaping LoaderActor.Work
     ) async throws -> FlightResult {
         try Task.checkCancellation()
         let waiter = try await self.loader?.join(product, interest, observer: observer, work: work)
         guard let waiter else { throw CancellationError() }
+        if let flight = waiter.joinedFlight { noteJoin(flight) }
         do {
             return try await waiter.result()
         } catch is CancellationError {

@@ -56,6 +56,8 @@ struct OriginExchange: Sendable {
         let fetch = Fetch(request: request, fetcher: self.request.fetcher?.fetcher ?? services.fetcher)
         let isOwn = (fetch.fetcher as? DownloadActor) === services.downloads
         let response: DownloadResponse
+        self.tell(.downloadStarted)
+        let start = ContinuousClock.now
         do {
             response = try await flight.running(fetch) { priority in
                 try await fetch.fetcher.response(
@@ -81,6 +83,9 @@ struct OriginExchange: Sendable {
             )
         }
         let received = try admitted(response, isCounted: isOwn)
+        flight.record.note(received.metrics, within: start.duration(to: .now))
+        flight.record.note(byteCount: received.body.count)
+        self.tell(.downloadFinished(byteCount: received.body.count, received.metrics))
         guard let hooks, hooks.changeResponses, received.status != 304 else { return received }
         // What a hook holds is its own, and must not keep downloads from going on that it may be waiting for.
         received.claim?.giveBack()
@@ -107,6 +112,10 @@ struct OriginExchange: Sendable {
             message: "The fetcher of \(self.request.displayURL) gave up as if it had been cancelled; ask again.",
             url: self.request.url
         )
+    }
+
+    private func tell(_ kind: LoadActivity.Kind) {
+        self.services.activities.send(kind, .bytes, self.request, load: self.flight.id)
     }
 
     /// What caches on the way are told (RFC 9111, 5.2.1); a reload shares no transfer of a plain load.
@@ -153,7 +162,10 @@ struct OriginExchange: Sendable {
         var storeError: LoadError?
         let isNews = demand.storesAnything && isStorable
         if isNews, isAllowed {
-            storeError = await self.services.keep(response.body, metadata, for: self.request, demand)
+            storeError = await self.flight.record.timing(.store) {
+                await self.services.keep(response.body, metadata, for: self.request, demand)
+            }
+            if demand.storesBytes, storeError == nil { self.tell(.stored(.disk)) }
         } else if isNews {
             await store.remove(self.request)
         }

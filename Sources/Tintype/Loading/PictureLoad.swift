@@ -19,6 +19,7 @@ struct PictureLoad: Sendable {
     private var rules: FreshnessRules { self.services.rules }
     private var variants: VariantPipeline { self.services.variants }
     private var plan: CachingPlan { self.rules.plan(for: self.request) }
+    private var record: LoadRecord { self.flight.record }
 
     func run() async throws -> FlightResult {
         let result = try await self.picture()
@@ -34,6 +35,7 @@ struct PictureLoad: Sendable {
         for place in Candidate.Place.allCases {
             guard let candidate = try await self.candidate(in: place) else { continue }
             if try await self.mayServe(candidate), let picture = try await self.picture(from: candidate) {
+                self.tell(.hit(place == .disk ? .disk : .memory))
                 return picture
             }
             candidates.append(candidate)
@@ -111,7 +113,8 @@ struct PictureLoad: Sendable {
         case .memory:
             guard self.plan.picture.query.contains(.memory) else { return nil }
             return self.cache.peekMemoryEntry(for: self.request.key).map { .held($0, self.decision($0.metadata)) }
-        case .disk: return try await self.variants.entry(for: self.request).map { .variant($0) }
+        case .disk:
+            return try await self.record.timing(.disk) { try await self.variants.entry(for: self.request) }.map { .variant($0) }
         case .decodedOriginal: return self.variants.decodedOriginal(for: self.request).map { .original($0) }
         }
     }
@@ -129,7 +132,7 @@ struct PictureLoad: Sendable {
             return true
         }
         // A variant may be of bytes that were replaced before this loader began, or by another process.
-        let source = try await self.services.store.known(of: self.request)
+        let source = try await self.record.timing(.disk) { try await self.services.store.known(of: self.request) }
         return source.map { $0.metadata.bodyDigest == body } ?? true
     }
 
@@ -143,11 +146,11 @@ struct PictureLoad: Sendable {
         case .held(let entry, let decision):
             return .picture(self.services.response(of: entry, decision), isKept: false)
         case .variant(let entry):
-            guard let response = try await self.variants.response(from: entry, for: self.request) else { return nil }
+            guard let response = try await self.variants.response(from: entry, for: self.request, self.record) else { return nil }
             _ = await self.keepInMemory(response)
             return .picture(response, isKept: true)
         case .original(let entry):
-            return await self.keep(try await self.variants.thumbnail(of: entry, for: self.request))
+            return await self.keep(try await self.variants.thumbnail(of: entry, for: self.request, self.record))
         }
     }
 
@@ -162,7 +165,7 @@ struct PictureLoad: Sendable {
                 _ = try await self.cache.remove(self.request.key, from: .memory)
                 return .picture(response, isKept: false)
             case .variant(let entry):
-                guard bytes.mayBeKept, let stored = try await self.variants.response(from: entry, for: self.request)
+                guard bytes.mayBeKept, let stored = try await self.variants.response(from: entry, for: self.request, self.record)
                 else { continue }
                 let response = ImageResponse(stored.image, source: .disk, bytes, stored.metadata.animation)
                 let kept = await self.keepInMemory(response)
@@ -173,7 +176,7 @@ struct PictureLoad: Sendable {
             case .original(let entry):
                 // Of bytes that are there the codec makes it at the right size.
                 guard bytes.source == .memory else { continue }
-                let thumbnail = try await self.variants.thumbnail(of: entry, for: self.request)
+                let thumbnail = try await self.variants.thumbnail(of: entry, for: self.request, self.record)
                 let response = ImageResponse(thumbnail.image, source: .memory, bytes, thumbnail.metadata.animation)
                 return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
             }
@@ -204,19 +207,26 @@ struct PictureLoad: Sendable {
     }
 
     private func bytes(held: EntryMetadata?, previews: ByteMailbox?) async throws -> DataResponse {
-        try await self.loader.bytes(
+        let bytes = try await self.loader.bytes(
             for: self.request,
             held: held,
             mayServeStale: self.mayServeStale,
             interest: .flight(self.flight.id),
             observer: .flight(self.flight, previews: previews)
         )
+        self.record.add(bytes.call?.load)
+        return bytes
+    }
+
+    private func tell(_ kind: LoadActivity.Kind) {
+        self.services.activities.send(kind, .picture, self.request, load: self.flight.id)
     }
 
     // MARK: Making
 
     private func makePicture(of bytes: DataResponse) async throws -> ImageResponse {
         let picture = try await self.decode(bytes)
+        self.tell(.decoded(PixelSize(width: picture.image.width, height: picture.image.height)))
         try Task.checkCancellation()
         return ImageResponse(picture.image, source: bytes.source, bytes, picture.animation)
     }
@@ -224,12 +234,14 @@ struct PictureLoad: Sendable {
     /// Decodes the bytes; loads that got them together share what the codec does for several of them.
     private func decode(_ bytes: DataResponse) async throws -> DecodePipeline.MadePicture {
         guard bytes.sharerCount > 1, let body = bytes.metadata.bodyDigest else {
-            return try await self.services.decode(bytes, for: self.request)
+            return try await self.services.decode(bytes, for: self.request, self.record)
         }
         return try await self.services.working(with: bytes) {
-            let plan = try await self.services.decoding.plan(of: bytes.data, for: self.request)
+            let plan = try await self.services.decoding.plan(of: bytes.data, for: self.request, self.record)
             guard let step = plan.step else {
-                let image = try await self.services.decoding.carryOut(plan) { try $0.decode() }
+                let image = try await self.services.decoding.carryOut(plan, self.record) { [record] in
+                    try $0.decode(record)
+                }
                 return DecodePipeline.MadePicture(image: image, animation: plan.animation)
             }
             let key = RequestKeys.step(step, of: self.request, body: body)
@@ -239,7 +251,7 @@ struct PictureLoad: Sendable {
                 by: plan,
                 for: self.flight
             )
-            return try await self.services.decoding.picture(of: decoded, by: plan)
+            return try await self.services.decoding.picture(of: decoded, by: plan, self.record)
         }
     }
 
@@ -308,6 +320,7 @@ struct PictureLoad: Sendable {
                 _ = try? await self.cache.remove(RequestKeys.preview(of: self.request.key), from: .memory)
             }
         }
+        if !tiers.isEmpty { self.tell(.stored(tiers)) }
         return !tiers.isEmpty
     }
 }

@@ -22,9 +22,13 @@ struct VariantPipeline: Sendable {
     /// The variant in its entry on disk.
     ///
     /// An entry that is no picture is removed and is a miss: the original is there to make it anew.
-    func response(from entry: DiskEntry, for request: ImageRequest) async throws -> ImageResponse? {
+    func response(
+        from entry: DiskEntry,
+        for request: ImageRequest,
+        _ record: LoadRecord
+    ) async throws -> ImageResponse? {
         do {
-            let image = try await self.decoding.variant(from: entry.data)
+            let image = try await self.decoding.variant(from: entry.data, record)
             let formats = self.decoding.registry.formats(for: request)
             return ImageResponse(
                 // The variant's own encoding is the cache's affair.
@@ -53,11 +57,15 @@ struct VariantPipeline: Sendable {
     }
 
     /// The thumbnail that `request` asks for, made from a decoded original.
-    func thumbnail(of original: MemoryEntry, for request: ImageRequest) async throws -> ImageResponse {
+    func thumbnail(
+        of original: MemoryEntry,
+        for request: ImageRequest,
+        _ record: LoadRecord
+    ) async throws -> ImageResponse {
         // That it was found did not count; that it is used does.
         _ = self.cache.memoryImage(for: request.decodedOriginalKey)
         return ImageResponse(
-            image: try await self.decoding.thumbnail(of: original.image, for: request)
+            image: try await self.decoding.thumbnail(of: original.image, for: request, record)
                 .replacingScale(request.pictureScale),
             source: .memory,
             metadata: original.metadata ?? EntryMetadata()
@@ -74,11 +82,14 @@ struct VariantPipeline: Sendable {
     /// - Returns: Why it is not on disk; nothing of a load that was cancelled.
     func store(_ response: ImageResponse, for request: ImageRequest, by flight: Flight) async -> LoadError? {
         do {
-            guard let data = try await self.encoded(response.image, for: request),
-                flight.admits(response.metadata.bodyDigest)
-            else { return nil }
+            let encoded = try await flight.record.timing(.encode) {
+                try await self.encoded(response.image, for: request)
+            }
+            guard let data = encoded, flight.admits(response.metadata.bodyDigest) else { return nil }
             let (metadata, key) = (request.noting(response.metadata, at: self.rules.now()), request.key)
-            try await self.cache.storeAndWait(nil, data: data, metadata: metadata, for: key, in: .disk)
+            _ = try await flight.record.timing(.store) {
+                try await self.cache.storeAndWait(nil, data: data, metadata: metadata, for: key, in: .disk)
+            }
             return nil
         } catch is CancellationError {
             return nil

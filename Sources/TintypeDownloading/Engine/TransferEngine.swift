@@ -36,7 +36,7 @@ final class TransferEngine: @unchecked Sendable {
     private let configuration: DownloadActor.Configuration
     let hooks: DownloadHooks
     let partials: PartialBodyStore?
-    let events = EventBroadcast()
+    let events = Broadcast<DownloadEvent>()
     private let environment: EngineEnvironment
     /// Opened before the first transfer.
     private(set) var multi: CurlMulti?

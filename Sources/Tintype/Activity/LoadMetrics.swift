@@ -1,0 +1,138 @@
+import Synchronization
+import TintypeConcurrency
+public import TintypeDownloading
+
+/// Where the time of one load went.
+///
+/// A part that did not take place is zero; all are, but ``total``, of a picture that was in memory, and of bytes that the
+/// disk had ready. Parts may overlap: a store runs beside the decode unless the load waits for it.
+public struct LoadMetrics: Sendable, Hashable {
+    /// From the call to its answer; of a call that joined a load under way, less than the parts together.
+    public internal(set) var total: Duration = .zero
+    /// Waiting for the right to ask the origin, and for a place among the downloads, with what lies between two tries.
+    public internal(set) var queue: Duration = .zero
+    /// What the transfer took: name, connection, TLS, first byte, last byte; `nil` where nothing was transferred.
+    public internal(set) var transfer: TransferMetrics?
+    /// Looking on disk, and reading from there.
+    public internal(set) var disk: Duration = .zero
+    /// Waiting until the memory for the decode was free.
+    public internal(set) var gate: Duration = .zero
+    /// Waiting for a decode lane.
+    public internal(set) var lane: Duration = .zero
+    /// Decoding; of a picture that is resized while its rows are decoded, that too.
+    public internal(set) var decode: Duration = .zero
+    /// Resizing, converting to sRGB and turning upright.
+    public internal(set) var transform: Duration = .zero
+    /// Encoding.
+    public internal(set) var encode: Duration = .zero
+    /// Storing on disk, where the load waited for it.
+    public internal(set) var store: Duration = .zero
+    /// The encoded bytes that were received or read.
+    public internal(set) var byteCount = 0
+    /// Whether the call joined a load that was under way.
+    public internal(set) var isJoined = false
+
+    init() {}
+
+    /// Takes over what a load took that this one waited for.
+    fileprivate mutating func add(_ other: LoadMetrics) {
+        self.queue += other.queue
+        self.transfer = other.transfer ?? self.transfer
+        self.disk += other.disk
+        self.gate += other.gate
+        self.lane += other.lane
+        self.decode += other.decode
+        self.transform += other.transform
+        self.encode += other.encode
+        self.store += other.store
+        self.byteCount = max(self.byteCount, other.byteCount)
+    }
+}
+
+/// What a load under way has taken so far; written from wherever its parts run.
+final class LoadRecord: Sendable {
+    /// A part of a load whose time is taken.
+    enum Part: Sendable {
+        case queue, disk, gate, lane, decode, transform, encode, store
+
+        fileprivate var path: WritableKeyPath<LoadMetrics, Duration> {
+            switch self {
+            case .queue: \.queue
+            case .disk: \.disk
+            case .gate: \.gate
+            case .lane: \.lane
+            case .decode: \.decode
+            case .transform: \.transform
+            case .encode: \.encode
+            case .store: \.store
+            }
+        }
+    }
+
+    private let state = Locked(LoadMetrics())
+
+    /// What was taken so far.
+    var metrics: LoadMetrics { self.state.withLock { $0 } }
+
+    /// Adds the time from `start` until now to a part.
+    func end(_ part: Part, since start: ContinuousClock.Instant) {
+        self.add(start.duration(to: .now), to: part)
+    }
+
+    func add(_ duration: Duration, to part: Part) {
+        self.state.withLock { $0[keyPath: part.path] += max(.zero, duration) }
+    }
+
+    /// Takes the time of `work`, also of one that fails.
+    func timing<Result, Failure: Error>(
+        _ part: Part,
+        _ work: () async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
+        let start = ContinuousClock.now
+        defer { self.end(part, since: start) }
+        return try await work()
+    }
+
+    /// Takes the time of `work`, also of one that fails.
+    func timing<Result, Failure: Error>(
+        _ part: Part,
+        _ work: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let start = ContinuousClock.now
+        defer { self.end(part, since: start) }
+        return try work()
+    }
+
+    func note(byteCount: Int) {
+        self.state.withLock { $0.byteCount = byteCount }
+    }
+
+    /// Takes note of a transfer that took `duration` in all, waiting included.
+    func note(_ transfer: TransferMetrics, within duration: Duration) {
+        self.state.withLock { metrics in
+            metrics.transfer = transfer
+            metrics.queue += max(.zero, duration - transfer.total)
+        }
+    }
+
+    /// Takes over what a load took that this one waited for.
+    func add(_ other: LoadRecord?) {
+        guard let other, other !== self else { return }
+        let metrics = other.metrics
+        self.state.withLock { $0.add(metrics) }
+    }
+}
+
+/// What a caller is told of a load: what the load took, and what is the caller's own.
+struct CallRecord: Sendable {
+    let load: LoadRecord?
+    let total: Duration
+    let isJoined: Bool
+
+    var metrics: LoadMetrics {
+        var metrics = self.load?.metrics ?? LoadMetrics()
+        metrics.total = self.total
+        metrics.isJoined = self.isJoined
+        return metrics
+    }
+}

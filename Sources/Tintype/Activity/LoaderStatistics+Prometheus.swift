@@ -1,0 +1,150 @@
+extension LoaderStatistics {
+    /// The figures as Prometheus reads them (text exposition format, version 0.0.4), for a server's `/metrics`.
+    ///
+    /// Counters only rise, for as long as the loader lives; those of the cache and the downloads are of the whole cache and
+    /// the whole downloader, which other loaders may share.
+    ///
+    /// - Parameter prefix: What each name begins with: letters, digits and `_`; default `tintype`.
+    public func prometheusText(prefix: String = "tintype") -> String {
+        var text = PrometheusText(prefix: prefix)
+        self.writeLoads(&text)
+        self.writeDurations(&text)
+        self.writeCaches(&text)
+        self.writeDownloads(&text)
+        return text.text
+    }
+
+    private func writeLoads(_ text: inout PrometheusText) {
+        let loads = LoadActivity.Product.allCases.map { ($0.rawValue, self[$0]) }
+        text.begin("loads_total", "counter", "Loads that began.")
+        for (product, loads) in loads { text.add(loads.started, [("product", product)]) }
+        text.begin("loads_joined_total", "counter", "Callers and loads that joined a load under way.")
+        for (product, loads) in loads { text.add(loads.joined, [("product", product)]) }
+        text.begin("loads_active", "gauge", "Loads that run now.")
+        for (product, loads) in loads { text.add(loads.active, [("product", product)]) }
+        text.begin("loads_hits_total", "counter", "Products that a load found in a tier.")
+        for (product, loads) in loads { text.add(loads.hits, product) }
+        text.begin("loads_finished_total", "counter", "Loads that made their product, by where it came from.")
+        for (product, loads) in loads { text.add(loads.finished, product) }
+        text.begin("loads_failed_total", "counter", "Loads that failed, by the code of the error.")
+        for (product, loads) in loads {
+            for (code, count) in loads.failed.sorted(by: { $0.key < $1.key }) {
+                text.add(count, [("product", product), ("code", code)])
+            }
+        }
+        text.begin("loads_refused_total", "counter", "Loads that the network policy refused.")
+        for (product, loads) in loads { text.add(loads.refused, [("product", product)]) }
+        text.begin("loads_cancelled_total", "counter", "Loads that every caller left.")
+        for (product, loads) in loads { text.add(loads.cancelled, [("product", product)]) }
+        text.write("decodes_total", "counter", "Pictures that were made of their bytes.", self.decodes)
+    }
+
+    private func writeDurations(_ text: inout PrometheusText) {
+        text.begin("load_duration_seconds", "histogram", "How long loads took that made their product.")
+        text.add(self.pictureDuration, [("product", "picture")])
+        text.add(self.bytesDuration, [("product", "bytes")])
+        text.begin("load_part_duration_seconds", "histogram", "How long the parts of loads took.")
+        let parts = [
+            ("queue", self.queue), ("first_byte", self.firstByte), ("transfer", self.transfer), ("disk", self.disk),
+            ("gate", self.gate), ("lane", self.lane), ("decode", self.decode), ("transform", self.transform),
+        ]
+        for (name, histogram) in parts { text.add(histogram, [("part", name)]) }
+    }
+
+    private func writeCaches(_ text: inout PrometheusText) {
+        let memory = self.cache.memory
+        text.write("memory_entries", "gauge", "Pictures in memory.", memory.count)
+        text.write("memory_bytes", "gauge", "Bytes that the pictures in memory are counted with.", memory.cost)
+        text.write("memory_hits_total", "counter", "Look-ups in memory that found a picture.", memory.hits)
+        text.write("memory_misses_total", "counter", "Look-ups in memory that found none.", memory.misses)
+        text.write("memory_evictions_total", "counter", "Pictures that were dropped for room.", memory.evictions)
+        let disks = self.cache.disks.map { ([("directory", $0.directory)], $0) }
+        func write(_ name: String, _ type: String, _ help: String, _ value: (DiskStatistics) -> Int) {
+            text.begin(name, type, help)
+            for (labels, disk) in disks { text.add(value(disk), labels) }
+        }
+        write("disk_entries", "gauge", "Entries on disk.") { $0.entryCount }
+        write("disk_bytes", "gauge", "Bytes of the entries' files.") { $0.byteCount }
+        write("disk_limit_bytes", "gauge", "Bytes that the files may take.") { $0.sizeLimit }
+        write("disk_hits_total", "counter", "Look-ups on disk that found an entry.") { $0.hits }
+        write("disk_misses_total", "counter", "Look-ups on disk that found none.") { $0.misses }
+        write("disk_evictions_total", "counter", "Entries that were removed to keep the limit.") { $0.evictions }
+        write("disk_store_errors_total", "counter", "Stores that failed.") { $0.storeErrors }
+    }
+
+    private func writeDownloads(_ text: inout PrometheusText) {
+        let downloads = self.downloads
+        text.write("downloads_total", "counter", "Transfers that were asked for.", downloads.started)
+        text.write("downloads_shared_total", "counter", "Callers that joined a transfer.", downloads.shared)
+        text.write("downloads_succeeded_total", "counter", "Transfers that gave a body.", downloads.succeeded)
+        text.write("downloads_failed_total", "counter", "Transfers that failed.", downloads.failed)
+        text.write("downloads_refused_total", "counter", "What the network policy refused.", downloads.refused)
+        text.write("downloads_retried_total", "counter", "Tries after the first ones.", downloads.retried)
+        text.write("downloads_active", "gauge", "Transfers in progress.", downloads.active)
+        text.write("downloads_waiting", "gauge", "Transfers that wait.", downloads.waiting)
+        text.write("downloads_bytes_total", "counter", "Bytes of body received.", Int(downloads.receivedBytes))
+        text.write("bodies_bytes", "gauge", "Bytes of bodies in memory.", downloads.bodyBytes)
+    }
+}
+
+/// Writes figures in the text format of Prometheus.
+private struct PrometheusText {
+    let prefix: String
+    private(set) var text = ""
+    private var name = ""
+
+    init(prefix: String) {
+        self.prefix = prefix
+    }
+
+    /// Begins the figures of one name.
+    mutating func begin(_ name: String, _ type: String, _ help: String) {
+        self.name = "\(self.prefix)_\(name)"
+        self.text += "# HELP \(self.name) \(help)\n# TYPE \(self.name) \(type)\n"
+    }
+
+    /// Writes the only figure of a name.
+    mutating func write(_ name: String, _ type: String, _ help: String, _ value: Int) {
+        self.begin(name, type, help)
+        self.add(value, [])
+    }
+
+    mutating func add(_ value: Int, _ labels: [(name: String, value: String)]) {
+        self.text += "\(self.name)\(Self.text(of: labels)) \(value)\n"
+    }
+
+    mutating func add(_ values: [LoadSource: Int], _ product: String) {
+        for (source, count) in values.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            self.add(count, [("product", product), ("source", source.rawValue)])
+        }
+    }
+
+    mutating func add(_ histogram: LatencyHistogram, _ labels: [(name: String, value: String)]) {
+        var sum: UInt64 = 0
+        for (bound, count) in zip(LatencyHistogram.bounds, histogram.counts) {
+            sum += count
+            self.text += "\(self.name)_bucket\(Self.text(of: labels + [("le", "\(bound)")])) \(sum)\n"
+        }
+        self.text += "\(self.name)_bucket\(Self.text(of: labels + [("le", "+Inf")])) \(histogram.count)\n"
+        self.text += "\(self.name)_sum\(Self.text(of: labels)) \(histogram.sum)\n"
+        self.text += "\(self.name)_count\(Self.text(of: labels)) \(histogram.count)\n"
+    }
+
+    private static func text(of labels: [(name: String, value: String)]) -> String {
+        guard !labels.isEmpty else { return "" }
+        return "{" + labels.map { "\($0.name)=\"\(Self.escaped($0.value))\"" }.joined(separator: ",") + "}"
+    }
+
+    private static func escaped(_ value: String) -> String {
+        var text = ""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\\": text += "\\\\"
+            case "\"": text += "\\\""
+            case "\n": text += "\\n"
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+}

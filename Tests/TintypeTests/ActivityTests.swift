@@ -1,0 +1,309 @@
+import FoundationEssentials
+import TestSupport
+import TestTraits
+import Testing
+import TintypeConcurrency
+
+@testable import Tintype
+
+/// What a loader tells of its loads: events, metrics, counters.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct ActivityTests {
+    /// Keeps what it hears in words.
+    final class Log: LoadObserver {
+        private let state = Locked<[LoadActivity]>([])
+
+        var activities: [LoadActivity] { self.state.withLock { $0 } }
+        var words: [String] { self.activities.map { "\($0.product) \($0.kind.word)" } }
+
+        func loader(didObserve activity: LoadActivity) {
+            self.state.withLock { $0.append(activity) }
+        }
+    }
+
+    let fixture: LoaderFixture
+    let origin: ScriptedOrigin
+    let url: URL
+    let log = Log()
+
+    init() throws {
+        self.origin = ScriptedOrigin(["/a": .body(try makePNG()), "/none": .body([1], status: 404)])
+        self.fixture = try LoaderFixture(origin: self.origin)
+        self.url = self.origin.url("/a")
+    }
+
+    private func makeLoader(_ change: (inout LoaderActor.Configuration) -> Void = { _ in }) -> LoaderActor {
+        self.fixture.makeLoader {
+            $0.observers = [self.log]
+            change(&$0)
+        }
+    }
+
+    @Test func `a load that finds nothing tells of each of its steps`() async throws {
+        _ = try await self.makeLoader().image(for: self.url)
+        #expect(
+            self.log.words == [
+                "picture started", "bytes started", "bytes downloadStarted", "bytes downloadFinished",
+                "bytes stored disk", "bytes finished network", "picture decoded 8x6", "picture stored memory",
+                "picture finished network",
+            ]
+        )
+        #expect(self.log.activities.allSatisfy { $0.request.url == self.url && $0.loadID > 0 })
+    }
+
+    @Test func `what is found in memory is one hit, however it is asked for`() async throws {
+        let loader = self.makeLoader()
+        _ = try await loader.image(for: self.url)
+        let count = self.log.words.count
+        _ = try await loader.image(for: self.url)
+        _ = try await loader.image(for: ImageRequest(url: self.url))
+        _ = try await loader.response(for: ImageRequest(url: self.url))
+        #expect(self.log.words.dropFirst(count) == ["picture hit memory", "picture hit memory", "picture hit memory"])
+        #expect(self.log.activities.dropFirst(count).allSatisfy { $0.loadID == 0 && $0.request.url == self.url })
+    }
+
+    @Test func `what is found on disk is a hit of the bytes`() async throws {
+        let request = ImageRequest(url: self.url, options: .waitForStore)
+        _ = try await self.fixture.makeLoader().image(for: request)
+        let loader = self.makeLoader()
+        let response = try await loader.response(for: request)
+        #expect(
+            self.log.words == [
+                "picture started", "bytes started", "bytes hit disk", "bytes finished disk", "picture decoded 8x6",
+                "picture stored memory", "picture finished disk",
+            ]
+        )
+        #expect(response.metrics.byteCount == response.metadata.byteCount)
+        #expect(response.metrics.transfer == nil)
+        #expect(response.metrics.disk > .zero)
+        _ = try await loader.data(for: request)
+        #expect(self.log.words.last == "bytes hit disk")
+    }
+
+    @Test func `a variant on disk is a hit of the picture`() async throws {
+        let request = ImageRequest(
+            url: self.url,
+            thumbnail: .fit(width: 4, height: 4),
+            options: .waitForStore,
+            variantCaching: .all
+        )
+        let response = try await self.fixture.makeLoader().response(for: request)
+        #expect(response.metrics.encode > .zero)
+        #expect(response.metrics.store > .zero)
+        #expect(response.metrics.transform > .zero)
+        _ = try await self.makeLoader().image(for: request)
+        #expect(self.log.words.contains("picture hit disk"))
+        #expect(!self.log.words.contains("bytes started"))
+    }
+
+    @Test func `a failure, a refusal and a cancellation are told apart`() async throws {
+        let gate = Gate()
+        self.origin.script("/held", .held(by: gate, body: try makePNG()))
+        let loader = self.makeLoader()
+        await #expect(throws: LoadError.self) { try await loader.image(for: self.origin.url("/none")) }
+        #expect(self.log.words.suffix(2) == ["bytes failed badStatus", "picture failed badStatus"])
+        let held = ImageRequest(url: self.origin.url("/held"))
+        let task = Task { try await loader.image(for: held) }
+        await self.origin.waitForRequests(1, for: "/held")
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        await gate.open()
+        await loader.shutdown()
+        #expect(self.log.words.filter { $0.hasSuffix("cancelled") }.count == 2)
+        let statistics = await loader.statistics()
+        #expect(statistics.pictures.failed == ["badStatus": 1])
+        #expect(statistics.pictures.cancelled == 1)
+        #expect(statistics.pictures.active == 0)
+    }
+
+    @Test func `what the network policy refuses is a refusal`() async throws {
+        let loader = self.makeLoader {
+            $0.fetcher = nil
+            $0.downloads.networkPolicy = .publicInternet
+        }
+        await #expect(throws: LoadError.self) { try await loader.image(for: URL(string: "http://127.0.0.1/a")!) }
+        #expect(self.log.words.last == "picture refused addressNotAllowed")
+        let statistics = await loader.statistics()
+        #expect(statistics.pictures.refused == 1)
+        #expect(statistics.bytes.refused == 1)
+        #expect(statistics.downloads.refused == 1)
+    }
+
+    @Test func `callers that join are told so, and what the load took`() async throws {
+        let gate = Gate()
+        self.origin.script("/a", .held(by: gate, body: try makePNG()))
+        let loader = self.makeLoader()
+        let request = ImageRequest(url: self.url)
+        let tasks = (0..<5).map { _ in Task { try await loader.response(for: request) } }
+        await until { await loader.waiterCount == 5 }
+        await gate.open()
+        var joined = 0
+        for task in tasks {
+            let metrics = try await task.value.metrics
+            if metrics.isJoined { joined += 1 }
+            #expect(metrics.decode > .zero)
+            #expect(metrics.transfer != nil)
+            #expect(metrics.total > .zero)
+            #expect(metrics.byteCount == (try makePNG().count))
+        }
+        #expect(joined == 4)
+        #expect(self.log.words.filter { $0 == "picture joined" }.count == 4)
+        #expect(await loader.statistics().pictures.joined == 4)
+    }
+
+    @Test func `sizes that share the bytes join the load of those`() async throws {
+        let gate = Gate()
+        self.origin.script("/a", .held(by: gate, body: try makePNG()))
+        let loader = self.makeLoader()
+        let url = self.url
+        let tasks = (1...3).map { side in
+            Task { try await loader.image(for: ImageRequest(url: url, thumbnail: .fit(width: side, height: side))) }
+        }
+        await until { await loader.bytesWaiterCount == 3 }
+        await gate.open()
+        for task in tasks { _ = try await task.value }
+        #expect(self.log.words.filter { $0 == "bytes started" }.count == 1)
+        #expect(self.log.words.filter { $0 == "bytes joined" }.count == 2)
+        #expect(self.log.words.filter { $0 == "picture started" }.count == 3)
+    }
+
+    // MARK: Streams
+
+    @Test func `a stream ends with the loader, and tells what its buffer holds`() async throws {
+        var loader: LoaderActor? = self.makeLoader()
+        let stream = try #require(loader?.activity())
+        let short = try #require(loader?.activity(bufferSize: 2))
+        _ = try await loader?.image(for: self.url)
+        loader = nil
+        var words: [String] = []
+        for await activity in stream { words.append("\(activity.product) \(activity.kind.word)") }
+        #expect(words == self.log.words)
+        words.removeAll()
+        for await activity in short { words.append("\(activity.product) \(activity.kind.word)") }
+        #expect(words == self.log.words.suffix(2))
+    }
+
+    @Test func `a stream ends with the shutdown, also one that is made after it`() async throws {
+        let loader = self.makeLoader()
+        let stream = loader.activity()
+        await loader.shutdown()
+        for await _ in stream { Issue.record("nothing happened") }
+        for await _ in loader.activity() { Issue.record("nothing can happen") }
+    }
+
+    @Test(arguments: 0..<5 as Range<UInt64>)
+    func `each load that begins ends once, whatever its callers do`(seed: UInt64) async throws {
+        var generator = SeededGenerator(seed: seed)
+        for index in 0..<6 {
+            self.origin.script("/\(index)", index == 0 ? .body([1], status: 500) : .body(try makePNG(width: 8 + index)))
+        }
+        let loader = self.makeLoader()
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<200 {
+                let url = self.origin.url("/\(Int.random(in: 0..<6, using: &generator))")
+                let side = Int.random(in: 1...3, using: &generator)
+                var request = ImageRequest(url: url, thumbnail: .fit(width: side, height: side))
+                request.cachePolicy = [.neverRevalidate, .reload, .revalidate].randomElement(using: &generator)
+                let isCancelled = Int.random(in: 0..<3, using: &generator) == 0
+                group.addTask { [request] in
+                    let task = Task { _ = try? await loader.response(for: request) }
+                    if isCancelled { task.cancel() }
+                    await task.value
+                }
+            }
+        }
+        await loader.shutdown()
+        var open: [UInt64: String] = [:]
+        for activity in self.log.activities where activity.loadID > 0 {
+            switch activity.kind {
+            case .started:
+                #expect(open.updateValue("open", forKey: activity.loadID) == nil)
+            case .finished, .failed, .refused, .cancelled:
+                #expect(open.updateValue("ended", forKey: activity.loadID) == "open")
+            case .joined, .hit, .downloadStarted, .downloadFinished, .decoded, .stored: break
+            }
+        }
+        #expect(open.values.allSatisfy { $0 == "ended" })
+        let statistics = await loader.statistics()
+        #expect(statistics.pictures.active == 0)
+        #expect(statistics.bytes.active == 0)
+        #expect(statistics.pictures.started > 0)
+        #expect(statistics.pictureDuration.count == statistics.pictures.finished.values.reduce(0) { $0 + UInt64($1) })
+    }
+
+    // MARK: Figures
+
+    @Test func `a histogram counts each duration in the bucket of its bound`() {
+        var histogram = LatencyHistogram()
+        #expect(histogram.upperBound(ofQuantile: 0.5) == nil)
+        for milliseconds in [1, 1, 2, 20, 100_000] { histogram.add(.milliseconds(milliseconds)) }
+        #expect(histogram.count == 5)
+        #expect(histogram.counts.reduce(0, +) == 5)
+        #expect(abs(histogram.sum - 100.024) < 1e-9)
+        #expect(histogram.upperBound(ofQuantile: 0.4) == 0.001)
+        #expect(histogram.upperBound(ofQuantile: 0.5) == 0.002_5)
+        #expect(histogram.upperBound(ofQuantile: 0.8) == 0.025)
+        #expect(histogram.upperBound(ofQuantile: 1) == .infinity)
+    }
+
+    @Test func `the text for Prometheus has each figure once, and buckets that add up`() async throws {
+        let loader = self.makeLoader()
+        _ = try await loader.image(for: self.url)
+        _ = try? await loader.image(for: self.origin.url("/none"))
+        let text = await loader.statistics().prometheusText()
+        var seen: Set<Substring> = []
+        var types: [Substring: Substring] = [:]
+        var values: [Substring: Double] = [:]
+        for line in text.split(separator: "\n") {
+            if line.hasPrefix("# TYPE ") {
+                let parts = line.dropFirst(7).split(separator: " ")
+                #expect(parts.count == 2)
+                #expect(types.updateValue(parts[1], forKey: parts[0]) == nil)
+            } else if !line.hasPrefix("#") {
+                let space = try #require(line.lastIndex(of: " "))
+                let series = line[..<space]
+                #expect(seen.insert(series).inserted)
+                let value: Double = try #require(Double(line[line.index(after: space)...]))
+                values[series] = value
+                let name = series.prefix { $0 != "{" }
+                let isPart = ["_bucket", "_sum", "_count"].contains { part in
+                    name.hasSuffix(part) && types[name.dropLast(part.count)] == "histogram"
+                }
+                #expect(types[name] != nil || isPart, "\(name) has no type")
+            }
+        }
+        #expect(values["tintype_loads_total{product=\"picture\"}"] == 2)
+        #expect(values["tintype_loads_finished_total{product=\"picture\",source=\"network\"}"] == 1)
+        #expect(values["tintype_loads_failed_total{product=\"bytes\",code=\"badStatus\"}"] == 1)
+        #expect(values["tintype_load_duration_seconds_bucket{product=\"picture\",le=\"+Inf\"}"] == 1)
+        #expect(values["tintype_load_duration_seconds_count{product=\"picture\"}"] == 1)
+        #expect(values["tintype_memory_entries"] == 1)
+        #expect(values.keys.contains { $0.hasPrefix("tintype_disk_entries{directory=\"") })
+        var last = 0.0
+        for bound in LatencyHistogram.bounds {
+            let count = try #require(
+                values["tintype_load_duration_seconds_bucket{product=\"picture\",le=\"\(bound)\"}"]
+            )
+            #expect(count >= last)
+            last = count
+        }
+    }
+}
+
+extension LoadActivity.Kind {
+    /// What happened, in a word, and what matters of it.
+    fileprivate var word: String {
+        switch self {
+        case .started: "started"
+        case .joined: "joined"
+        case .hit(let source): "hit \(source)"
+        case .downloadStarted: "downloadStarted"
+        case .downloadFinished: "downloadFinished"
+        case .decoded(let size): "decoded \(size.width)x\(size.height)"
+        case .stored(let tiers): "stored \(tiers == .disk ? "disk" : tiers == .memory ? "memory" : "both")"
+        case .finished(let source, _): "finished \(source)"
+        case .failed(let error): "failed \(error.code)"
+        case .refused(let error): "refused \(error.code)"
+        case .cancelled: "cancelled"
+        }
+    }
+}
