@@ -43,6 +43,8 @@ public struct ImageResponse: Sendable {
     /// What became of the cached picture, where its freshness was in question; `nil` where it was not,
     /// or nothing was cached.
     public let revalidation: Revalidation?
+    /// Whether HTTP permits to keep what is made of the picture.
+    var mayBeKept = true
     /// What the load took, and the call that got the response; `nil` for what was found without a load.
     var call: CallRecord?
 

@@ -116,6 +116,19 @@ public actor CacheActor: ImageCache {
         await self.disk?.waitForPendingStores()
     }
 
+    public nonisolated func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool) -> EncodedEntry? {
+        self.memory.encodedEntry(for: key, encoding: encoding, countsMiss: countsMiss)
+    }
+
+    public nonisolated func keepEncoded(
+        _ entry: EncodedEntry,
+        for key: CacheKey,
+        encoding: UInt64,
+        unless isObsolete: @Sendable () -> Bool
+    ) {
+        self.memory.keepEncoded(entry, for: key, encoding: encoding, unless: isObsolete)
+    }
+
     // MARK: Removing
 
     @discardableResult

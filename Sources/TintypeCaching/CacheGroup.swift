@@ -161,6 +161,22 @@ public final class CacheGroup: ImageCache {
         return try results.map { try $0.get() }.first ?? nil
     }
 
+    public func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool) -> EncodedEntry? {
+        let caches = self.members(\.query).caches
+        return caches.lazy.compactMap { $0.encodedEntry(for: key, encoding: encoding, countsMiss: countsMiss) }.first
+    }
+
+    public func keepEncoded(
+        _ entry: EncodedEntry,
+        for key: CacheKey,
+        encoding: UInt64,
+        unless isObsolete: @Sendable () -> Bool
+    ) {
+        for cache in self.members(\.store).caches {
+            cache.keepEncoded(entry, for: key, encoding: encoding, unless: isObsolete)
+        }
+    }
+
     public func waitForPendingStores() async {
         for cache in self.caches { await cache.waitForPendingStores() }
     }

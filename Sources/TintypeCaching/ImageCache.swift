@@ -65,6 +65,24 @@ public protocol ImageCache: Sendable {
         unless isObsolete: @Sendable () -> Bool
     ) async
 
+    /// What a server sends of the picture under `key` in an encoding, from memory, which counts as its use; default none.
+    ///
+    /// Called on every load, on the caller's thread: it must not wait. A load that looks again after a miss does not
+    /// count it (`countsMiss`).
+    func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool) -> EncodedEntry?
+
+    /// Keeps what a server sends of the picture under `key` in memory, unless it is obsolete in that very moment; by
+    /// default it is not kept.
+    ///
+    /// The entry is removed by its own key. As for ``keepInMemory(_:metadata:for:unless:)``, no look-up finds it after it
+    /// has become obsolete and was removed.
+    func keepEncoded(
+        _ entry: EncodedEntry,
+        for key: CacheKey,
+        encoding: UInt64,
+        unless isObsolete: @Sendable () -> Bool
+    )
+
     /// Keeps a picture in memory and its bytes on disk, the latter in the background.
     ///
     /// What is `nil` is not stored in its tier. Where the metadata names another body (``EntryMetadata/bodyDigest``) than
@@ -166,6 +184,15 @@ public struct CacheTiers: OptionSet, Sendable, Hashable {
 
 extension ImageCache {
     public var isLocal: Bool { false }
+
+    public func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool) -> EncodedEntry? { nil }
+
+    public func keepEncoded(
+        _ entry: EncodedEntry,
+        for key: CacheKey,
+        encoding: UInt64,
+        unless isObsolete: @Sendable () -> Bool
+    ) {}
 
     public func readyEntry(for key: CacheKey) -> DiskEntry? { nil }
 

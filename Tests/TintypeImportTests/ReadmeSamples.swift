@@ -78,6 +78,13 @@ func more(
         print(progress.completedCount, progress.failedCount, progress.totalCount)
     }
     for await event in loader.downloads.events() { print(event) }
+
+    let data = try await loader.data(for: request)
+    try await loader.store(data, for: request)
+    try await loader.remove(request)
+    let file = try await loader.cachedFile(for: request)
+    let upload = try await loader.image(from: data)
+    _ = (file, upload)
 }
 
 /// Fields go from a framework's request to ours and back without a name in dispute.

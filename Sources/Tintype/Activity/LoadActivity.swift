@@ -15,6 +15,8 @@ public struct LoadActivity: Sendable {
         case picture
         /// The encoded bytes of a source.
         case bytes
+        /// A picture as a server sends it.
+        case encoded
     }
 
     /// What happened.

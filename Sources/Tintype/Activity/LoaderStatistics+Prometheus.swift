@@ -43,10 +43,12 @@ extension LoaderStatistics {
         text.begin("load_duration_seconds", "histogram", "How long loads took that made their product.")
         text.add(self.pictureDuration, [("product", "picture")])
         text.add(self.bytesDuration, [("product", "bytes")])
+        text.add(self.encodedDuration, [("product", "encoded")])
         text.begin("load_part_duration_seconds", "histogram", "How long the parts of loads took.")
         let parts = [
             ("queue", self.queue), ("first_byte", self.firstByte), ("transfer", self.transfer), ("disk", self.disk),
             ("gate", self.gate), ("lane", self.lane), ("decode", self.decode), ("transform", self.transform),
+            ("encode", self.encode),
         ]
         for (name, histogram) in parts { text.add(histogram, [("part", name)]) }
     }
@@ -58,6 +60,10 @@ extension LoaderStatistics {
         text.write("memory_hits_total", "counter", "Look-ups in memory that found a picture.", memory.hits)
         text.write("memory_misses_total", "counter", "Look-ups in memory that found none.", memory.misses)
         text.write("memory_evictions_total", "counter", "Pictures that were dropped for room.", memory.evictions)
+        text.write("encoded_entries", "gauge", "Encoded pictures in memory.", memory.encodedCount)
+        text.write("encoded_bytes", "gauge", "Bytes that they are counted with.", memory.encodedCost)
+        text.write("encoded_hits_total", "counter", "Look-ups that found an encoded picture.", memory.encodedHits)
+        text.write("encoded_misses_total", "counter", "Look-ups that found none.", memory.encodedMisses)
         let disks = self.cache.disks.map { ([("directory", $0.directory)], $0) }
         func write(_ name: String, _ type: String, _ help: String, _ value: (DiskStatistics) -> Int) {
             text.begin(name, type, help)

@@ -32,12 +32,16 @@ public struct LoaderStatistics: Sendable {
     public internal(set) var pictures = Loads()
     /// The loads of encoded bytes, those included that pictures are made of.
     public internal(set) var bytes = Loads()
+    /// The loads of encoded pictures.
+    public internal(set) var encoded = Loads()
     /// The pictures that were made of their bytes.
     public internal(set) var decodes = 0
     /// How long loads of pictures took that found none in memory, from beginning to end.
     public internal(set) var pictureDuration = LatencyHistogram()
     /// How long loads of bytes took.
     public internal(set) var bytesDuration = LatencyHistogram()
+    /// How long loads of encoded pictures took that found none in memory.
+    public internal(set) var encodedDuration = LatencyHistogram()
     /// How long transfers waited before they began.
     public internal(set) var queue = LatencyHistogram()
     /// How long origins took to the first byte.
@@ -54,14 +58,28 @@ public struct LoaderStatistics: Sendable {
     public internal(set) var decode = LatencyHistogram()
     /// How long resizes took.
     public internal(set) var transform = LatencyHistogram()
+    /// How long it took to encode pictures.
+    public internal(set) var encode = LatencyHistogram()
     /// What the cache holds, and how it was used.
     public internal(set) var cache = CacheStatistics()
     /// What the downloader has done.
     public internal(set) var downloads = DownloadCounters()
 
     subscript(product: LoadActivity.Product) -> Loads {
-        get { product == .picture ? self.pictures : self.bytes }
-        set { if product == .picture { self.pictures = newValue } else { self.bytes = newValue } }
+        get {
+            switch product {
+            case .picture: self.pictures
+            case .bytes: self.bytes
+            case .encoded: self.encoded
+            }
+        }
+        set {
+            switch product {
+            case .picture: self.pictures = newValue
+            case .bytes: self.bytes = newValue
+            case .encoded: self.encoded = newValue
+            }
+        }
     }
 }
 
@@ -146,6 +164,9 @@ extension LoaderStatistics {
             add(metrics.lane, \.lane)
             add(metrics.decode, \.decode)
             add(metrics.transform, \.transform)
+        case .encoded:
+            self.encodedDuration.add(metrics.total)
+            add(metrics.encode, \.encode)
         // What a picture takes over from its bytes was counted here.
         case .bytes:
             self.bytesDuration.add(metrics.total)

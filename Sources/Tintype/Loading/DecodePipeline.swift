@@ -213,9 +213,12 @@ struct DecodePipeline: Sendable {
         _ image: Image,
         as format: ImageFormat?,
         options: EncodeOptions,
-        maximumSide: Int?
+        maximumSide: Int?,
+        _ record: LoadRecord? = nil
     ) async throws -> Data {
-        try await self.lanes.run {
+        try await self.onLane(record) {
+            let start = ContinuousClock.now
+            defer { record?.end(.encode, since: start) }
             // Coders take the pixels once more in their own form, and then the bytes that come of them.
             try MemoryRoom.require(image.pixels.byteCount.multipliedReportingOverflow(by: 2).partialValue)
             var image = try image.upright()

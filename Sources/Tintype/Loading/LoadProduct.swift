@@ -8,6 +8,8 @@ extension LoadTable {
         enum Kind: Hashable, Sendable {
             case bytes
             case picture
+            /// A picture as a server sends it.
+            case encoded
             /// What a codec gives for several pictures of the same bytes.
             case decode
             /// An entry on disk, which nothing waits for; each has a number of its own.
@@ -58,11 +60,35 @@ extension LoadTable.Product {
     }
 }
 
+extension LoadTable.Product {
+    init(
+        _ encoding: PictureEncoding,
+        of request: ImageRequest,
+        _ caching: CacheUse,
+        rules: FreshnessRules,
+        mayServeStale: Bool
+    ) {
+        let picture = LoadTable.Product(.picture, request, rules: rules, mayServeStale: mayServeStale)
+        self.init(
+            kind: .encoded,
+            key: encoding.key(of: request.key),
+            source: picture.source,
+            origin: picture.origin,
+            queries: picture.queries + [caching.query],
+            policy: picture.policy,
+            usesHTTPKeys: picture.usesHTTPKeys,
+            mayServeStale: mayServeStale
+        )
+    }
+}
+
 /// What a wait ends with: what a flight made, or the right to ask the origin.
 enum FlightResult: Sendable {
     case bytes(DataResponse)
     /// A picture, and whether the cache has it now.
     case picture(ImageResponse, isKept: Bool)
+    /// A picture as a server sends it, and whether the cache has it now.
+    case encoded(EncodedResponse, isKept: Bool)
     case decoded(DecodePipeline.SharedStep)
     /// An entry on disk of a picture that was made of such bytes.
     case stored(CacheKey, madeOf: UInt64?)
@@ -73,6 +99,7 @@ enum FlightResult: Sendable {
         switch self {
         case .bytes(let response): response.source
         case .picture(let response, _): response.source
+        case .encoded(let response, _): response.source
         case .decoded, .stored, .turn: nil
         }
     }
@@ -82,6 +109,7 @@ enum FlightResult: Sendable {
         switch self {
         case .bytes(let response): response.call
         case .picture(let response, _): response.call
+        case .encoded(let response, _): response.call
         case .decoded, .stored, .turn: nil
         }
     }
@@ -95,6 +123,9 @@ enum FlightResult: Sendable {
         case .picture(var response, let isKept):
             response.call = call
             return .picture(response, isKept: isKept)
+        case .encoded(var response, let isKept):
+            response.call = call
+            return .encoded(response, isKept: isKept)
         case .decoded, .stored, .turn: return self
         }
     }
@@ -103,6 +134,11 @@ enum FlightResult: Sendable {
 extension LoadActivity.Product {
     /// What is told of a flight that a caller may wait for.
     init(_ kind: LoadTable.Product.Kind) {
-        self = kind == .bytes ? .bytes : .picture
+        self =
+            switch kind {
+            case .bytes: .bytes
+            case .encoded: .encoded
+            case .picture, .decode, .store: .picture
+            }
     }
 }

@@ -167,6 +167,15 @@ struct LoadServices: Sendable {
         }
     }
 
+    /// What a load of an encoded picture wants: of the picture that it is made of, neither bytes nor previews.
+    func demand(of request: ImageRequest, _ caching: CacheUse) -> LoadTable.Demand {
+        var demand = self.demand(of: request)
+        demand.keepsData = false
+        demand.showsPreviews = false
+        demand.encodedTiers = caching.store
+        return demand
+    }
+
     /// Makes the picture of bytes that count in the budget of bodies.
     func decode(
         _ bytes: DataResponse,

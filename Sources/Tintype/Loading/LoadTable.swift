@@ -21,6 +21,8 @@ struct LoadTable: Sendable {
         var storesBytes = false
         /// The tiers that keep the picture.
         var pictureTiers = CacheTiers.none
+        /// The tiers that keep the encoded picture.
+        var encodedTiers = CacheTiers.none
 
         mutating func formUnion(_ other: Demand) {
             self.priority = max(self.priority, other.priority)
@@ -30,6 +32,7 @@ struct LoadTable: Sendable {
             self.waitsForStore = self.waitsForStore || other.waitsForStore
             self.storesBytes = self.storesBytes || other.storesBytes
             self.pictureTiers.formUnion(other.pictureTiers)
+            self.encodedTiers.formUnion(other.encodedTiers)
         }
     }
 

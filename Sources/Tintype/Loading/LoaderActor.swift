@@ -530,13 +530,26 @@ public actor LoaderActor {
     /// Finds out in the background whether what is cached is current, unless a load does that already.
     func revalidate(_ kind: LoadTable.Product.Kind, _ request: ImageRequest) {
         let product = LoadTable.Product(kind, request, rules: self.services.rules, mayServeStale: false)
-        guard !self.table.makes(product) else { return }
         let reference = self.reference
-        // What asks next finds what came of it; an error leaves what is stale as it was.
-        let joined = try? self.join(product, .caller(self.services.demand(of: request))) { flight in
+        self.revalidate(product, self.services.demand(of: request)) { flight in
             try await reference.make(kind, request, mayServeStale: false, flight)
         }
-        if let joined { self.revalidations.insert(joined.id) }
+    }
+
+    /// The same for an encoded picture.
+    func revalidate(_ request: ImageRequest, as encoding: PictureEncoding, _ caching: CacheUse) {
+        let rules = self.services.rules
+        let product = LoadTable.Product(encoding, of: request, caching, rules: rules, mayServeStale: false)
+        let reference = self.reference
+        self.revalidate(product, self.services.demand(of: request, caching)) { flight in
+            try await reference.makeEncoded(request, encoding, caching, mayServeStale: false, flight)
+        }
+    }
+
+    private func revalidate(_ product: LoadTable.Product, _ demand: LoadTable.Demand, work: @escaping Work) {
+        guard !self.table.makes(product) else { return }
+        // What asks next finds what came of it; an error leaves what is stale as it was.
+        if let joined = try? self.join(product, .caller(demand), work: work) { self.revalidations.insert(joined.id) }
     }
 
     /// Stores a picture of `source` in the background.

@@ -79,6 +79,42 @@ struct LoaderReference: Sendable {
         _ = try await self.loader?.requestTurn(of: flight)?.result()
     }
 
+    /// The picture that `request` describes as a server sends it, from a load that equal requests share.
+    func encoded(
+        _ request: ImageRequest,
+        as encoding: PictureEncoding,
+        _ caching: CacheUse
+    ) async throws -> EncodedResponse {
+        let rules = self.services.rules
+        let product = LoadTable.Product(encoding, of: request, caching, rules: rules, mayServeStale: true)
+        let interest = LoadTable.Interest.caller(self.services.demand(of: request, caching))
+        let result = try await self.called(product, request, interest) { flight in
+            try await self.makeEncoded(request, encoding, caching, mayServeStale: true, flight)
+        }
+        guard case .encoded(let response, _) = result else { preconditionFailure("a flight made another product") }
+        return response
+    }
+
+    /// Does the work of a flight for an encoded picture.
+    func makeEncoded(
+        _ request: ImageRequest,
+        _ encoding: PictureEncoding,
+        _ caching: CacheUse,
+        mayServeStale: Bool,
+        _ flight: Flight
+    ) async throws -> FlightResult {
+        let load = EncodedLoad(
+            services: self.services,
+            loader: self,
+            request: request,
+            encoding: encoding,
+            caching: caching,
+            mayServeStale: mayServeStale,
+            flight: flight
+        )
+        return try await self.telling(.encoded, request, flight) { try await load.run() }
+    }
+
     /// Does the work of a flight, and tells of its beginning and its end.
     func make(
         _ kind: LoadTable.Product.Kind,
@@ -87,11 +123,22 @@ struct LoaderReference: Sendable {
         mayServeStale: Bool,
         _ flight: Flight
     ) async throws -> FlightResult {
-        let (activities, product) = (self.services.activities, LoadActivity.Product(kind))
+        try await self.telling(LoadActivity.Product(kind), request, flight) {
+            try await self.work(kind, request, held: held, mayServeStale: mayServeStale, flight)
+        }
+    }
+
+    private func telling(
+        _ product: LoadActivity.Product,
+        _ request: ImageRequest,
+        _ flight: Flight,
+        _ work: () async throws -> FlightResult
+    ) async throws -> FlightResult {
+        let activities = self.services.activities
         activities.send(.started, product, request, load: flight.id)
         let start = ContinuousClock.now
         do {
-            let result = try await self.work(kind, request, held: held, mayServeStale: mayServeStale, flight)
+            let result = try await work()
             let call = CallRecord(load: flight.record, total: start.duration(to: .now), isJoined: false)
             activities.send(.finished(result.source ?? .memory, call.metrics), product, request, load: flight.id)
             return result.called(call)
@@ -128,7 +175,7 @@ struct LoaderReference: Sendable {
                 flight: flight
             )
             return .bytes(try await load.run())
-        case .decode, .store: preconditionFailure("a flight of another kind brings its own work")
+        case .encoded, .decode, .store: preconditionFailure("a flight of another kind brings its own work")
         }
     }
 
@@ -142,15 +189,26 @@ struct LoaderReference: Sendable {
     ) async throws -> FlightResult {
         var product = LoadTable.Product(kind, request, rules: self.services.rules, mayServeStale: mayServeStale)
         product.held = held?.bodyDigest
+        return try await self.called(product, request, interest, observer) { flight in
+            try await self.make(kind, request, held: held, mayServeStale: mayServeStale, flight)
+        }
+    }
+
+    /// The result of a flight as one call gets it.
+    private func called(
+        _ product: LoadTable.Product,
+        _ request: ImageRequest,
+        _ interest: LoadTable.Interest,
+        _ observer: Flight.Observer? = nil,
+        work: @escaping LoaderActor.Work
+    ) async throws -> FlightResult {
         let start = ContinuousClock.now
         var isJoined = false
         let noteJoin = {
             isJoined = true
-            self.services.activities.send(.joined, LoadActivity.Product(kind), request, load: $0)
+            self.services.activities.send(.joined, LoadActivity.Product(product.kind), request, load: $0)
         }
-        let result = try await self.result(product, interest, observer, noteJoin: noteJoin) { flight in
-            try await self.make(kind, request, held: held, mayServeStale: mayServeStale, flight)
-        }
+        let result = try await self.result(product, interest, observer, noteJoin: noteJoin, work: work)
         let total = start.duration(to: .now)
         return result.called(CallRecord(load: result.call?.load, total: total, isJoined: isJoined))
     }

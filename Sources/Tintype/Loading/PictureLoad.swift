@@ -338,6 +338,7 @@ extension ImageResponse {
             storeError: bytes.storeError,
             revalidation: bytes.revalidation
         )
+        self.mayBeKept = bytes.mayBeKept
     }
 }
 

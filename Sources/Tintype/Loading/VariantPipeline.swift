@@ -82,9 +82,7 @@ struct VariantPipeline: Sendable {
     /// - Returns: Why it is not on disk; nothing of a load that was cancelled.
     func store(_ response: ImageResponse, for request: ImageRequest, by flight: Flight) async -> LoadError? {
         do {
-            let encoded = try await flight.record.timing(.encode) {
-                try await self.encoded(response.image, for: request)
-            }
+            let encoded = try await self.encoded(response.image, for: request, flight.record)
             guard let data = encoded, flight.admits(response.metadata.bodyDigest) else { return nil }
             let (metadata, key) = (request.noting(response.metadata, at: self.rules.now()), request.key)
             _ = try await flight.record.timing(.store) {
@@ -98,8 +96,11 @@ struct VariantPipeline: Sendable {
         }
     }
 
-    private func encoded(_ image: Image, for request: ImageRequest) async throws -> Data? {
-        if let encode = request.variantEncoder?.function ?? self.encoder { return try await encode(image, request) }
-        return try await self.decoding.encode(image, as: nil, options: EncodeOptions(quality: 90), maximumSide: nil)
+    private func encoded(_ image: Image, for request: ImageRequest, _ record: LoadRecord) async throws -> Data? {
+        if let encode = request.variantEncoder?.function ?? self.encoder {
+            return try await record.timing(.encode) { try await encode(image, request) }
+        }
+        let options = EncodeOptions(quality: 90)
+        return try await self.decoding.encode(image, as: nil, options: options, maximumSide: nil, record)
     }
 }

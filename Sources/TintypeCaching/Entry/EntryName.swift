@@ -102,10 +102,13 @@ struct KeyDigest: Sendable, Hashable {
 
     init(text: String) {
         var text = text
-        text.withUTF8 { input in
-            withUnsafeMutableBytes(of: &self.words) { output in
-                _ = SHA256(input.baseAddress, input.count, output.bindMemory(to: UInt8.self).baseAddress)
-            }
+        self = text.withUTF8 { KeyDigest(of: UnsafeRawBufferPointer($0)) }
+    }
+
+    init(of bytes: UnsafeRawBufferPointer) {
+        withUnsafeMutableBytes(of: &self.words) { output in
+            let input = bytes.assumingMemoryBound(to: UInt8.self)
+            _ = SHA256(input.baseAddress, input.count, output.bindMemory(to: UInt8.self).baseAddress)
         }
     }
 

@@ -16,6 +16,8 @@ public final class MemoryCache: Sendable {
     private let table: StripedLock<MemoryTable, AccessBuffer>
     private let ledger: Locked<MemoryLedger>
     private let configuration: Configuration
+    /// What a server sends of pictures, counted apart.
+    private let encoded: EncodedMemory
     /// Waits until expired entries are looked for again.
     private let sleep: @Sendable (Duration) async throws -> Void
     /// Keeps threads whose buffers are full from waiting for each other.
@@ -34,6 +36,7 @@ public final class MemoryCache: Sendable {
         self.table = StripedLock(MemoryTable(), count: Self.stripeCount, note: AccessBuffer())
         self.ledger = Locked(MemoryLedger(limits: limits, keepsWeakly: configuration.keepsWeakly))
         self.configuration = configuration
+        self.encoded = EncodedMemory(limit: configuration.encodedCostLimit, now: configuration.now)
         self.sleep = sleep
         if configuration.respondsToMemoryPressure { self.respond(to: .shared()) }
     }
@@ -146,7 +149,7 @@ public final class MemoryCache: Sendable {
     @discardableResult
     public func remove(_ key: CacheKey) -> Bool {
         let removed = self.change { $0.remove(key, in: &$1) }
-        return removed != nil
+        return self.encoded.remove(key) || removed != nil
     }
 
     /// Forgets the pictures of the family of `key`, also those that are alive elsewhere; says whether there were any.
@@ -157,12 +160,13 @@ public final class MemoryCache: Sendable {
         let keys = self.table.read { table, _ in table.keys(inFamilyOf: key) }
         // What left the cache is released here, after the locks.
         let removed = self.change { ledger, table in keys.compactMap { ledger.remove($0, in: &table) } }
-        return !removed.isEmpty
+        return self.encoded.removeFamily(of: key) || !removed.isEmpty
     }
 
     /// Forgets all pictures, also those that are alive elsewhere.
     public func removeAll() {
         _ = self.change { $0.removeAll(in: &$1) }
+        self.encoded.trim(toFraction: 0)
     }
 
     /// Drops the least recently used pictures until the rest costs at most `cost` bytes.
@@ -178,6 +182,7 @@ public final class MemoryCache: Sendable {
     public func trim(toFraction fraction: Double) {
         let fraction = fraction > 0 ? min(fraction, 1) : 0
         _ = self.change { $0.trim(toCost: Int(Double($0.statistics.cost) * fraction), in: &$1) }
+        self.encoded.trim(toFraction: fraction)
     }
 
     /// Gives memory back when `monitor` says that it is short: half at "some", all at "full".
@@ -192,6 +197,26 @@ public final class MemoryCache: Sendable {
             defer { current = subscription }
             return current
         }
+    }
+
+    // MARK: Encoded pictures
+
+    /// What a server sends of the picture under `key` in an encoding, which counts as its use.
+    ///
+    /// Takes about as long as the look-up of a picture, and allocates nothing.
+    public func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool = true) -> EncodedEntry? {
+        self.encoded.entry(for: key, encoding: encoding, countsMiss: countsMiss)
+    }
+
+    /// Keeps what a server sends of the picture under `key` in an encoding, unless it is obsolete in that moment; see
+    /// ``ImageCache``.
+    public func keepEncoded(
+        _ entry: EncodedEntry,
+        for key: CacheKey,
+        encoding: UInt64,
+        unless isObsolete: () -> Bool
+    ) {
+        self.encoded.insert(entry, for: key, encoding: encoding, unless: isObsolete)
     }
 
     // MARK: Limits and figures
@@ -218,6 +243,11 @@ public final class MemoryCache: Sendable {
                 statistics.misses += $0.misses
             }
             statistics.weakCount = self.table.read { table, _ in table.weak.count }
+            let encoded = self.encoded.figures
+            statistics.encodedCount = encoded.count
+            statistics.encodedCost = encoded.cost
+            statistics.encodedHits = encoded.hits
+            statistics.encodedMisses = encoded.misses
             return statistics
         }
     }
@@ -322,6 +352,10 @@ public final class MemoryCache: Sendable {
         public var costLimit: Int
         /// The entries that the cache may hold, or `nil` for any number.
         public var countLimit: Int?
+        /// The bytes of encoded pictures that the cache may hold besides; 0 or less holds none.
+        ///
+        /// By default a quarter of the default of ``costLimit``.
+        public var encodedCostLimit: Int
         /// How long an entry is kept that was stored without a lifetime or an expiry of its own; default `nil`,
         /// for as long as there is room.
         public var lifetime: Duration?
@@ -343,6 +377,7 @@ public final class MemoryCache: Sendable {
         public init(
             costLimit: Int = Configuration.defaultCostLimit,
             countLimit: Int? = nil,
+            encodedCostLimit: Int = Configuration.defaultCostLimit / 4,
             lifetime: Duration? = nil,
             extendsLifetimeOnRead: Bool = false,
             keepsWeakly: Bool = true,
@@ -351,6 +386,7 @@ public final class MemoryCache: Sendable {
         ) {
             self.costLimit = costLimit
             self.countLimit = countLimit
+            self.encodedCostLimit = encodedCostLimit
             self.lifetime = lifetime
             self.extendsLifetimeOnRead = extendsLifetimeOnRead
             self.keepsWeakly = keepsWeakly
@@ -385,6 +421,14 @@ public struct MemoryStatistics: Sendable, Hashable {
     public var expirations = 0
     /// The pictures that were refused because they alone are over a limit.
     public var refusals = 0
+    /// The encoded pictures in the cache.
+    public var encodedCount = 0
+    /// The bytes that the encoded pictures are counted with.
+    public var encodedCost = 0
+    /// The look-ups that found an encoded picture.
+    public var encodedHits = 0
+    /// The look-ups that found no encoded picture.
+    public var encodedMisses = 0
 
     /// Creates statistics of an empty cache.
     public init() {}
@@ -401,6 +445,10 @@ public struct MemoryStatistics: Sendable, Hashable {
         sum.evictions += right.evictions
         sum.expirations += right.expirations
         sum.refusals += right.refusals
+        sum.encodedCount += right.encodedCount
+        sum.encodedCost += right.encodedCost
+        sum.encodedHits += right.encodedHits
+        sum.encodedMisses += right.encodedMisses
         return sum
     }
 }

@@ -1,0 +1,188 @@
+import FoundationEssentials
+import TintypeCaching
+import TintypeCoding
+import TintypeImage
+
+/// Request to encoded picture, once for all that ask: from memory or disk, without decoding, else from the picture.
+struct EncodedLoad: Sendable {
+    let services: LoadServices
+    let loader: LoaderReference
+    let request: ImageRequest
+    let encoding: PictureEncoding
+    let caching: CacheUse
+    /// Whether what is stale may be served where that is permitted; it must then be revalidated.
+    let mayServeStale: Bool
+    let flight: Flight
+
+    private var cache: any ImageCache { self.services.cache }
+    private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
+    private var key: CacheKey { self.encoding.key(of: self.request.key) }
+
+    func run() async throws -> FlightResult {
+        let query = self.plan.policy == .reload ? CacheTiers.none : self.caching.query
+        var candidate: EncodedEntry?
+        if query.contains(.memory), let entry = self.peek() {
+            let decision = self.decision(entry.metadata)
+            if self.flight.admits(entry.metadata.bodyDigest), self.serves(decision) {
+                self.tell(.hit(.memory))
+                let revalidation: Revalidation? = decision == .serve ? nil : .inBackground
+                return .encoded(EncodedResponse(entry, source: .memory, revalidation: revalidation), isKept: false)
+            }
+            candidate = entry
+        }
+        if query.contains(.disk), let entry = try await self.stored() {
+            if try await self.mayServeStored(entry.metadata) {
+                self.tell(.hit(.disk))
+                self.keepInMemory(entry)
+                return .encoded(EncodedResponse(entry, source: .disk), isKept: true)
+            }
+            candidate = candidate ?? entry
+        }
+        if let candidate, let confirmed = try await self.confirmed(candidate) { return confirmed }
+        let picture = try await self.loader.picture(
+            for: self.request,
+            mayServeStale: self.mayServeStale,
+            interest: .flight(self.flight.id)
+        )
+        self.flight.record.add(picture.call?.load)
+        return try await self.keep(self.encode(picture), picture)
+    }
+
+    // MARK: Candidates
+
+    private func peek() -> EncodedEntry? {
+        self.cache.encodedEntry(for: self.request.key, encoding: self.encoding.number, countsMiss: false)
+    }
+
+    private func stored() async throws -> EncodedEntry? {
+        let key = self.key
+        let hit = try await self.flight.record.timing(.disk) { try await self.cache.lookUp(key, in: .disk) }
+        guard case .disk(let entry) = hit else { return nil }
+        return EncodedEntry(key: key, data: entry.data, metadata: entry.metadata)
+    }
+
+    private func decision(_ metadata: EntryMetadata) -> ReuseDecision {
+        self.services.rules.decision(for: metadata, of: self.request, under: self.plan.policy)
+    }
+
+    private func serves(_ decision: ReuseDecision) -> Bool {
+        decision == .serve || decision == .serveWhileRevalidating && self.mayServeStale
+    }
+
+    /// Whether an entry on disk is fresh, and of the bytes that the disk has now.
+    private func mayServeStored(_ metadata: EntryMetadata) async throws -> Bool {
+        guard self.flight.admits(metadata.bodyDigest) else { return false }
+        if self.plan.obeysHTTP, self.decision(metadata) != .serve { return false }
+        // It may be of bytes that were replaced before this loader began, or by another process.
+        let source = try await self.flight.record.timing(.disk) {
+            try await self.services.store.known(of: self.request)
+        }
+        return source.map { $0.metadata.bodyDigest == metadata.bodyDigest } ?? true
+    }
+
+    /// The candidate with what is known now, where the origin confirms the bytes that it was made of.
+    private func confirmed(_ candidate: EncodedEntry) async throws -> FlightResult? {
+        guard self.plan.obeysHTTP, let body = candidate.metadata.bodyDigest else { return nil }
+        let bytes = try await self.loader.bytes(
+            for: self.request,
+            held: candidate.metadata,
+            mayServeStale: self.mayServeStale,
+            interest: .flight(self.flight.id)
+        )
+        // Loads that hold bytes must not wait for room for others.
+        bytes.claim?.giveBack()
+        self.flight.record.add(bytes.call?.load)
+        guard bytes.metadata.bodyDigest == body else { return nil }
+        let metadata = EncodedResponse.metadata(candidate.metadata, renewedBy: bytes.metadata)
+        let entry = EncodedEntry(key: candidate.key, data: candidate.data, metadata: metadata)
+        guard bytes.mayBeKept else {
+            // A cache that can't remove it finds it stale again.
+            _ = try? await self.cache.remove(candidate.key, from: .all)
+            return .encoded(EncodedResponse(entry, source: .memory, revalidation: bytes.revalidation), isKept: false)
+        }
+        let (isKept, error) = await self.keep(entry)
+        return .encoded(
+            EncodedResponse(entry, source: .memory, revalidation: bytes.revalidation, storeError: error),
+            isKept: isKept
+        )
+    }
+
+    // MARK: Making
+
+    private func encode(_ picture: ImageResponse) async throws -> EncodedEntry {
+        let data = try await self.services.decoding.encode(
+            picture.image,
+            as: self.encoding.format,
+            options: self.encoding.options,
+            maximumSide: nil,
+            self.flight.record
+        )
+        return EncodedEntry(
+            key: self.key,
+            data: data,
+            metadata: EncodedResponse.metadata(
+                of: data,
+                picture.image,
+                as: self.encoding,
+                origin: picture.metadata
+            )
+        )
+    }
+
+    private func keep(_ entry: EncodedEntry, _ picture: ImageResponse) async -> FlightResult {
+        let (isKept, error) = picture.mayBeKept ? await self.keep(entry) : (false, nil)
+        let response = EncodedResponse(
+            entry,
+            source: picture.source,
+            revalidation: picture.revalidation,
+            storeError: error ?? picture.storeError
+        )
+        return .encoded(response, isKept: isKept)
+    }
+
+    /// Keeps an entry where a load wants that, unless it is made of older bytes than others.
+    ///
+    /// - Returns: Whether the cache may have it, and why it is not on disk, where a load waits for that.
+    private func keep(_ entry: EncodedEntry) async -> (isKept: Bool, error: LoadError?) {
+        guard self.keepInMemory(entry) else { return (false, nil) }
+        let demand = self.flight.demand
+        guard demand.encodedTiers.contains(.disk) else { return (!demand.encodedTiers.isEmpty, nil) }
+        guard demand.waitsForStore else {
+            await self.cache.store(nil, data: entry.data, metadata: entry.metadata, for: entry.key, in: .disk)
+            return (true, nil)
+        }
+        do {
+            _ = try await self.flight.record.timing(.store) {
+                try await self.cache.storeAndWait(
+                    nil,
+                    data: entry.data,
+                    metadata: entry.metadata,
+                    for: entry.key,
+                    in: .disk
+                )
+            }
+            return (true, nil)
+        } catch {
+            return (true, LoadError(storing: error))
+        }
+    }
+
+    /// - Returns: Whether the entry is none of older bytes.
+    @discardableResult
+    private func keepInMemory(_ entry: EncodedEntry) -> Bool {
+        let (flight, body) = (self.flight, entry.metadata.bodyDigest)
+        guard flight.admits(body) else { return false }
+        let tiers = flight.demand.encodedTiers
+        if !tiers.isEmpty { self.tell(.stored(tiers)) }
+        guard tiers.contains(.memory) else { return true }
+        var metadata = entry.metadata
+        metadata.response = metadata.response?.reduced
+        let kept = EncodedEntry(key: entry.key, data: entry.data, metadata: metadata)
+        self.cache.keepEncoded(kept, for: self.request.key, encoding: self.encoding.number) { !flight.admits(body) }
+        return true
+    }
+
+    private func tell(_ kind: LoadActivity.Kind) {
+        self.services.activities.send(kind, .encoded, self.request, load: self.flight.id)
+    }
+}

@@ -1,0 +1,60 @@
+extension LoaderActor {
+    /// The picture that `request` describes as a server sends it: encoded once however many ask, and kept so in memory
+    /// and on disk, where it is found without decoding.
+    ///
+    /// Of an animation it is the first frame. Whether the picture is kept as well, decoded, is for the request to say
+    /// (``ImageRequest/variantCaching``, ``ImageRequest/originalCaching``): a server that only sends encoded pictures needs
+    /// it not. The configuration of the memory tier has a limit of its own for encoded pictures.
+    ///
+    /// ```swift
+    /// let response = try await loader.encoded(request, as: .webp(quality: 75))
+    /// // Content-Type: response.mediaType, ETag: response.etag, and the bytes: response.data
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The picture.
+    ///   - encoding: The format, and what its coder is told; make it once where it is asked for often.
+    ///   - caching: The tiers for the encoded bytes; default both.
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func encoded(
+        _ request: ImageRequest,
+        as encoding: PictureEncoding,
+        caching: CacheUse = .all
+    ) async throws -> EncodedResponse {
+        if caching.query.contains(.memory),
+            let response = self.services.encodedMemoryResponse(for: request, encoding)
+        {
+            if self.services.activities.isObserved {
+                self.services.activities.tell(.hit(.memory), .encoded, request, load: 0)
+            }
+            if response.revalidation == .inBackground { await self.revalidate(request, as: encoding, caching) }
+            return response
+        }
+        do {
+            let response = try await self.reference.encoded(request, as: encoding, caching)
+            if response.revalidation == .inBackground { await self.revalidate(request, as: encoding, caching) }
+            return response
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+}
+
+extension LoadServices {
+    /// The encoded picture, if it is in memory and may be served.
+    fileprivate func encodedMemoryResponse(
+        for request: ImageRequest,
+        _ encoding: PictureEncoding
+    ) -> EncodedResponse? {
+        let plan = self.rules.plan(for: request)
+        guard plan.policy != .reload,
+            let entry = self.cache.encodedEntry(for: request.key, encoding: encoding.number, countsMiss: true)
+        else { return nil }
+        guard !plan.policy.servesAnyAge else { return EncodedResponse(entry, source: .memory) }
+        switch self.rules.decision(entry.metadata.response?.freshness, of: request, under: plan.policy) {
+        case .serve: return EncodedResponse(entry, source: .memory)
+        case .serveWhileRevalidating: return EncodedResponse(entry, source: .memory, revalidation: .inBackground)
+        case .revalidate: return nil
+        }
+    }
+}

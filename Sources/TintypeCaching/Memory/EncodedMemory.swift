@@ -1,0 +1,170 @@
+public import FoundationEssentials
+import TintypeConcurrency
+
+/// Encoded bytes in memory: what a server sends of a picture, and what is known of it.
+public final class EncodedEntry: Sendable {
+    /// The key of the entry, under which the disk may have it too.
+    public let key: CacheKey
+    /// The encoded bytes.
+    public let data: Data
+    /// What is known of them, and of the bytes that the picture was made of.
+    public let metadata: EntryMetadata
+
+    /// Creates an entry.
+    public init(key: CacheKey, data: Data, metadata: EntryMetadata) {
+        self.key = key
+        self.data = data
+        self.metadata = metadata
+    }
+
+    /// The bytes that the entry is counted with.
+    public var cost: Int { self.data.count + self.metadata.memoryByteCount + 512 + self.key.excessByteCount }
+}
+
+/// The encoded pictures of a memory tier, within a limit of their own; the least recently used goes first.
+///
+/// An entry is found by its picture's key and a number for the encoding, so that a look-up makes no key and allocates
+/// nothing.
+final class EncodedMemory: Sendable {
+    private struct Key: Hashable {
+        let picture: CacheKey
+        let encoding: UInt64
+    }
+
+    private struct Slot {
+        let key: Key
+        let entry: EncodedEntry
+        /// The neighbours in the order of use: the newer one, and the older one.
+        var newer: Int?
+        var older: Int?
+    }
+
+    private struct State {
+        var slotOfKey: [Key: Int] = [:]
+        var keyOfEntry: [CacheKey: Key] = [:]
+        var slots: [Slot?] = []
+        var freeSlots: [Int] = []
+        var newest: Int?
+        var oldest: Int?
+        var cost = 0
+        var hits = 0
+        var misses = 0
+
+        mutating func unlink(_ index: Int) {
+            guard let slot = self.slots[index] else { return }
+            if let newer = slot.newer { self.slots[newer]?.older = slot.older } else { self.newest = slot.older }
+            if let older = slot.older { self.slots[older]?.newer = slot.newer } else { self.oldest = slot.newer }
+        }
+
+        mutating func linkAsNewest(_ index: Int) {
+            self.slots[index]?.newer = nil
+            self.slots[index]?.older = self.newest
+            if let newest = self.newest { self.slots[newest]?.newer = index }
+            self.newest = index
+            if self.oldest == nil { self.oldest = index }
+        }
+
+        mutating func use(_ index: Int) {
+            guard self.newest != index else { return }
+            self.unlink(index)
+            self.linkAsNewest(index)
+        }
+
+        mutating func insert(_ key: Key, _ entry: EncodedEntry) {
+            let index = self.freeSlots.popLast() ?? self.slots.count
+            if index == self.slots.count { self.slots.append(nil) }
+            self.slots[index] = Slot(key: key, entry: entry)
+            self.slotOfKey[key] = index
+            self.keyOfEntry[entry.key] = key
+            self.cost += entry.cost
+            self.linkAsNewest(index)
+        }
+
+        mutating func remove(_ index: Int) -> EncodedEntry? {
+            guard let slot = self.slots[index] else { return nil }
+            self.unlink(index)
+            self.slots[index] = nil
+            self.freeSlots.append(index)
+            self.slotOfKey[slot.key] = nil
+            self.keyOfEntry[slot.entry.key] = nil
+            self.cost -= slot.entry.cost
+            return slot.entry
+        }
+
+        mutating func trim(to limit: Int) -> [EncodedEntry] {
+            var removed: [EncodedEntry] = []
+            while self.cost > limit, let oldest = self.oldest {
+                if let entry = self.remove(oldest) { removed.append(entry) }
+            }
+            return removed
+        }
+    }
+
+    private let state = Locked(State())
+    private let limit: Int
+    private let now: @Sendable () -> Date
+
+    init(limit: Int, now: @escaping @Sendable () -> Date) {
+        self.limit = max(0, limit)
+        self.now = now
+    }
+
+    /// The bytes that the entries are counted with, and how often they were looked for.
+    var figures: (count: Int, cost: Int, hits: Int, misses: Int) {
+        self.state.withLock { ($0.slotOfKey.count, $0.cost, $0.hits, $0.misses) }
+    }
+
+    func entry(for picture: CacheKey, encoding: UInt64, countsMiss: Bool) -> EncodedEntry? {
+        let entry = self.state.withLock { state -> EncodedEntry? in
+            guard let index = state.slotOfKey[Key(picture: picture, encoding: encoding)] else {
+                if countsMiss { state.misses += 1 }
+                return nil
+            }
+            state.use(index)
+            state.hits += 1
+            return state.slots[index]?.entry
+        }
+        guard let entry, let expiry = entry.metadata.expiry, expiry <= self.now() else { return entry }
+        self.remove(entry.key)
+        return nil
+    }
+
+    /// Keeps an entry in place of an older one, unless it is obsolete in that moment or larger than the limit.
+    ///
+    /// `isObsolete` is called under the lock: it must be quick, and call nothing of the cache.
+    func insert(_ entry: EncodedEntry, for picture: CacheKey, encoding: UInt64, unless isObsolete: () -> Bool) {
+        let key = Key(picture: picture, encoding: encoding)
+        // What leaves is released after the lock.
+        let removed = self.state.withLock { state -> [EncodedEntry] in
+            guard !isObsolete() else { return [] }
+            let old = state.slotOfKey[key].flatMap { state.remove($0) }
+            if entry.cost <= self.limit { state.insert(key, entry) }
+            return state.trim(to: self.limit) + (old.map { [$0] } ?? [])
+        }
+        _ = consume removed
+    }
+
+    /// Removes the entry whose own key this is, and says whether there was one.
+    @discardableResult
+    func remove(_ key: CacheKey) -> Bool {
+        let removed = self.state.withLock { state in
+            state.keyOfEntry[key].flatMap { state.slotOfKey[$0] }.flatMap { state.remove($0) }
+        }
+        return removed != nil
+    }
+
+    /// Removes the entries of a family, and says whether there were any.
+    func removeFamily(of key: CacheKey) -> Bool {
+        let removed = self.state.withLock { state -> [EncodedEntry] in
+            let indices = state.slots.indices.filter { state.slots[$0]?.entry.key.isOfFamily(of: key) ?? false }
+            return indices.compactMap { state.remove($0) }
+        }
+        return !removed.isEmpty
+    }
+
+    /// Drops the least recently used entries until the rest takes at most this fraction of what all take.
+    func trim(toFraction fraction: Double) {
+        let removed = self.state.withLock { $0.trim(to: Int(Double($0.cost) * fraction)) }
+        _ = consume removed
+    }
+}

@@ -1,0 +1,46 @@
+import FoundationEssentials
+import FrameworkNames
+import Tintype
+
+// The samples of Docs/observing.md, with stand-ins of the packages that they name.
+
+protocol LogTarget: Sendable {
+    func warning(_ message: String, _ metadata: [String: String])
+    func notice(_ message: String, _ metadata: [String: String])
+}
+
+func record(_ label: String, _ dimension: String, _ duration: Duration) {}
+func span(_ name: String, _ id: UInt64, duration: Duration, attributes: [String: Duration]) {}
+
+struct ServerObserver: LoadObserver {
+    let logger: any LogTarget
+
+    func loader(didObserve activity: LoadActivity) {
+        switch activity.kind {
+        case .finished(let source, let metrics):
+            guard activity.product == .picture else { return }
+            record("picture_load", source.rawValue, metrics.total)
+            span(
+                "load",
+                activity.loadID,
+                duration: metrics.total,
+                attributes: [
+                    "decode": metrics.decode, "queue": metrics.queue, "transfer": metrics.transfer?.total ?? .zero,
+                ]
+            )
+        case .failed(let error):
+            self.logger.warning("load failed", ["code": error.code.description, "message": error.message])
+        case .refused(let error):
+            self.logger.notice("load refused", ["code": error.code.description])
+        case .started, .joined, .hit, .downloadStarted, .downloadFinished, .decoded, .stored, .cancelled:
+            break
+        }
+    }
+}
+
+func observed(by logger: any LogTarget) async -> String {
+    var configuration = LoaderActor.Configuration()
+    configuration.observers = [ServerObserver(logger: logger)]
+    let loader = LoaderActor(configuration: configuration)
+    return await loader.statistics().prometheusText()
+}
