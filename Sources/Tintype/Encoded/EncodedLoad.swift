@@ -1,6 +1,8 @@
 import FoundationEssentials
 import TintypeCaching
 import TintypeCoding
+import TintypeConcurrency
+import TintypeHTTP
 import TintypeImage
 
 /// Request to encoded picture, once for all that ask: from memory or disk, without decoding, else from the picture.

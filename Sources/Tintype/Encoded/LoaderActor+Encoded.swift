@@ -1,3 +1,6 @@
+import TintypeCaching
+import TintypeHTTP
+
 extension LoaderActor {
     /// The picture that `request` describes as a server sends it: encoded once however many ask, and kept so in memory
     /// and on disk, where it is found without decoding.

@@ -34,6 +34,9 @@ extension LoadTable {
         /// The bytes that a caller gives, instead of any that could be found.
         var given: UInt64?
 
+        /// Whether it is made of a body, and kept in the cache.
+        var isOfBody: Bool { self.kind == .picture || self.kind == .encoded }
+
         /// Products that differ in anything else seldom have the same key.
         func hash(into hasher: inout Hasher) {
             hasher.combine(self.key)

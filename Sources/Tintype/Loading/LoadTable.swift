@@ -346,7 +346,7 @@ struct LoadTable: Sendable {
         // What is being made of an older body is none of those that come now, and may be in the cache already.
         for other in source.flights where other != id && !self.awaitsBody(of: id, other) {
             self.close(other)
-            if let product = self.flights[other]?.product, product.kind == .picture { obsolete.insert(product.key) }
+            if let product = self.flights[other]?.product, product.isOfBody { obsolete.insert(product.key) }
         }
         for picture in obsolete { succession.obsolete[picture] = Self.tiers(of: picture, source: key) }
         succession.flights.formUnion(source.flights)

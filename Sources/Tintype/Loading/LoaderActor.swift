@@ -342,6 +342,9 @@ public actor LoaderActor {
     /// The number of callers and loads of pictures that wait for bytes.
     var bytesWaiterCount: Int { self.table.waiterCount(of: .bytes) }
 
+    /// The number of callers that wait for encoded pictures.
+    var encodedWaiterCount: Int { self.table.waiterCount(of: .encoded) }
+
     /// The number of loads of pictures that wait for a decode that they share.
     var decodeWaiterCount: Int { self.table.waiterCount(of: .decode) }
 
@@ -451,14 +454,23 @@ public actor LoaderActor {
             for id in succession.flights { self.flights[id]?.note(newestBody: body) }
             return succession.obsolete
         case .success(.picture(let response, isKept: true)):
-            guard let body = response.metadata.bodyDigest,
-                !self.table.keep(product.key, madeOf: body, by: flight.id)
-            else { return [:] }
-            return [product.key: LoadTable.tiers(of: product.key, source: product.source)]
+            return self.obsolete(by: flight, product, madeOf: response.metadata.bodyDigest)
+        case .success(.encoded(let response, isKept: true)):
+            return self.obsolete(by: flight, product, madeOf: response.metadata.bodyDigest)
         case .success(.stored(let key, madeOf: let body?)):
             return flight.admits(body) ? [:] : [key: .all]
         case .success, .failure: return [:]
         }
+    }
+
+    /// What a flight has kept of a body that is not the newest.
+    private func obsolete(
+        by flight: Flight,
+        _ product: LoadTable.Product,
+        madeOf body: UInt64?
+    ) -> [CacheKey: CacheTiers] {
+        guard let body, !self.table.keep(product.key, madeOf: body, by: flight.id) else { return [:] }
+        return [product.key: LoadTable.tiers(of: product.key, source: product.source)]
     }
 
     private func finish(_ flight: Flight, _ result: Result<FlightResult, any Error>) {

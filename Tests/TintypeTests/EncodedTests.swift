@@ -1,0 +1,265 @@
+import FoundationEssentials
+import TestSupport
+import TestTraits
+import Testing
+
+@testable import Tintype
+
+/// Pictures as a server sends them: made once, kept encoded, found without decoding.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct EncodedTests {
+    let fixture: LoaderFixture
+    let origin = ScriptedOrigin()
+    let clock = TestClock()
+    let url: URL
+
+    init() throws {
+        self.fixture = try LoaderFixture(origin: self.origin)
+        self.url = self.origin.url("/a")
+        self.origin.script("/a", .body(try makePNG(width: 20, height: 10)))
+    }
+
+    private func makeLoader(_ change: (inout LoaderActor.Configuration) -> Void = { _ in }) -> LoaderActor {
+        let clock = self.clock
+        return self.fixture.makeLoader { configuration in
+            configuration.now = { clock.now }
+            configuration.memory.now = { clock.now }
+            configuration.disk?.now = { clock.now }
+            change(&configuration)
+        }
+    }
+
+    private var requests: Int { self.origin.requestCount(for: "/a") }
+    private var decodes: Int { self.fixture.decodes.count }
+
+    private func makeRequest(_ policy: CachePolicy? = nil) -> ImageRequest {
+        ImageRequest(
+            url: self.url,
+            thumbnail: .fit(width: 8, height: 8),
+            options: .waitForStore,
+            variantCaching: .none,
+            cachePolicy: policy
+        )
+    }
+
+    // MARK: What it gives
+
+    @Test(arguments: [
+        (PictureEncoding.jpeg(quality: 70), "image/jpeg"), (.webp(quality: 75), "image/webp"), (.png, "image/png"),
+    ])
+    func `an encoded picture has its bytes, type, size and tag`(
+        encoding: PictureEncoding,
+        mediaType: String
+    ) async throws {
+        let loader = self.makeLoader()
+        let response = try await loader.encoded(self.makeRequest(), as: encoding)
+        #expect(response.mediaType == mediaType)
+        #expect((response.width, response.height) == (8, 4))
+        let image = try await loader.image(from: response.data)
+        #expect((image.width, image.height) == (8, 4))
+        #expect(image.sourceFormat == encoding.format)
+        #expect(response.etag == "\"\(BodyDigest.tag(of: response.data))\"")
+        #expect(response.source == .network)
+        #expect(response.metrics.encode > .zero)
+        #expect(response.metrics.decode > .zero)
+    }
+
+    @Test func `each option of an encoding makes another picture`() {
+        let key = CacheKey("https://example.org/a")
+        var options = EncodeOptions()
+        var keys = [PictureEncoding(.jpeg, options: options).key(of: key)]
+        keys.append(PictureEncoding(.webp, options: options).key(of: key))
+        let changes: [(inout EncodeOptions) -> Void] = [
+            { $0.quality = 79 }, { $0.background.red = 1 }, { $0.background.green = 1 }, { $0.background.blue = 1 },
+            { $0.isProgressive = true }, { $0.chromaSubsampling = .none }, { $0.chromaSubsampling = .half },
+            { $0.compression = .lossless }, { $0.compression = .nearLossless(1) }, { $0.compression = .nearLossless(2) },
+            { $0.pngLevel = 1 }, { $0.pngFilter = .none }, { $0.maximumByteCount = 1 }, { $0.maximumByteCount = 2 },
+            { $0.isDithered = false }, { $0.metadata.exif = Data([1]) }, { $0.metadata.exif = Data([2]) },
+            { $0.metadata.xmp = Data([1]) }, { $0.metadata.colorProfile = Data([1]) },
+        ]
+        for change in changes {
+            options = EncodeOptions()
+            change(&options)
+            keys.append(PictureEncoding(.jpeg, options: options).key(of: key))
+        }
+        #expect(Set(keys).count == changes.count + 2)
+        #expect(keys.allSatisfy { $0.isOfFamily(of: key) })
+    }
+
+    @Test func `lifetime and age are those of the origin's response`() async throws {
+        self.origin.script("/a", .body(try makePNG(), headers: ["Cache-Control": "max-age=600", "Age": "100"]))
+        let loader = self.makeLoader { $0.cachePolicy = .honorFreshness }
+        let response = try await loader.encoded(self.makeRequest(), as: .png)
+        #expect(response.freshnessLifetime == .seconds(600))
+        let age = response.age(at: self.clock.now.addingTimeInterval(50))
+        #expect(age >= .seconds(150) && age < .seconds(160))
+        let silent = try await self.makeLoader().encoded(ImageRequest(url: self.url, cachePolicy: .reload), as: .png)
+        #expect(silent.freshnessLifetime == .seconds(600))
+    }
+
+    // MARK: Made once
+
+    @Test func `a thousand callers make one download, one decode and one encode`() async throws {
+        let gate = Gate()
+        self.origin.script("/a", .held(by: gate, body: try makePNG()))
+        let encodes = DecodeCounter()
+        let loader = self.makeLoader {
+            $0.coders = CoderRegistry(coders: [
+                EncodeCountingCoder(base: JPEGCoder(), encodes), CountingCoder(PNGCoder(), self.fixture.decodes),
+            ])
+        }
+        let request = self.makeRequest()
+        let tasks = (0..<1_000).map { _ in Task { try await loader.encoded(request, as: .jpeg()) } }
+        await self.origin.waitForRequests(1, for: "/a")
+        await until { await loader.encodedWaiterCount == 1_000 }
+        await gate.open()
+        var tags: Set<String> = []
+        for task in tasks { tags.insert(try await task.value.etag) }
+        #expect(tags.count == 1)
+        #expect((self.requests, self.decodes, encodes.count) == (1, 1, 1))
+    }
+
+    @Test func `memory answers, then the disk, without decoding`() async throws {
+        let first = try await self.makeLoader().encoded(self.makeRequest(), as: .webp())
+        let decodes = self.decodes
+        let loader = self.makeLoader()
+        let second = try await loader.encoded(self.makeRequest(), as: .webp())
+        let third = try await loader.encoded(self.makeRequest(), as: .webp())
+        #expect((second.source, third.source) == (.disk, .memory))
+        #expect(second.data == first.data && third.data == first.data)
+        #expect(second.etag == first.etag && third.etag == first.etag)
+        #expect((second.width, second.mediaType) == (8, "image/webp"))
+        #expect((self.requests, self.decodes) == (1, decodes))
+        let other = try await loader.encoded(self.makeRequest(), as: .webp(quality: 1))
+        #expect(other.source == .disk)
+        #expect(other.etag != first.etag)
+        #expect(self.requests == 1)
+    }
+
+    @Test func `the tiers are those that the call names`() async throws {
+        let loader = self.makeLoader()
+        _ = try await loader.encoded(self.makeRequest(), as: .png, caching: .none)
+        #expect(await loader.statistics().cache.memory.encodedCount == 0)
+        _ = try await loader.encoded(self.makeRequest(), as: .png, caching: .memory)
+        #expect(await loader.statistics().cache.memory.encodedCount == 1)
+        let key = PictureEncoding.png.key(of: self.makeRequest().key)
+        #expect(await !loader.cache.contains(key, in: .disk))
+        _ = try await loader.encoded(self.makeRequest(), as: .png, caching: .disk)
+        #expect(await loader.cache.contains(key, in: .disk))
+        // The picture itself is kept as its request says: not at all.
+        #expect(await loader.statistics().cache.memory.count == 0)
+    }
+
+    @Test func `a removal takes encoded pictures too`() async throws {
+        let loader = self.makeLoader()
+        let request = self.makeRequest()
+        _ = try await loader.encoded(request, as: .png)
+        #expect(try await loader.remove(request))
+        #expect(await loader.statistics().cache.memory.encodedCount == 0)
+        #expect(self.fixture.cacheFiles().isEmpty)
+    }
+
+    // MARK: Freshness
+
+    @Test func `a new body takes the place of what was encoded of the old one`() async throws {
+        let loader = self.makeLoader()
+        let old = try await loader.encoded(self.makeRequest(), as: .png)
+        self.origin.script("/a", .body(try makePNG(width: 20, height: 10, gray: 7)))
+        _ = try await loader.data(for: ImageRequest(url: self.url, cachePolicy: .reload))
+        let new = try await loader.encoded(self.makeRequest(), as: .png)
+        #expect(new.etag != old.etag)
+        #expect(try await loader.encoded(self.makeRequest(), as: .png).etag == new.etag)
+        // Also what another loader finds on disk.
+        #expect(try await self.makeLoader().encoded(self.makeRequest(), as: .png).etag == new.etag)
+    }
+
+    @Test(arguments: [true, false])
+    func `what the origin confirms is not made again`(isInMemory: Bool) async throws {
+        let body = try makePNG()
+        self.origin.script(
+            "/a",
+            .answer { request in
+                request.headers["If-None-Match"] == "\"1\""
+                    ? .body([], status: 304, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""])
+                    : .body(body, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""])
+            }
+        )
+        let change = { @Sendable (configuration: inout LoaderActor.Configuration) in
+            configuration.cachePolicy = .honorFreshness
+        }
+        let first = self.makeLoader(change)
+        let old = try await first.encoded(self.makeRequest(), as: .png)
+        let decodes = self.decodes
+        self.clock.advance(by: 100)
+        let loader = isInMemory ? first : self.makeLoader(change)
+        let confirmed = try await loader.encoded(self.makeRequest(), as: .png)
+        #expect(confirmed.revalidation == .notModified)
+        #expect(confirmed.etag == old.etag)
+        #expect((self.requests, self.decodes) == (2, decodes))
+        // It is fresh again.
+        #expect(try await loader.encoded(self.makeRequest(), as: .png).source == .memory)
+        #expect(self.requests == 2)
+    }
+
+    @Test func `what may be served stale is, and is made anew meanwhile`() async throws {
+        let headers: HeaderFields = ["Cache-Control": "max-age=60, stale-while-revalidate=600"]
+        self.origin.script("/a", .body(try makePNG(), headers: headers))
+        let loader = self.makeLoader { $0.cachePolicy = .honorFreshness }
+        let old = try await loader.encoded(self.makeRequest(), as: .png)
+        self.clock.advance(by: 100)
+        self.origin.script("/a", .body(try makePNG(gray: 9), headers: headers))
+        let stale = try await loader.encoded(self.makeRequest(), as: .png)
+        #expect(stale.etag == old.etag)
+        #expect(stale.revalidation == .inBackground)
+        await loader.waitForRevalidations()
+        let new = try await loader.encoded(self.makeRequest(), as: .png)
+        #expect(new.etag != old.etag)
+        #expect(new.source == .memory)
+        #expect(self.requests == 2)
+    }
+
+    @Test func `what must not be stored is not kept encoded either`() async throws {
+        self.origin.script("/a", .body(try makePNG(), headers: ["Cache-Control": "no-store"]))
+        let loader = self.makeLoader { $0.cachePolicy = .honorFreshness }
+        _ = try await loader.encoded(self.makeRequest(), as: .png)
+        #expect(await loader.statistics().cache.memory.encodedCount == 0)
+        #expect(self.fixture.cacheFiles().isEmpty)
+    }
+
+    @Test func `an encoded picture that is not cached is an error where only the cache may answer`() async throws {
+        await #expect {
+            try await self.makeLoader().encoded(self.makeRequest(.cacheOnly), as: .png)
+        } throws: { error in
+            (error as? LoadError)?.code == .notInCache
+        }
+    }
+
+    @Test func `a format that no coder writes is an error`() async throws {
+        let loader = self.makeLoader { $0.coders = CoderRegistry(coders: [PNGCoder()]) }
+        await #expect { try await loader.encoded(self.makeRequest(), as: .jpeg()) } throws: { error in
+            (error as? LoadError)?.code == .unsupportedFormat
+        }
+    }
+}
+
+/// A coder that counts what another one encodes.
+private struct EncodeCountingCoder: ImageCoder {
+    let base: any ImageCoder
+    let counter: DecodeCounter
+
+    init(base: any ImageCoder, _ counter: DecodeCounter) {
+        self.base = base
+        self.counter = counter
+    }
+
+    var decodableFormats: Set<ImageFormat> { self.base.decodableFormats }
+    var encodableFormats: Set<ImageFormat> { self.base.encodableFormats }
+
+    func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
+        try self.base.open(data, limits: limits)
+    }
+
+    func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
+        self.counter.increment()
+        return try self.base.encode(image, as: format, options: options)
+    }
+}
