@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Tintype
+import TintypeConcurrency
 
 /// Results as JSON, one object a line.
 enum JSONLine {
@@ -48,6 +49,7 @@ struct ErrorText {
             case let error as DownloadError: (error.code.description, error.message)
             case let error as CacheError: (error.code.description, error.message)
             case let error as OutputError: ("outputFailed", error.message)
+            case let error as ThreadError: (error.code.description, error.message)
             case let error as ListError: ("listUnreadable", error.message)
             case is CancellationError: ("cancelled", "The load was cancelled.")
             default: ("unexpected", "\(error)")

@@ -24,6 +24,9 @@ extension LoaderActor {
         as encoding: PictureEncoding,
         caching: CacheUse = .all
     ) async throws -> EncodedResponse {
+        var request = request
+        if self.services.hooks.changeRequests { request = try await self.services.hooks.processed(request) }
+        try request.check(fetchesAnyScheme: self.services.fetchesAnyScheme)
         if caching.query.contains(.memory),
             let response = self.services.encodedMemoryResponse(for: request, encoding)
         {

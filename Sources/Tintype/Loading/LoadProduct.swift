@@ -61,9 +61,7 @@ extension LoadTable.Product {
             mayServeStale: mayServeStale
         )
     }
-}
 
-extension LoadTable.Product {
     init(
         _ encoding: PictureEncoding,
         of request: ImageRequest,
@@ -78,6 +76,7 @@ extension LoadTable.Product {
             source: picture.source,
             origin: picture.origin,
             queries: picture.queries + [caching.query],
+            terms: picture.terms,
             policy: picture.policy,
             usesHTTPKeys: picture.usesHTTPKeys,
             mayServeStale: mayServeStale

@@ -34,7 +34,7 @@ extension LoaderActor {
             options: options
         )
         do {
-            return try await self.services.decoding.image(from: data, for: request)
+            return try await self.services.decoding.picture(from: data, for: request).image
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -60,7 +60,7 @@ extension LoaderActor {
         for request: ImageRequest,
         headers: HeaderFields = [:]
     ) async throws {
-        var request = request
+        var request = try await self.admitted(request)
         request.cachePolicy = .reload
         request.options.insert(.waitForStore)
         guard !request.isLocal, self.services.rules.plan(for: request).bytes.store.contains(.disk) else {
@@ -70,10 +70,11 @@ extension LoaderActor {
                     + "name a source of the network whose original may be stored there."
             )
         }
-        guard data.count <= self.services.maximumBodySize else {
+        let limit = self.services.maximumBodySize(of: request)
+        guard data.count <= limit else {
             throw LoadError(
                 code: .bodyTooLarge,
-                message: "\(data.count) bytes are more than the limit of \(self.services.maximumBodySize); raise the limit."
+                message: "\(data.count) bytes are more than the limit of \(limit); raise the limit."
             )
         }
         guard self.services.rules.isStorable(data, for: request) else {
@@ -95,8 +96,10 @@ extension LoaderActor {
     /// A load of the request finds it there, as far as its cache policy trusts a picture of which no response is known.
     ///
     /// - Returns: Whether it is in memory, or why not; `nil` where the request keeps nothing there.
+    /// - Throws: `LoadError` where the request makes no sense.
     @discardableResult
-    public nonisolated func store(_ image: Image, for request: ImageRequest) async -> InsertOutcome? {
+    public nonisolated func store(_ image: Image, for request: ImageRequest) async throws -> InsertOutcome? {
+        let request = try await self.admitted(request)
         guard self.services.rules.plan(for: request).picture.store.contains(.memory) else { return nil }
         let metadata = EntryMetadata(formatName: image.sourceFormat?.name)
         return await self.cache.store(image, data: nil, metadata: metadata, for: request.key, in: .memory)
@@ -108,6 +111,8 @@ extension LoaderActor {
     ///
     /// Says nothing of freshness, and does not count as a use.
     public nonisolated func tiers(holding request: ImageRequest) async -> CacheTiers {
+        // What can't be loaded is not there.
+        guard let request = try? await self.admitted(request) else { return .none }
         var tiers = await self.cache.tiers(holding: request.key, in: request.isVariant ? .all : .memory)
         if await self.services.store.contains(request) { tiers.insert(.disk) }
         return tiers
@@ -126,6 +131,7 @@ extension LoaderActor {
     /// - Throws: `LoadError` when a file can't be removed.
     @discardableResult
     public nonisolated func remove(_ request: ImageRequest) async throws -> Bool {
+        let request = try await self.admitted(request)
         var isRemoved = false
         do {
             // By each of its names: policies differ in how they name what has header fields.
@@ -146,8 +152,9 @@ extension LoaderActor {
     /// loaded, and freshness is not looked at.
     ///
     /// - Returns: The file; `nil` where the disk has none.
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `LoadError` where the request makes no sense; `CancellationError` when the task is cancelled.
     public nonisolated func cachedFile(for request: ImageRequest) async throws -> CachedFile? {
+        let request = try await self.admitted(request)
         guard !request.isVariant else { return try await self.cache.file(for: request.key) }
         guard let key = try await self.services.store.key(selectedBy: request) else { return nil }
         return try await self.cache.file(for: key)

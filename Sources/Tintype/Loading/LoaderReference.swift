@@ -48,7 +48,7 @@ struct LoaderReference: Sendable {
             try Task.checkCancellation()
             let exchange = OriginExchange(services: self.services, request: request, flight: flight)
             let response = DownloadResponse(body: body, url: request.url, headers: headers)
-            return .bytes(await exchange.keep(response, replacing: nil))
+            return .bytes(try await exchange.keep(response, replacing: nil))
         }
         guard case .bytes(let response) = result else { preconditionFailure("a flight made another product") }
         return response

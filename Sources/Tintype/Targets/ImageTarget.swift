@@ -97,7 +97,8 @@ public struct TargetPicture: Sendable {
     /// Where it came from; `nil` for previews and failure pictures.
     public let source: LoadSource?
 
-    init(image: Image, kind: Kind, source: LoadSource? = nil) {
+    /// Describes a picture, as loads do and tests of targets may.
+    public init(image: Image, kind: Kind, source: LoadSource? = nil) {
         self.image = image
         self.kind = kind
         self.source = source

@@ -45,10 +45,11 @@ actor TerminalInput {
     }
 
     /// Runs `body` while keys come one by one and are not shown; leaves the terminal as it was.
-    nonisolated func reading<Result>(_ body: () async throws -> Result) async rethrows -> Result {
-        guard TerminalMode.enter(self.descriptor) else { return try await body() }
+    ///
+    /// `body` gets no input where the terminal can't do that: what it answers would be shown, and come by lines.
+    nonisolated func reading<Result>(_ body: (TerminalInput?) async throws -> Result) async rethrows -> Result {
         defer { TerminalMode.leave() }
-        return try await body()
+        return try await body(TerminalMode.enter(self.descriptor) ? self : nil)
     }
 
     /// Asks the terminal, and returns what it has answered until it was done or the time is over.

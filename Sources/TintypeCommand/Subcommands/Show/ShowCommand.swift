@@ -68,7 +68,7 @@ struct ShowCommand: Subcommand {
         guard let input = try TerminalInput.open() else {
             return try await self.draw(on: output, input: nil, by: loader)
         }
-        return try await input.reading { try await self.draw(on: output, input: input, by: loader) }
+        return try await input.reading { try await self.draw(on: output, input: $0, by: loader) }
     }
 
     // MARK: On a terminal
