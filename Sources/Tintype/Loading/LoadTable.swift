@@ -39,6 +39,8 @@ struct LoadTable: Sendable {
     /// What holds an interest in a flight.
     enum Interest: Hashable, Sendable {
         case caller(Demand)
+        /// A load under way that needs something else at its end, and no longer for its product.
+        case follower(Demand)
         /// A flight that needs the product; it wants what those want that wait for it.
         case flight(ID)
         /// Nothing waits, and the flight goes on all the same.
@@ -517,7 +519,7 @@ struct LoadTable: Sendable {
 
     private func demand(of interest: Interest) -> Demand {
         switch interest {
-        case .caller(let demand): demand
+        case .caller(let demand), .follower(let demand): demand
         case .flight(let id): self.flights[id]?.demand ?? Demand()
         case .background: Demand()
         }

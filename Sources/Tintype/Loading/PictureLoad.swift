@@ -24,8 +24,13 @@ struct PictureLoad: Sendable {
     func run() async throws -> FlightResult {
         let result = try await self.picture()
         guard case .picture(let response, let isKept) = result, response.data == nil, self.flight.demand.keepsData,
-            // The loads that want them ask for them by themselves then, and hear the error.
-            let bytes = try? await self.bytes(), bytes.metadata.bodyDigest == response.metadata.bodyDigest
+            // Not as a flight that needs them: its picture is made and kept, and is obsolete where others come. Loads that
+            // want them and find none here ask for them by themselves, and hear the error.
+            let bytes = try? await self.loader.bytes(
+                for: self.request,
+                mayServeStale: self.mayServeStale,
+                interest: .follower(self.services.demand(of: self.request))
+            ), bytes.metadata.bodyDigest == response.metadata.bodyDigest
         else { return result }
         return .picture(response.with(data: bytes.data), isKept: isKept)
     }

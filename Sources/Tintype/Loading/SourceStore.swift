@@ -103,6 +103,15 @@ struct SourceStore: Sendable {
         {
             return stored
         }
+        return try await self.representation(part, of: resource, selectedBy: request)
+    }
+
+    /// The response that varies and that a request selects, whether or not one that does not is found before it.
+    private func representation(
+        _ part: Part,
+        of resource: CacheKey,
+        selectedBy request: ImageRequest
+    ) async throws -> StoredSource? {
         guard resource != request.sourceKey,
             let names = try await self.look(for: .bytes, of: RequestKeys.selectors(of: resource)),
             let digest = RequestSelection.digest(
@@ -165,6 +174,9 @@ struct SourceStore: Sendable {
                 let other = try? await self.look(for: .metadata, of: resource)
                 let headers = self.rules.headers(of: request)
                 if other?.metadata.response?.isSelected(by: headers) ?? true { others.append(other) }
+            } else {
+                // It would be found again where the new one is lost.
+                others.append(try? await self.representation(.metadata, of: resource, selectedBy: request))
             }
         } else {
             others.append(try? await self.findByHTTP(.metadata, of: request))
