@@ -121,7 +121,7 @@ import Testing
         let loader = self.fixture.makeLoader()
         let request = ImageRequest(url: self.url, thumbnail: .fit(width: 4, height: 4))
         let image = try await loader.image(from: Data(makePNG(width: 20)))
-        #expect(await loader.store(image, for: request) == .stored)
+        #expect(try await loader.store(image, for: request) == .stored)
         #expect(try await loader.response(for: request).source == .memory)
         #expect(self.requests == 0)
     }
