@@ -12,6 +12,8 @@ public enum LoadSource: String, Sendable, Hashable {
     case network
     /// A `file:` or `data:` URL.
     case file
+    /// The request itself, as its fallback.
+    case fallback
 }
 
 /// What became of a cached picture whose freshness was in question.
@@ -43,6 +45,11 @@ public struct ImageResponse: Sendable {
     /// What became of the cached picture, where its freshness was in question; `nil` where it was not,
     /// or nothing was cached.
     public let revalidation: Revalidation?
+    /// The place among ``ImageRequest/alternatives`` of the request that gave the picture, from 0; `nil` where the request
+    /// itself did, or its fallback.
+    public internal(set) var alternative: Int?
+    /// Why all sources failed, where the picture is the request's fallback.
+    public internal(set) var failure: LoadError?
     /// Whether HTTP permits to keep what is made of the picture.
     var mayBeKept = true
     /// What the load took, and the call that got the response; `nil` for what was found without a load.

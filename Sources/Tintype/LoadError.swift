@@ -15,6 +15,8 @@ public struct LoadError: Error, Sendable, CustomStringConvertible {
     public let message: String
     /// The error of the part that failed: a `DownloadError`, a `CodingError`, a `CacheError`, or another.
     public let underlyingError: (any Error)?
+    /// Why the request and its alternatives failed, in the order in which they were tried; empty where there are none.
+    public internal(set) var attempts: [LoadAttempt] = []
 
     /// Creates an error.
     public init(code: Code, message: String, underlyingError: (any Error)? = nil) {
@@ -24,6 +26,14 @@ public struct LoadError: Error, Sendable, CustomStringConvertible {
     }
 
     public var description: String { "\(self.code): \(self.message)" }
+}
+
+/// One of several sources that failed.
+public struct LoadAttempt: Sendable {
+    /// What was asked for.
+    public let request: ImageRequest
+    /// Why it failed.
+    public let error: LoadError
 }
 
 extension LoadError: LocalizedError {

@@ -36,6 +36,29 @@ extension LoaderActor {
             if response.revalidation == .inBackground { await self.revalidate(request, as: encoding, caching) }
             return response
         }
+        guard !request.alternatives.isEmpty || request.fallback != nil else {
+            return try await self.loadEncoded(request, as: encoding, caching)
+        }
+        do {
+            return try await self.firstSuccess(of: request) { source, isFirst in
+                isFirst
+                    ? try await self.loadEncoded(source, as: encoding, caching)
+                    : try await self.encoded(source, as: encoding, caching: caching)
+            }.value
+        } catch let error as LoadError {
+            guard let fallback = request.fallback, error.code != .notModified else { throw error }
+            let data = try await self.encode(fallback, as: encoding.format, options: encoding.options)
+            let metadata = EncodedResponse.metadata(of: data, fallback, as: encoding, origin: EntryMetadata())
+            let entry = EncodedEntry(key: encoding.key(of: request.key), data: data, metadata: metadata)
+            return EncodedResponse(entry, source: .fallback)
+        }
+    }
+
+    private nonisolated func loadEncoded(
+        _ request: ImageRequest,
+        as encoding: PictureEncoding,
+        _ caching: CacheUse
+    ) async throws -> EncodedResponse {
         do {
             let response = try await self.reference.encoded(request, as: encoding, caching)
             if response.revalidation == .inBackground { await self.revalidate(request, as: encoding, caching) }

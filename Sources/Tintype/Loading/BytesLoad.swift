@@ -32,6 +32,7 @@ struct BytesLoad: Sendable {
                     + "load it with a cache policy that asks the origin."
             )
         }
+        if let failure = self.rememberedFailure, known == nil { throw failure }
         if !self.flight.hasTurn {
             try await self.flight.record.timing(.queue) { try await self.loader.waitForTurn(of: self.flight) }
             (answer, known) = try await self.look()
@@ -43,9 +44,14 @@ struct BytesLoad: Sendable {
             known = StoredSource(key: self.request.key, metadata: held, isOnDisk: false)
         }
         let exchange = OriginExchange(services: self.services, request: self.request, flight: self.flight)
+        let remembered = self.rememberedFailure
         do {
-            return try await exchange.response(validating: known)
+            if let remembered { throw remembered }
+            let response = try await exchange.response(validating: known)
+            self.services.failures.forget(self.request.sourceKey)
+            return response
         } catch let error as DownloadError {
+            if remembered == nil { await self.services.remember(error, of: self.request.sourceKey, for: self.request) }
             guard let known, self.mayStandIn(known, for: error),
                 let stored = try await self.services.store.completed(known, for: self.request, countedIn: self.budget)
             else { throw error }
@@ -56,6 +62,10 @@ struct BytesLoad: Sendable {
     // MARK: Parts
 
     private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
+
+    private var rememberedFailure: (any Error)? {
+        self.services.rememberedFailure(of: self.request.sourceKey, for: self.request)
+    }
 
     private var budget: ByteBudget { self.services.downloads.bodyBudget }
 

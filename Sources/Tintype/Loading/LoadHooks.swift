@@ -9,6 +9,7 @@ final class LoadHooks: Sendable {
     private let optionsProcessor: LoaderActor.Configuration.OptionsProcessor?
     private let shouldDownload: LoaderActor.Configuration.DownloadDecision?
     private let shouldStore: LoaderActor.Configuration.StoreDecision?
+    private let shouldRememberFailure: LoaderActor.Configuration.FailureDecision?
     private let requestModifier: ImageRequest.RequestModifier?
     private let responseModifier: ImageRequest.ResponseModifier?
     private let decryptor: ImageRequest.Decryptor?
@@ -22,6 +23,7 @@ final class LoadHooks: Sendable {
         self.optionsProcessor = configuration.optionsProcessor
         self.shouldDownload = configuration.shouldDownload
         self.shouldStore = configuration.shouldStore
+        self.shouldRememberFailure = configuration.shouldRememberFailure
         self.requestModifier = configuration.requestModifier
         self.responseModifier = configuration.responseModifier
         self.decryptor = configuration.decryptor
@@ -65,6 +67,12 @@ final class LoadHooks: Sendable {
     func mayStore(_ metadata: EntryMetadata, of request: ImageRequest) async -> Bool {
         guard let shouldStore else { return true }
         return await shouldStore(metadata, request)
+    }
+
+    /// Whether a failure is remembered that may be.
+    func mayRemember(_ error: LoadError, of request: ImageRequest) async -> Bool {
+        guard let shouldRememberFailure else { return true }
+        return await shouldRememberFailure(error, request)
     }
 
     /// The bytes that the disk keeps of `body`; `nil` for none.

@@ -17,6 +17,7 @@ struct LoadServices: Sendable {
     let variants: VariantPipeline
     let hooks: LoadHooks
     let activities: ActivityCenter
+    let failures: FailureMemory
     private let limits: DecodingLimits
     private let maximumBodySize: Int
     /// Whether there may be other schemes than the downloader knows.
@@ -44,6 +45,7 @@ struct LoadServices: Sendable {
         )
         self.hooks = LoadHooks(configuration)
         self.activities = ActivityCenter(configuration.observers)
+        self.failures = FailureMemory(configuration.failureLifetimes, now: configuration.now)
         self.limits = configuration.limits
         self.maximumBodySize = configuration.downloads.maximumBodySize
         self.fetchesAnyScheme = configuration.fetcher.map { !($0 is DownloadActor) } ?? false
@@ -134,9 +136,24 @@ struct LoadServices: Sendable {
             keepsPreviews: request.options.isSuperset(of: [.previews, .keepPreviews]),
             keepsData: request.options.contains(.keepData),
             waitsForStore: request.options.contains(.waitForStore),
+            finishesDownload: request.options.contains(.finishDownload),
             storesBytes: plan.bytes.store.contains(.disk),
             pictureTiers: plan.picture.store
         )
+    }
+
+    /// The failure of `key` that is not to be repeated for a while by `request`.
+    func rememberedFailure(of key: CacheKey, for request: ImageRequest) -> (any Error)? {
+        guard !request.options.contains(.retryFailed), self.rules.plan(for: request).policy != .reload else { return nil }
+        return self.failures.failure(of: key)
+    }
+
+    /// Remembers a failure, if it is of a kind that lasts.
+    func remember(_ error: any Error, of key: CacheKey, for request: ImageRequest) async {
+        guard let lifetime = self.failures.lifetime(of: error), let told = LoadError.wrapping(error) as? LoadError,
+            await self.hooks.mayRemember(told, of: request)
+        else { return }
+        self.failures.remember(error, of: key, for: lifetime)
     }
 
     /// Puts a body onto the disk, as far as loads want that, in the form that the disk is to have it in.

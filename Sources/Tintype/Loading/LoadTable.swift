@@ -18,6 +18,8 @@ struct LoadTable: Sendable {
         var keepsPreviews = false
         var keepsData = false
         var waitsForStore = false
+        /// Whether bytes that come are to be completed for the cache when no caller waits any more.
+        var finishesDownload = false
         var storesBytes = false
         /// The tiers that keep the picture.
         var pictureTiers = CacheTiers.none
@@ -30,6 +32,7 @@ struct LoadTable: Sendable {
             self.keepsPreviews = self.keepsPreviews || other.keepsPreviews
             self.keepsData = self.keepsData || other.keepsData
             self.waitsForStore = self.waitsForStore || other.waitsForStore
+            self.finishesDownload = self.finishesDownload || other.finishesDownload
             self.storesBytes = self.storesBytes || other.storesBytes
             self.pictureTiers.formUnion(other.pictureTiers)
             self.encodedTiers.formUnion(other.encodedTiers)
@@ -91,6 +94,8 @@ struct LoadTable: Sendable {
         var waits: Set<ID> = []
         /// Nothing waits for it any more, and its task has yet to end.
         var isAbandoned = false
+        /// It goes on for the cache, whether or not anything waits for it.
+        var isUnattended = false
         /// The origin has sent a body since it began: what it read may be older.
         var isOutdated = false
     }
@@ -236,6 +241,7 @@ struct LoadTable: Sendable {
             guard let id = self.flightOfWaiter[waiter], let flight = self.flights[id] else { continue }
             if flight.waiters[waiter] != .background { self.leave(waiter, &actions) }
         }
+        for id in self.flights.keys.sorted() where self.flights[id]?.isUnattended ?? false { self.abandon(id, &actions) }
         return actions
     }
 
@@ -396,6 +402,22 @@ struct LoadTable: Sendable {
             self.update(id, hasLess: true, &actions)
             return
         }
+        guard !flight.isUnattended else { return }
+        if flight.product.kind == .bytes, flight.demand.finishesDownload, flight.demand.storesBytes {
+            var demand = flight.demand
+            demand.priority = .veryLow
+            demand.showsPreviews = false
+            demand.waitsForStore = false
+            self.flights[id]?.isUnattended = true
+            self.set(demand, of: id, &actions)
+        } else {
+            self.abandon(id, &actions)
+        }
+    }
+
+    private mutating func abandon(_ id: ID, _ actions: inout [Action]) {
+        guard let flight = self.flights[id], !flight.isAbandoned else { return }
+        self.flights[id]?.isUnattended = false
         self.flights[id]?.isAbandoned = true
         if self.flightOfProduct[flight.product] == id { self.flightOfProduct[flight.product] = nil }
         actions.append(.cancel(id))

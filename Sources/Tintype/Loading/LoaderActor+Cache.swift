@@ -86,6 +86,7 @@ extension LoaderActor {
         do {
             let response = try await self.reference.bytes(given: data, headers, for: request)
             if let error = response.storeError { throw error }
+            self.services.failures.forget(request.sourceKey)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -123,7 +124,7 @@ extension LoaderActor {
         await !self.tiers(holding: request).isEmpty
     }
 
-    /// Removes the original of `request` and all that was made of it from both tiers.
+    /// Removes the original of `request` and all that was made of it from both tiers, and forgets its failure.
     ///
     /// A load that is under way may store what it brings after that.
     ///
@@ -133,6 +134,8 @@ extension LoaderActor {
     public nonisolated func remove(_ request: ImageRequest) async throws -> Bool {
         let request = try await self.admitted(request)
         var isRemoved = false
+        self.services.failures.forget(request.sourceKey)
+        self.services.failures.forget(request.key)
         do {
             // By each of its names: policies differ in how they name what has header fields.
             for key in Set([request.sourceKey, self.services.rules.resourceKey(of: request)]) {

@@ -22,6 +22,9 @@ extension LoaderActor {
         /// Whether the cache may have what an origin sent.
         public typealias StoreDecision = @Sendable (_ metadata: EntryMetadata, _ request: ImageRequest) async -> Bool
 
+        /// Whether a failure that would be remembered is.
+        public typealias FailureDecision = @Sendable (_ error: LoadError, _ request: ImageRequest) async -> Bool
+
         /// The cache to use, such as a ``CacheGroup``; `nil` makes one of the two tiers below.
         public var cache: (any ImageCache)?
         /// The memory tier; default 15 % of the memory that the process may use, at most 768 MB, and less while
@@ -73,6 +76,12 @@ extension LoaderActor {
         ///
         /// After `false` neither the bytes nor pictures of them are kept, nor an older body of theirs.
         public var shouldStore: StoreDecision?
+        /// How long failures are remembered; default 30 seconds for what is not there and what is no picture.
+        ///
+        /// Sources are not asked again meanwhile, unless the request has ``LoadOptions/retryFailed`` or reloads.
+        public var failureLifetimes: FailureLifetimes
+        /// Has a say in which failures are remembered, of those that have a lifetime; default `nil`, all of them.
+        public var shouldRememberFailure: FailureDecision?
         /// The clock that ages are counted by.
         public var now: @Sendable () -> Date
         /// Brings the bodies that the cache does not have, for requests without a fetcher of their own; `nil` downloads
@@ -138,6 +147,8 @@ extension LoaderActor {
             self.optionsProcessor = nil
             self.shouldDownload = nil
             self.shouldStore = nil
+            self.failureLifetimes = FailureLifetimes()
+            self.shouldRememberFailure = nil
             self.now = { Date() }
             self.memory = MemoryCache.Configuration(respondsToMemoryPressure: true)
             self.disk = DiskCache.Configuration()

@@ -149,7 +149,11 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func dataResponse(for request: ImageRequest) async throws -> DataResponse {
-        try await self.dataResponse(forAdmitted: self.admitted(request))
+        let request = try await self.admitted(request)
+        guard !request.alternatives.isEmpty else { return try await self.dataResponse(forAdmitted: request) }
+        return try await self.firstSuccess(of: request) { source, isFirst in
+            isFirst ? try await self.dataResponse(forAdmitted: source) : try await self.dataResponse(for: source)
+        }.value
     }
 
     /// The same for a request that was admitted.
@@ -251,6 +255,64 @@ public actor LoaderActor {
     }
 
     private nonisolated func load(_ request: ImageRequest, observer: Flight.Observer?) async throws -> ImageResponse {
+        guard !request.alternatives.isEmpty || request.fallback != nil else {
+            return try await self.loadAlone(request, observer: observer)
+        }
+        do {
+            let result = try await self.firstSuccess(of: request) { source, isFirst in
+                if isFirst { return try await self.loadAlone(source, observer: observer) }
+                if let response = try await self.memoryResponse(for: source) { return response }
+                return try await self.load(source, observer: observer)
+            }
+            var response = result.value
+            response.alternative = result.alternative
+            return response
+        } catch let error as LoadError {
+            guard let fallback = request.fallback, error.code != .notModified else { throw error }
+            var response = ImageResponse(image: fallback, source: .fallback, metadata: EntryMetadata())
+            response.failure = error
+            return response
+        }
+    }
+
+    /// What `load` gives for the request, or for the first of its alternatives for which it gives anything.
+    ///
+    /// - Throws: `LoadError` with all attempts, where there are several; `CancellationError` at once.
+    nonisolated func firstSuccess<Value>(
+        of request: ImageRequest,
+        _ load: (_ request: ImageRequest, _ isFirst: Bool) async throws -> Value
+    ) async throws -> (value: Value, alternative: Int?) {
+        var attempts: [LoadAttempt] = []
+        do {
+            return (try await load(request, true), nil)
+        } catch let error as LoadError {
+            // The copy that the caller has is current, or no other source will do better.
+            guard !request.alternatives.isEmpty, error.code != .notModified, error.code != .shutDown else { throw error }
+            attempts.append(LoadAttempt(request: request, error: error))
+        }
+        for (index, alternative) in request.alternatives.enumerated() {
+            try Task.checkCancellation()
+            do {
+                return (try await load(self.admitted(alternative), false), index)
+            } catch let error as LoadError {
+                attempts.append(LoadAttempt(request: alternative, error: error))
+            }
+        }
+        let last = attempts[attempts.count - 1].error
+        var error = LoadError(
+            code: last.code,
+            message: "All \(attempts.count) sources failed. "
+                + attempts.map { "\($0.request.displayURL): \($0.error.message)" }.joined(separator: " "),
+            underlyingError: last.underlyingError
+        )
+        error.attempts = attempts
+        throw error
+    }
+
+    private nonisolated func loadAlone(
+        _ request: ImageRequest,
+        observer: Flight.Observer?
+    ) async throws -> ImageResponse {
         do {
             let response = try await self.reference.picture(
                 for: request,
@@ -312,6 +374,11 @@ public actor LoaderActor {
         let tasks = self.tasks.filter { self.stores.contains($0.key) }.values
         for task in tasks { await task.value }
         await self.cache.waitForPendingStores()
+    }
+
+    /// Forgets the failures that are remembered: what failed is asked for again.
+    public nonisolated func forgetFailures() {
+        self.services.failures.forgetAll()
     }
 
     // MARK: Observing

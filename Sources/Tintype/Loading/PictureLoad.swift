@@ -45,6 +45,11 @@ struct PictureLoad: Sendable {
             }
             candidates.append(candidate)
         }
+        if candidates.isEmpty, let failure = self.services.rememberedFailure(of: self.request.key, for: self.request),
+            try await self.services.store.known(of: self.request) == nil
+        {
+            throw failure
+        }
         // An origin that confirms a candidate sends no bytes.
         var bytes = try await self.bytes(held: self.flight.demand.keepsData ? nil : candidates.first?.metadata)
         if let picture = try await self.picture(confirmedBy: bytes, candidates) { return picture }
@@ -55,12 +60,16 @@ struct PictureLoad: Sendable {
             response = try await self.makePictureOrRemove(bytes)
         } catch let error as CodingError where self.isAboutContent(error) {
             // What was on disk may have been damaged there, so the origin is asked once more.
-            guard bytes.source == .disk, self.plan.policy != .cacheOnly else { throw error }
+            guard bytes.source == .disk, self.plan.policy != .cacheOnly else {
+                await self.services.remember(error, of: self.request.key, for: self.request)
+                throw error
+            }
             // Loads that hold bytes must not wait for room for others.
             bytes.claim?.giveBack()
             bytes = try await self.bytes()
             response = try await self.makePictureOrRemove(bytes)
         }
+        self.services.failures.forget(self.request.key)
         // Nor while the picture is kept: its encoder may load others.
         bytes.claim = nil
         guard bytes.mayBeKept, case .picture(let picture, let isKept) = await self.keep(response) else {
@@ -349,7 +358,7 @@ extension ImageResponse {
 
 extension CodingError {
     /// Whether the bytes themselves are at fault, rather than a limit or an option.
-    fileprivate var isAboutContent: Bool {
+    var isAboutContent: Bool {
         [.notAnImage, .corrupt, .truncated].contains(self.code)
     }
 }

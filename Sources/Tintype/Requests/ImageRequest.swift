@@ -4,7 +4,7 @@ public import TintypeCaching
 public import TintypeCoding
 public import TintypeDownloading
 public import TintypeHTTP
-import TintypeImage
+public import TintypeImage
 public import TintypeTransforms
 
 /// What to load and what to make of it.
@@ -280,6 +280,25 @@ public struct ImageRequest: Sendable, Hashable {
         set { self.changeDetails(changesKeys: true) { $0.decryptor = newValue } }
     }
 
+    // MARK: When it fails
+
+    /// The requests to try in this order where this one fails; default none, a part of nothing.
+    ///
+    /// Each is a request of its own, with its own size, tiers and policy. A cancellation tries none of them. The response says
+    /// which of them it is of, and where all fail ``LoadError/attempts`` lists why.
+    public var alternatives: [ImageRequest] {
+        get { self.storage.fields.details?.alternatives ?? [] }
+        set { self.changeDetails { $0.alternatives = newValue } }
+    }
+
+    /// The picture to give where the request and all its alternatives fail, or `nil` for an error; a part of nothing.
+    ///
+    /// It is given as it is, and not cached. Bytes have no fallback.
+    public var fallback: Image? {
+        get { self.storage.fields.details?.fallback?.image }
+        set { self.changeDetails { $0.fallback = newValue.map { FallbackPicture(image: $0) } } }
+    }
+
     // MARK: Keys
 
     /// Names the picture: the source and everything that is made of it.
@@ -309,7 +328,10 @@ public struct ImageRequest: Sendable, Hashable {
 
     /// What loads must have in common to share a flight for the picture, or its bytes, beside their keys and plans.
     func terms(ofPicture isPicture: Bool) -> BoxedDetails? {
-        guard !isPicture, var terms = self.storage.fields.details else { return self.storage.fields.boxedDetails }
+        guard var terms = self.storage.fields.details else { return nil }
+        terms.alternatives = []
+        terms.fallback = nil
+        guard !isPicture else { return BoxedDetails(terms) }
         // What bounds the encoded bytes is a limit of the download, too.
         terms.decodingLimits = terms.decodingLimits.map { DecodingLimits(maximumEncodedBytes: $0.maximumEncodedBytes) }
         terms.variantEncoder = nil
@@ -467,6 +489,21 @@ extension ImageRequest {
         var requestModifier: CustomFunction<RequestModifier>?
         var responseModifier: CustomFunction<ResponseModifier>?
         var decryptor: CustomFunction<Decryptor>?
+        var alternatives: [ImageRequest] = []
+        var fallback: FallbackPicture?
+    }
+
+    /// A picture that is equal to itself.
+    struct FallbackPicture: Sendable, Hashable {
+        let image: Image
+
+        static func == (left: FallbackPicture, right: FallbackPicture) -> Bool {
+            left.image.pixels === right.image.pixels
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(ObjectIdentifier(self.image.pixels))
+        }
     }
 
     /// What follows from the fields, and takes longer than to make a request: keys above all.

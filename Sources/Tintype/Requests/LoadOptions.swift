@@ -37,6 +37,13 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     /// and it is never on disk.
     public static let keepPreviews = LoadOptions(rawValue: 1 << 18)
 
+    /// Asks the origin although a failure of the source is remembered, which a success clears.
+    public static let retryFailed = LoadOptions(rawValue: 1 << 19)
+    /// Completes the download for the cache when its last caller has left, as little urgent as can be.
+    ///
+    /// A shutdown of the loader, and ``LoaderActor/cancelAll()``, end it.
+    public static let finishDownload = LoadOptions(rawValue: 1 << 20)
+
     /// The options that change what the pixels are: a part of the picture's key.
     static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]
     /// The options that are a part of any key.

@@ -41,7 +41,7 @@ import Testing
         },
         Field("options", .sourceKey) { $0.options = .allowInvalidCertificates },
         Field("options", .pictureKey) { $0.options = .allowTruncated },
-        Field("options", .nothing) { $0.options = [.waitForStore, .previews, .keepData] },
+        Field("options", .nothing) { $0.options = [.waitForStore, .previews, .keepData, .retryFailed, .finishDownload] },
         Field("thumbnail", .pictureKey) { $0.thumbnail = .fit(width: 1, height: 1) },
         Field("scaleDownLimit", .pictureKey) { $0.scaleDownLimit = 1_000 },
         Field("coder", .pictureKey) { $0.coder = CustomCoder(name: "a", coder: PNGCoder()) },
@@ -64,6 +64,13 @@ import Testing
         },
         Field("variantEncoder", .pictureFlight) { request in
             request.variantEncoder = CustomFunction(name: "a") { _, _ in nil }
+        },
+        Field("alternatives", .nothing) { $0.alternatives = [ImageRequest(url: URL(filePath: "/a"))] },
+        Field("fallback", .nothing) { request in
+            guard let layout = try? PixelLayout(format: .gray8, width: 1, height: 1),
+                let pixels = try? PixelBuffer(layout, filling: { _ in })
+            else { return }
+            request.fallback = Image(pixels: pixels)
         },
         Field("priority", .nothing) { $0.priority = .high },
     ]

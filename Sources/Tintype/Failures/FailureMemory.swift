@@ -1,0 +1,156 @@
+import FoundationEssentials
+import TintypeCaching
+import TintypeCoding
+import TintypeConcurrency
+import TintypeDownloading
+import TintypeHTTP
+
+/// How long failures are remembered, so that what is known to fail is not asked for again and again.
+///
+/// Only failures count that another try would most likely repeat: a status 404 or 410, bytes that are no picture, and
+/// whatever came with `Retry-After`. Trouble on the way never counts. A remembered failure never hides what is cached.
+public struct FailureLifetimes: Sendable, Hashable {
+    /// The lifetime of a 404 (not found) or 410 (gone); default 30 seconds, `nil` forgets them at once.
+    public var missing: Duration?
+    /// The lifetime of bytes that are no picture, or a damaged one; default 30 seconds, `nil` forgets them at once.
+    public var undecodable: Duration?
+    /// The longest time for which a `Retry-After` is obeyed (RFC 9110, 10.2.3); default 10 minutes, `nil` disregards it.
+    public var maximumRetryAfter: Duration?
+    /// The failures that are remembered, the oldest of which go first; one with a long URL counts as several; default
+    /// 10,000.
+    public var countLimit: Int
+
+    /// Creates lifetimes.
+    public init(
+        missing: Duration? = .seconds(30),
+        undecodable: Duration? = .seconds(30),
+        maximumRetryAfter: Duration? = .seconds(600),
+        countLimit: Int = 10_000
+    ) {
+        self.missing = missing
+        self.undecodable = undecodable
+        self.maximumRetryAfter = maximumRetryAfter
+        self.countLimit = countLimit
+    }
+
+    /// No failure is remembered.
+    public static let none = FailureLifetimes(missing: nil, undecodable: nil, maximumRetryAfter: nil, countLimit: 0)
+
+    /// For how long a failure is remembered from now on; `nil` for not at all.
+    func lifetime(of error: any Error, now: Date) -> Duration? {
+        switch error {
+        case let error as DownloadError:
+            let delay = error.headers["Retry-After"].flatMap { RetryAfter.delay($0, date: now) }
+            let asked = delay.flatMap { delay in self.maximumRetryAfter.map { min(delay, $0) } }
+            let known = error.status == 404 || error.status == 410 ? self.missing : nil
+            return [asked, known].compactMap { $0 }.max()
+        case let error as CodingError where error.isAboutContent: return self.undecodable
+        default: return nil
+        }
+    }
+}
+
+/// The failures that are not to be repeated for a while.
+final class FailureMemory: Sendable {
+    private struct Failure {
+        let error: any Error
+        let end: Date
+        /// Which of the failures of its key it is: an older place in the queue is of no use.
+        let number: UInt64
+    }
+
+    private struct State {
+        var failures: [CacheKey: Failure] = [:]
+        /// The keys in the order in which they came; some have been forgotten since.
+        var queue: [(key: CacheKey, number: UInt64)] = []
+        var head = 0
+        var weight = 0
+        var lastNumber: UInt64 = 0
+
+        mutating func forget(_ key: CacheKey) -> Failure? {
+            let failure = self.failures.removeValue(forKey: key)
+            if failure != nil { self.weight -= FailureMemory.weight(of: key) }
+            return failure
+        }
+
+        mutating func forgetOldest(until limit: Int) {
+            while self.weight > limit, self.head < self.queue.count {
+                let (key, number) = self.queue[self.head]
+                self.head += 1
+                if self.failures[key]?.number == number { _ = self.forget(key) }
+            }
+            guard self.head >= 1_024, self.head * 2 >= self.queue.count else { return }
+            self.queue.removeFirst(self.head)
+            self.head = 0
+        }
+    }
+
+    private let state = Locked(State())
+    private let lifetimes: FailureLifetimes
+    private let now: @Sendable () -> Date
+
+    init(_ lifetimes: FailureLifetimes, now: @escaping @Sendable () -> Date) {
+        self.lifetimes = lifetimes
+        self.now = now
+    }
+
+    /// The number of failures that are remembered.
+    var count: Int { self.state.withLock { $0.failures.count } }
+
+    /// The failure of `key`, if it is not over.
+    func failure(of key: CacheKey) -> (any Error)? {
+        let failure = self.state.withLock { $0.failures[key] }
+        guard let failure else { return nil }
+        guard failure.end > self.now() else {
+            self.forget(key)
+            return nil
+        }
+        return failure.error
+    }
+
+    /// For how long `error` would be remembered; `nil` for not at all.
+    func lifetime(of error: any Error) -> Duration? {
+        self.lifetimes.countLimit > 0 ? self.lifetimes.lifetime(of: error, now: self.now()) : nil
+    }
+
+    func remember(_ error: any Error, of key: CacheKey, for lifetime: Duration) {
+        guard lifetime > .zero else { return }
+        let end = self.now().addingTimeInterval(lifetime / .seconds(1))
+        let remembered = Self.remembered(error)
+        self.state.withLock { state in
+            _ = state.forget(key)
+            state.lastNumber += 1
+            state.failures[key] = Failure(error: remembered, end: end, number: state.lastNumber)
+            state.queue.append((key, state.lastNumber))
+            state.weight += Self.weight(of: key)
+            state.forgetOldest(until: self.lifetimes.countLimit)
+        }
+    }
+
+    func forget(_ key: CacheKey) {
+        _ = self.state.withLock { $0.forget(key) }
+    }
+
+    func forgetAll() {
+        self.state.withLock { $0 = State() }
+    }
+
+    /// One for each begun KiB of the key: URLs that others choose may be as long as they like.
+    private static func weight(of key: CacheKey) -> Int { 1 + key.text.utf8.count / 1_024 }
+
+    /// The error without what it might be large by.
+    private static func remembered(_ error: any Error) -> any Error {
+        let note = " It is remembered, and not tried again for a while; the option retryFailed tries at once."
+        switch error {
+        case let error as DownloadError:
+            return DownloadError(
+                code: error.code,
+                message: error.message + note,
+                url: error.url,
+                status: error.status
+            )
+        case let error as CodingError: return CodingError(code: error.code, message: error.message + note)
+        default: return error
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import FoundationEssentials
+import TestSupport
+import TestTraits
+import Testing
+
+@testable import Tintype
+
+/// Sources that are tried in order, and a picture for when all fail.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct AlternativeTests {
+    let fixture: LoaderFixture
+    let origin: ScriptedOrigin
+
+    init() throws {
+        self.origin = ScriptedOrigin([
+            "/none": .body([1], status: 404), "/html": .body(Array("<html>".utf8)), "/b": .body(try makePNG(width: 20)),
+            "/c": .body(try makePNG(width: 30)),
+        ])
+        self.fixture = try LoaderFixture(origin: self.origin)
+    }
+
+    private func request(_ paths: String...) -> ImageRequest {
+        let requests = paths.map { ImageRequest(url: self.origin.url($0)) }
+        var request = requests[0]
+        request.alternatives = Array(requests.dropFirst())
+        return request
+    }
+
+    @Test func `the first source that works gives the picture, and says which it was`() async throws {
+        let loader = self.fixture.makeLoader()
+        let response = try await loader.response(for: self.request("/none", "/html", "/b", "/c"))
+        #expect(response.image.width == 20)
+        #expect(response.alternative == 1)
+        #expect(self.origin.requestedPaths == ["/none", "/html", "/b"])
+        #expect(try await loader.response(for: self.request("/b", "/c")).alternative == nil)
+    }
+
+    @Test func `where all fail, the error lists every attempt in order`() async throws {
+        let loader = self.fixture.makeLoader()
+        do {
+            _ = try await loader.image(for: self.request("/none", "/html", "/none2"))
+            Issue.record("there is no picture")
+        } catch let error as LoadError {
+            #expect(error.attempts.map(\.error.code) == [.badStatus, .notAnImage, .badStatus])
+            #expect(error.attempts.map(\.request.url.path) == ["/none", "/html", "/none2"])
+            #expect(error.code == .badStatus)
+        }
+    }
+
+    @Test func `an error without alternatives lists no attempts`() async throws {
+        let loader = self.fixture.makeLoader()
+        await #expect { try await loader.image(for: self.request("/none")) } throws: { error in
+            (error as? LoadError)?.attempts.isEmpty ?? false
+        }
+    }
+
+    @Test func `a cancellation tries no alternative`() async throws {
+        let gate = Gate()
+        self.origin.script("/held", .held(by: gate, body: try makePNG()))
+        let loader = self.fixture.makeLoader()
+        let request = self.request("/held", "/b")
+        let task = Task { try await loader.image(for: request) }
+        await self.origin.waitForRequests(1, for: "/held")
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        await gate.open()
+        #expect(self.origin.requestCount(for: "/b") == 0)
+    }
+
+    @Test func `alternatives serve bytes, events and encoded pictures too`() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = self.request("/none", "/b")
+        #expect(try await loader.data(for: request) == Data(makePNG(width: 20)))
+        #expect(try await loader.encoded(request, as: .png).width == 20)
+        for try await event in loader.events(for: request) {
+            if case .finished(let response) = event { #expect(response.image.width == 20) }
+        }
+        #expect(self.origin.requestCount(for: "/b") == 1)
+    }
+
+    @Test func `requests that differ in their alternatives share their loads`() async throws {
+        let gate = Gate()
+        self.origin.script("/held", .held(by: gate, body: try makePNG()))
+        let loader = self.fixture.makeLoader()
+        let requests = [self.request("/held", "/b"), self.request("/held", "/c"), self.request("/held")]
+        let tasks = requests.map { request in Task { try await loader.image(for: request) } }
+        await until { await loader.waiterCount == 3 }
+        await gate.open()
+        for task in tasks { #expect(try await task.value.width == 8) }
+        #expect(self.origin.requestCount(for: "/held") == 1)
+    }
+
+    @Test func `an alternative in memory answers without a request`() async throws {
+        let loader = self.fixture.makeLoader()
+        _ = try await loader.image(for: self.request("/b"))
+        let response = try await loader.response(for: self.request("/none", "/b"))
+        #expect(response.source == .memory)
+        #expect(response.alternative == 0)
+        #expect(self.origin.requestCount(for: "/b") == 1)
+    }
+
+    @Test func `where all fail, the fallback is the picture, and the failure is told`() async throws {
+        let loader = self.fixture.makeLoader()
+        let fallback = try await loader.image(from: Data(makePNG(width: 5)))
+        var request = self.request("/none", "/html")
+        request.fallback = fallback
+        let response = try await loader.response(for: request)
+        #expect(response.image.pixels === fallback.pixels)
+        #expect(response.source == .fallback)
+        #expect(response.failure?.attempts.count == 2)
+        #expect(try await loader.image(for: request).width == 5)
+        #expect(await loader.cache.statistics().memory.count == 0)
+        let encoded = try await loader.encoded(request, as: .png)
+        #expect(encoded.width == 5)
+        #expect(encoded.source == .fallback)
+        await #expect(throws: LoadError.self) { try await loader.data(for: request) }
+    }
+}
