@@ -10,14 +10,18 @@ public struct Image: Sendable {
     public let orientation: Orientation
     /// Whether the picture is unfinished: more of its bytes were to come when it was made.
     public let isPreview: Bool
+    /// Beside the orientation, and no `Double`: a value of four words is returned in registers, and hits in memory hand
+    /// out this one.
+    private let scaleBits: UInt32
     /// The encoded format that the picture came from, or `nil` for one made in memory.
     public let sourceFormat: ImageFormat?
     /// The profile of the pixels, or `nil` for sRGB.
     public let colorProfile: ColorProfile?
-    /// The pixels for each point of a layout, 2 for a picture that is called `@2x`; default 1.
+
+    /// The pixels for each point of a layout, 2 for a picture that is called `@2x`; default 1, kept as a `Float`.
     ///
     /// It changes no pixel.
-    public let scale: Double
+    public var scale: Double { Double(Float(bitPattern: self.scaleBits)) }
 
     /// Wraps pixels as a picture.
     public init(
@@ -33,7 +37,7 @@ public struct Image: Sendable {
         self.isPreview = isPreview
         self.sourceFormat = sourceFormat
         self.colorProfile = colorProfile
-        self.scale = scale
+        self.scaleBits = Float(scale).bitPattern
     }
 
     /// The width in pixels.
@@ -81,8 +85,7 @@ public struct Image: Sendable {
 
     /// The same picture with another scale.
     public func replacingScale(_ scale: Double) -> Image {
-        guard scale != self.scale else { return self }
-        return Image(
+        Image(
             pixels: self.pixels,
             orientation: self.orientation,
             sourceFormat: self.sourceFormat,

@@ -10,13 +10,14 @@ import TintypeImage
 
     @Test func aPictureThatIsAliveIsFoundAfterEviction() throws {
         let cache = MemoryCache(.init(countLimit: 1))
-        let image = try makeImage()
+        let image = try makeImage().replacingScale(2)
         cache.insert(image, metadata: .sample, for: self.keys[0])
         cache.insert(try makeImage(), for: self.keys[1])
         #expect(cache.statistics.evictions == 1)
         #expect(cache.contains(self.keys[0]))
         let entry = try #require(cache.entry(for: self.keys[0]))
         #expect(entry.image.pixels === image.pixels)
+        #expect(entry.image.scale == 2)
         #expect(entry.metadata == .sample)
         #expect(cache.statistics.hits == 1)
         #expect(cache.statistics.weakHits == 1)

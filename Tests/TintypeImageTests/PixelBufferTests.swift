@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import TestSupport
 import Testing
@@ -127,6 +128,19 @@ import TintypeImage
         #expect(other.orientation == .up)
         #expect(other.width == 1)
         #expect(!other.hasAlpha)
+    }
+
+    @Test func `a picture keeps its scale whatever becomes of its pixels`() throws {
+        let pixels = try PixelBuffer.noise(.rgba8, width: 6, height: 2)
+        let image = Image(pixels: pixels, orientation: .left, scale: 2)
+        #expect(Image(pixels: pixels).scale == 1)
+        #expect(image.replacingPixels(pixels, orientation: .up).scale == 2)
+        #expect(try image.upright().scale == 2)
+        #expect(image.tagged(with: ColorProfile(data: Data())).scale == 2)
+        let other = image.replacingScale(3)
+        #expect(other.scale == 3)
+        #expect(other.pixels === pixels)
+        #expect(other.orientation == .left)
     }
 
     @Test func anErrorSaysItsCode() {

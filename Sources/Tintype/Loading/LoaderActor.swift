@@ -100,9 +100,7 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for request: ImageRequest) async throws -> Image {
-        if !request.uncheckedMemory.isDisjoint(with: self.unchecked),
-            let image = self.cache.memoryImage(for: request.key)
-        {
+        if let image = request.lookUnchecked(accepting: self.unchecked, { self.cache.memoryImage(for: $0) }) {
             if self.services.activities.isObserved { self.noteMemoryHit(request) }
             return image
         }

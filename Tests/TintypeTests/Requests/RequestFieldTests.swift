@@ -108,6 +108,36 @@ import Testing
         #expect(Set(fields + details) == Set(Self.all.map(\.testDescription)))
     }
 
+    @Test func `threads that derive the keys of one request at once get the same`() async throws {
+        for index in 0..<200 {
+            let url = self.request.url.appending(path: "\(index)")
+            let request = ImageRequest(url: url, headers: ["X": "1"], thumbnail: .fit(width: 1, height: 1))
+            let keys = await withTaskGroup(of: [CacheKey].self) { group in
+                for _ in 0..<8 { group.addTask { [request.key, request.sourceKey, request.resourceKey] } }
+                return await group.reduce(into: Set<[CacheKey]>()) { $0.insert($1) }
+            }
+            #expect(keys.count == 1)
+            #expect(keys.first?.first == request.key)
+        }
+    }
+
+    @Test func `a copy that is changed leaves the others as they are`() {
+        var first = self.request
+        first.extra = ["a": "b"]
+        var second = first
+        second.extra = [:]
+        second.scale = 3
+        second.headers = ["X": "1"]
+        #expect(first.extra == ["a": "b"])
+        #expect(first.scale == nil)
+        #expect(first.key == self.request.key)
+        second.scale = nil
+        second.headers = [:]
+        #expect(second == self.request)
+        #expect(second.hashValue == self.request.hashValue)
+        #expect(second.key == self.request.key)
+    }
+
     @Test func `which tiers are asked for a variant tells its flights apart`() {
         var request = self.request
         request.thumbnail = .fit(width: 1, height: 1)

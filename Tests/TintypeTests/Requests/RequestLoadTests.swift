@@ -456,6 +456,26 @@ import TintypeConcurrency
         #expect(entry.data == bytes)
     }
 
+    @Test func `only the tier that a request asks may answer it`() async throws {
+        let loader = self.fixture.makeLoader()
+        _ = try await loader.data(for: self.request())
+        let memory = self.request {
+            $0.originalCaching = .memory
+            $0.cachePolicy = .cacheOnly
+        }
+        #expect(try await self.code { try await loader.response(for: memory) } == .notInCache)
+        let disk = self.request {
+            $0.originalCaching = .disk
+            $0.cachePolicy = .cacheOnly
+        }
+        let first = try await loader.response(for: self.request())
+        let second = try await loader.response(for: disk)
+        #expect((first.source, second.source) == (.disk, .disk))
+        #expect(first.image.pixels !== second.image.pixels)
+        #expect(try await loader.response(for: memory).source == .memory)
+        #expect(self.origin.requestCount(for: "/a") == 1)
+    }
+
     @Test func `an entry ends with the lifetime that its request gives it, in both tiers`() async throws {
         let clock = TestClock()
         let loader = self.fixture.makeLoader {
