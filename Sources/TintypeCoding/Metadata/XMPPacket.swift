@@ -5,10 +5,11 @@ import FoundationEssentials
 /// A packet is XML of strangers. It is read once, tag by tag, without a tree; what can't be read so, such as a document type or
 /// another encoding than UTF-8, is not carried over. Source: XMP specification, parts 1 to 3.
 enum XMPPacket {
-    /// What describes the stored picture and no other: its turn, its size, its colour space, and small copies of it.
+    /// What describes the stored picture and no other: its turn, its size, its colour space, small copies of it, and
+    /// where the rest of its packet is.
     private static let droppedNames: Set<String> = [
         "orientation", "imagewidth", "imagelength", "pixelxdimension", "pixelydimension", "colorspace", "thumbnails",
-        "pageinfo",
+        "pageinfo", "hasextendedxmp",
     ]
 
     /// The packet without what describes the stored picture and, unless it is kept, without coordinates: all properties
