@@ -44,6 +44,7 @@ final class Flight: Sendable {
         /// Those that came when bytes had been shown already: a part of them is of no use.
         var latecomers: Set<LoadTable.ID> = []
         var hasShownBytes = false
+        var hasPicture = false
         var latest: LoadUpdate?
         var fetch: Fetch?
         var isAbandoned = false
@@ -73,6 +74,14 @@ final class Flight: Sendable {
         guard let body else { return true }
         return self.state.withLock { $0.newestBody == nil || $0.newestBody == body }
     }
+
+    /// Takes note that the picture is there: a preview that comes now must not be kept.
+    func notePicture() {
+        self.state.withLock { $0.hasPicture = true }
+    }
+
+    /// Whether the picture is there.
+    var hasPicture: Bool { self.state.withLock { $0.hasPicture } }
 
     /// What those want that wait now.
     var demand: LoadTable.Demand { self.state.withLock { $0.demand } }

@@ -275,9 +275,8 @@ struct PictureLoad: Sendable {
     private func keepPreview(_ preview: Image) async {
         let demand = self.flight.demand
         guard demand.keepsPreviews, demand.pictureTiers.contains(.memory) else { return }
-        let key = RequestKeys.preview(of: self.request.key)
-        // The picture itself may be kept before this one is, and removes it.
-        await self.cache.keepInMemory(preview, metadata: EntryMetadata(), for: key) { Task.isCancelled }
+        let (key, flight) = (RequestKeys.preview(of: self.request.key), self.flight)
+        await self.cache.keepInMemory(preview, metadata: EntryMetadata(), for: key) { flight.hasPicture }
     }
 
     /// Stores a picture that was made, in the tiers that `request` names.
@@ -331,6 +330,7 @@ struct PictureLoad: Sendable {
                 !flight.admits(body)
             }
             if self.flight.demand.showsPreviews {
+                self.flight.notePicture()
                 _ = try? await self.cache.remove(RequestKeys.preview(of: self.request.key), from: .memory)
             }
         }

@@ -25,17 +25,17 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     public static let allowInvalidCertificates = LoadOptions(rawValue: 1 << 5)
     /// Takes an animation for the still picture of its first frame: the response says so, and
     /// ``LoaderActor/frames(for:)`` gives one frame.
-    public static let firstFrameOnly = LoadOptions(rawValue: 1 << 16)
+    public static let firstFrameOnly = LoadOptions(rawValue: 1 << 6)
     /// Ends the load only when the frames of an animation are decoded, as many as the loader keeps
     /// (``LoaderActor/Configuration/framePoolByteLimit``).
     ///
     /// A frame that can't be decoded fails no load: it does so when it is asked for.
-    public static let preloadAllFrames = LoadOptions(rawValue: 1 << 17)
+    public static let preloadAllFrames = LoadOptions(rawValue: 1 << 7)
     /// Keeps the newest preview in memory until the picture is there; takes ``previews``.
     ///
     /// A load that finds one shows it first, as ``LoadEvent/preview(_:)``, and goes on. No load takes it for the picture,
     /// and it is never on disk.
-    public static let keepPreviews = LoadOptions(rawValue: 1 << 18)
+    public static let keepPreviews = LoadOptions(rawValue: 1 << 8)
 
     /// Asks the origin although a failure of the source is remembered, which a success clears.
     public static let retryFailed = LoadOptions(rawValue: 1 << 19)
