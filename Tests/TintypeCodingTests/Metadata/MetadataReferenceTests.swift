@@ -162,4 +162,24 @@ import TintypeImage
         #expect(again.cameraModel == metadata.cameraModel && again.dateTaken == metadata.dateTaken)
         #expect(again.position == nil && again.orientation == .up && (again.xmp == nil) == (metadata.xmp == nil))
     }
+
+    /// Whole files, and what is left of them without their last third.
+    @Test(.enabled(if: Fixtures.corpus != nil), arguments: [1.0, 0.66])
+    func `the metadata of any file is read without harm, and loses its position`(part: Double) throws {
+        let corpus = try #require(Fixtures.corpus)
+        var count = 0
+        for path in try FileManager.default.subpathsOfDirectory(atPath: corpus.path).sorted() {
+            guard let file = try? Data(contentsOf: corpus.appending(path: path)), file.count < 2 << 20 else { continue }
+            let data = file.prefix(Int(Double(file.count) * part))
+            guard let decoder = try? ImageDecoder(Data(data), registry: SampleFiles.registry) else { continue }
+            let metadata = try decoder.metadata()
+            #expect(metadata.orientation == decoder.header.orientation, "\(path)")
+            let carried = EncodeOptions.Metadata(carryingOver: metadata)
+            let again = ImageMetadata(exif: carried.exif, xmp: carried.xmp)
+            #expect(again.position == nil && again.orientation == .up, "\(path)")
+            #expect(again.cameraModel == metadata.cameraModel && again.dateTaken == metadata.dateTaken, "\(path)")
+            count += 1
+        }
+        #expect(count > 500)
+    }
 }
