@@ -38,11 +38,11 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     public static let keepPreviews = LoadOptions(rawValue: 1 << 8)
 
     /// Asks the origin although a failure of the source is remembered, which a success clears.
-    public static let retryFailed = LoadOptions(rawValue: 1 << 19)
+    public static let retryFailed = LoadOptions(rawValue: 1 << 9)
     /// Completes the download for the cache when its last caller has left, as little urgent as can be.
     ///
     /// A shutdown of the loader, and ``LoaderActor/cancelAll()``, end it.
-    public static let finishDownload = LoadOptions(rawValue: 1 << 20)
+    public static let finishDownload = LoadOptions(rawValue: 1 << 10)
 
     /// The options that change what the pixels are: a part of the picture's key.
     static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]
