@@ -19,14 +19,6 @@ func first(url: URL, other: URL) async throws -> (ImageRequest, LoaderActor) {
     return (request, loader)
 }
 
-func withMetadata(_ image: Image, of request: ImageRequest, _ loader: LoaderActor) async throws -> Data {
-    let metadata = try await loader.metadata(for: request)
-    var options = EncodeOptions()
-    options.metadata = .init(carryingOver: metadata)
-    let file = try await loader.encode(image, as: .webp, options: options)
-    return file
-}
-
 func show(_ request: ImageRequest, _ loader: LoaderActor, in target: Frame) {
     loader.load(request, into: target)
 }
@@ -38,6 +30,14 @@ actor Frame: ImageTarget {
 
     func setPlaceholder(_ placeholder: Image?, for key: TargetKey) { self.shown = placeholder }
     func setPicture(_ picture: TargetPicture, for key: TargetKey) { self.shown = picture.image }
+}
+
+func withMetadata(_ image: Image, of request: ImageRequest, _ loader: LoaderActor) async throws -> Data {
+    let metadata = try await loader.metadata(for: request)
+    var options = EncodeOptions()
+    options.metadata = .init(carryingOver: metadata)
+    let file = try await loader.encode(image, as: .webp, options: options)
+    return file
 }
 
 func configured() -> LoaderActor.Configuration {

@@ -51,7 +51,7 @@ struct BytesLoad: Sendable {
             self.services.failures.forget(self.request.sourceKey)
             return response
         } catch let error as DownloadError {
-            if remembered == nil { await self.services.remember(error, of: self.request.sourceKey, for: self.request) }
+            if remembered == nil { await self.remember(error) }
             guard let known, self.mayStandIn(known, for: error),
                 let stored = try await self.services.store.completed(known, for: self.request, countedIn: self.budget)
             else { throw error }
@@ -64,7 +64,12 @@ struct BytesLoad: Sendable {
     private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
 
     private var rememberedFailure: (any Error)? {
-        self.services.rememberedFailure(of: self.request.sourceKey, for: self.request)
+        self.services.failure(of: self.request.sourceKey, in: self.services.failures, for: self.request)
+    }
+
+    private func remember(_ error: DownloadError) async {
+        let memory = self.services.failures
+        await self.services.remember(error, of: self.request.sourceKey, in: memory, for: self.request)
     }
 
     private var budget: ByteBudget { self.services.downloads.bodyBudget }

@@ -17,7 +17,10 @@ struct LoadServices: Sendable {
     let variants: VariantPipeline
     let hooks: LoadHooks
     let activities: ActivityCenter
+    /// The sources whose bytes can't be had.
     let failures: FailureMemory
+    /// The pictures that can't be made of their bytes, which may be had all the same.
+    let undecodable: FailureMemory
     private let limits: DecodingLimits
     private let maximumBodySize: Int
     /// Whether there may be other schemes than the downloader knows.
@@ -46,6 +49,7 @@ struct LoadServices: Sendable {
         self.hooks = LoadHooks(configuration)
         self.activities = ActivityCenter(configuration.observers)
         self.failures = FailureMemory(configuration.failureLifetimes, now: configuration.now)
+        self.undecodable = FailureMemory(configuration.failureLifetimes, now: configuration.now)
         self.limits = configuration.limits
         self.maximumBodySize = configuration.downloads.maximumBodySize
         self.fetchesAnyScheme = configuration.fetcher.map { !($0 is DownloadActor) } ?? false
@@ -142,18 +146,24 @@ struct LoadServices: Sendable {
         )
     }
 
-    /// The failure of `key` that is not to be repeated for a while by `request`.
-    func rememberedFailure(of key: CacheKey, for request: ImageRequest) -> (any Error)? {
+    /// The failure in `memory` that `request` is not to repeat for a while.
+    func failure(of key: CacheKey, in memory: FailureMemory, for request: ImageRequest) -> (any Error)? {
         guard !request.options.contains(.retryFailed), self.rules.plan(for: request).policy != .reload else { return nil }
-        return self.failures.failure(of: key)
+        return memory.failure(of: key)
     }
 
     /// Remembers a failure, if it is of a kind that lasts.
-    func remember(_ error: any Error, of key: CacheKey, for request: ImageRequest) async {
-        guard let lifetime = self.failures.lifetime(of: error), let told = LoadError.wrapping(error) as? LoadError,
+    func remember(_ error: any Error, of key: CacheKey, in memory: FailureMemory, for request: ImageRequest) async {
+        guard let lifetime = memory.lifetime(of: error), let told = LoadError.wrapping(error) as? LoadError,
             await self.hooks.mayRemember(told, of: request)
         else { return }
-        self.failures.remember(error, of: key, for: lifetime)
+        memory.remember(error, of: key, for: lifetime)
+    }
+
+    /// Forgets what failed of a request.
+    func forgetFailures(of request: ImageRequest) {
+        self.failures.forget(request.sourceKey)
+        self.undecodable.forget(request.key)
     }
 
     /// Puts a body onto the disk, as far as loads want that, in the form that the disk is to have it in.
@@ -165,7 +175,9 @@ struct LoadServices: Sendable {
         for request: ImageRequest,
         _ demand: LoadTable.Demand
     ) async -> LoadError? {
-        guard demand.storesBytes else { return nil }
+        guard demand.storesBytes else {
+            return await self.store.keep(body, metadata: metadata, for: request, demand)
+        }
         do {
             guard let stored = try await self.hooks.serialized(body, of: request) else {
                 await self.store.remove(request)

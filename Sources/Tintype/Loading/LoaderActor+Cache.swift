@@ -86,7 +86,7 @@ extension LoaderActor {
         do {
             let response = try await self.reference.bytes(given: data, headers, for: request)
             if let error = response.storeError { throw error }
-            self.services.failures.forget(request.sourceKey)
+            self.services.forgetFailures(of: request)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -134,8 +134,7 @@ extension LoaderActor {
     public nonisolated func remove(_ request: ImageRequest) async throws -> Bool {
         let request = try await self.admitted(request)
         var isRemoved = false
-        self.services.failures.forget(request.sourceKey)
-        self.services.failures.forget(request.key)
+        self.services.forgetFailures(of: request)
         do {
             // By each of its names: policies differ in how they name what has header fields.
             for key in Set([request.sourceKey, self.services.rules.resourceKey(of: request)]) {

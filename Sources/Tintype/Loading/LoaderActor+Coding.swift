@@ -23,7 +23,8 @@ extension LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled. What is broken of the metadata is left out.
     public nonisolated func metadata(for request: ImageRequest) async throws -> ImageMetadata {
-        let data = try await self.data(for: request)
+        let request = try await self.admitted(request)
+        let data = try await self.dataResponse(forAdmitted: request).data
         do {
             return try await self.services.decoding.metadata(of: data, for: request)
         } catch {

@@ -377,6 +377,7 @@ public actor LoaderActor {
     /// Forgets the failures that are remembered: what failed is asked for again.
     public nonisolated func forgetFailures() {
         self.services.failures.forgetAll()
+        self.services.undecodable.forgetAll()
     }
 
     // MARK: Observing

@@ -45,7 +45,9 @@ struct PictureLoad: Sendable {
             }
             candidates.append(candidate)
         }
-        if candidates.isEmpty, let failure = self.services.rememberedFailure(of: self.request.key, for: self.request),
+        let undecodable = self.services.undecodable
+        if candidates.isEmpty,
+            let failure = self.services.failure(of: self.request.key, in: undecodable, for: self.request),
             try await self.services.store.known(of: self.request) == nil
         {
             throw failure
@@ -61,7 +63,7 @@ struct PictureLoad: Sendable {
         } catch let error as CodingError where self.isAboutContent(error) {
             // What was on disk may have been damaged there, so the origin is asked once more.
             guard bytes.source == .disk, self.plan.policy != .cacheOnly else {
-                await self.services.remember(error, of: self.request.key, for: self.request)
+                await self.services.remember(error, of: self.request.key, in: undecodable, for: self.request)
                 throw error
             }
             // Loads that hold bytes must not wait for room for others.
@@ -69,7 +71,7 @@ struct PictureLoad: Sendable {
             bytes = try await self.bytes()
             response = try await self.makePictureOrRemove(bytes)
         }
-        self.services.failures.forget(self.request.key)
+        undecodable.forget(self.request.key)
         // Nor while the picture is kept: its encoder may load others.
         bytes.claim = nil
         guard bytes.mayBeKept, case .picture(let picture, let isKept) = await self.keep(response) else {
