@@ -71,9 +71,9 @@ struct LoadServices: Sendable {
     @inline(__always)
     func memoryEntry(for request: ImageRequest) -> (entry: MemoryEntry, decision: ReuseDecision)? {
         let plan = self.rules.plan(for: request)
-        guard plan.picture.query.contains(.memory), let entry = self.cache.memoryEntry(for: request.key) else {
-            return nil
-        }
+        guard plan.picture.query.contains(.memory),
+            let entry = request.lookInMemory({ self.cache.memoryEntry(for: $0) })
+        else { return nil }
         let freshness = entry.metadata?.response?.freshness
         let decision = self.rules.decision(freshness, of: request, under: plan.policy)
         return decision == .revalidate ? nil : (entry, decision)

@@ -104,8 +104,9 @@ public actor LoaderActor {
             if self.services.activities.isObserved { self.noteMemoryHit(request) }
             return image
         }
-        var request = request
-        if self.services.hooks.changeRequests { request = try await self.services.hooks.processed(request) }
+        guard !self.services.hooks.changeRequests else {
+            return try await self.response(for: request).image
+        }
         try request.check(fetchesAnyScheme: self.services.fetchesAnyScheme)
         if request.options.contains(.preloadAllFrames) { return try await self.response(forAdmitted: request).image }
         // Without the response around it, whose parts are copied on the way.

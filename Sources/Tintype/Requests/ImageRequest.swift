@@ -343,15 +343,20 @@ public struct ImageRequest: Sendable, Hashable {
 
     /// How a loader of this policy uses the caches for the request.
     func cachingPlan(loaderPolicy: CachePolicy) -> CachingPlan {
-        self.storage.fields.cachingPlan(self.storage.derived { $0.subject }, loaderPolicy: loaderPolicy)
+        self.storage.derived { $0.verdict.wishes.plan($0.subject, loaderPolicy: loaderPolicy) }
     }
 
     /// The loaders whose memory answers the request unchecked.
     var uncheckedMemory: CachingPlan.UncheckedMemory { self.storage.derived { $0.verdict.uncheckedMemory } }
 
-    /// What `look` finds by the picture's key, where the memory of these loaders answers the request unchecked.
-    ///
-    /// The way of a hit in memory: the key is lent, since to count a reference to it would take a fifth of the time.
+    /// What `look` finds by the picture's key, which is lent: on a hit in memory, to count a reference to it would take a
+    /// fifth of the time.
+    @inline(__always)
+    func lookInMemory<Found>(_ look: (CacheKey) -> Found?) -> Found? {
+        self.storage.derived { look($0.picture) }
+    }
+
+    /// The same, where the memory of these loaders answers the request unchecked.
     @inline(__always)
     func lookUnchecked<Found>(accepting loaders: CachingPlan.UncheckedMemory, _ look: (CacheKey) -> Found?) -> Found? {
         self.storage.derived { derived in
@@ -379,7 +384,11 @@ public struct ImageRequest: Sendable, Hashable {
     /// - Throws: `LoadError` with the code `invalidURL`, `unsupportedScheme`, `invalidSize` or `invalidRequest`.
     @inline(__always)
     func check(fetchesAnyScheme: Bool) throws(LoadError) {
-        guard !self.storage.derived({ $0.verdict.isSound }) else { return }
+        if !self.storage.derived({ $0.verdict.isSound }) { try self.checkClosely(fetchesAnyScheme: fetchesAnyScheme) }
+    }
+
+    @inline(never)
+    private func checkClosely(fetchesAnyScheme: Bool) throws(LoadError) {
         try self.storage.fields.check(
             self.storage.derived { $0.scheme },
             fetchesAnyScheme: fetchesAnyScheme || self.fetcher != nil
@@ -438,17 +447,6 @@ extension ImageRequest {
         /// The scale that is not the one of the name.
         var ownScale: Double? {
             self.details?.scale.flatMap { $0 == ScaleName.scale(in: self.url) ? nil : $0 }
-        }
-
-        func cachingPlan(_ subject: CachingPlan.Subject, loaderPolicy: CachePolicy) -> CachingPlan {
-            CachingPlan(
-                policy: self.cachePolicy,
-                originals: self.originalCaching,
-                variants: self.variantCaching,
-                options: self.options,
-                subject: subject,
-                loaderPolicy: loaderPolicy
-            )
         }
 
         fileprivate func subject(of scheme: URLScheme) -> CachingPlan.Subject {
@@ -516,6 +514,32 @@ extension ImageRequest {
         }
     }
 
+    /// What a request says of caches, without all else that it says: each hit that looks closer makes a plan of it.
+    struct CachingWishes: Sendable, Equatable {
+        private let policy: CachePolicy?
+        private let originals: CacheUse
+        private let variants: CacheUse
+        private let options: LoadOptions
+
+        init(_ fields: Fields) {
+            self.policy = fields.cachePolicy
+            self.originals = fields.originalCaching
+            self.variants = fields.variantCaching
+            self.options = fields.options
+        }
+
+        func plan(_ subject: CachingPlan.Subject, loaderPolicy: CachePolicy) -> CachingPlan {
+            CachingPlan(
+                policy: self.policy,
+                originals: self.originals,
+                variants: self.variants,
+                options: self.options,
+                subject: subject,
+                loaderPolicy: loaderPolicy
+            )
+        }
+    }
+
     /// What follows from the fields, and takes longer than to make a request: keys above all.
     fileprivate final class Derived: Sendable {
         let source: CacheKey
@@ -527,6 +551,7 @@ extension ImageRequest {
 
         /// What fields decide that are in no key.
         struct Verdict: Equatable {
+            let wishes: CachingWishes
             let uncheckedMemory: CachingPlan.UncheckedMemory
             /// Whether the request makes sense for any loader.
             let isSound: Bool
@@ -535,12 +560,14 @@ extension ImageRequest {
                 func isSound(forFetchers: Bool) -> Bool {
                     (try? fields.check(scheme, fetchesAnyScheme: forFetchers)) != nil
                 }
+                let wishes = CachingWishes(fields)
+                self.wishes = wishes
                 self.isSound = isSound(forFetchers: false)
                 // What makes no sense is told so by the way that looks closer.
                 self.uncheckedMemory =
                     // Of an animation that is to be there whole, the frames are looked for as well.
                     !fields.options.contains(.preloadAllFrames) && (self.isSound || isSound(forFetchers: true))
-                    ? CachingPlan.UncheckedMemory { fields.cachingPlan(subject, loaderPolicy: $0) } : []
+                    ? CachingPlan.UncheckedMemory { wishes.plan(subject, loaderPolicy: $0) } : []
             }
         }
 
@@ -614,7 +641,10 @@ extension ImageRequest {
 
         /// Changes the fields; only for the one request that has this storage.
         func change(changesKeys: Bool, _ change: (inout Fields) -> Void) {
-            change(&self.fields)
+            // Of a copy, so that nothing is called while the fields are accessed: then no access to them has to be checked.
+            var fields = self.fields
+            change(&fields)
+            self.fields = fields
             guard let old = self.known.load(ordering: .acquiring) else { return }
             let new = changesKeys ? nil : old._withUnsafeGuaranteedRef { $0.judged(self.fields) }
             self.known.store(new.map { .passRetained($0) }, ordering: .releasing)
