@@ -132,7 +132,11 @@ extension HeaderFields: RandomAccessCollection, RangeReplaceableCollection {
     }
 
     public mutating func replaceSubrange(_ range: Range<Int>, with fields: some Collection<HeaderField>) {
-        self.fields.replaceSubrange(range, with: fields.map { ($0.name, $0.value) })
+        self.fields.replaceSubrange(range, with: fields.lazy.map { ($0.name, $0.value) })
+    }
+
+    public mutating func append(_ field: HeaderField) {
+        self.fields.append((field.name, field.value))
     }
 
     public mutating func reserveCapacity(_ count: Int) {
