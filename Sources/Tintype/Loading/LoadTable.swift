@@ -132,6 +132,8 @@ struct LoadTable: Sendable {
     private var flightOfWaiter: [ID: ID] = [:]
     private var sources: [CacheKey: Source] = [:]
     private var origins: [CacheKey: Origin] = [:]
+    /// The pictures that flights are about to remove from the cache, having brought a body that replaces theirs.
+    private var clearings: [ID: (origin: CacheKey, pictures: [CacheKey: CacheTiers])] = [:]
     private(set) var lastID: ID = 0
     /// The pictures of all sources, those with long keys several times.
     private var pictureCount = 0
@@ -147,7 +149,7 @@ struct LoadTable: Sendable {
 
     /// Whether there is no flight and no waiter.
     var isEmpty: Bool {
-        self.flights.isEmpty && self.flightOfProduct.isEmpty && self.flightOfWaiter.isEmpty
+        self.flights.isEmpty && self.flightOfProduct.isEmpty && self.flightOfWaiter.isEmpty && self.clearings.isEmpty
             && self.origins.allSatisfy { origin in
                 origin.value.turns.isEmpty && origin.value.queue.isEmpty
                     && origin.value.sources.allSatisfy { self.sources[$0]?.origin == origin.key }
@@ -223,6 +225,7 @@ struct LoadTable: Sendable {
     /// Ends a flight, whose task is over, with a result for all that wait.
     mutating func finish(_ id: ID) -> [Action] {
         guard let flight = self.flights.removeValue(forKey: id) else { return [] }
+        self.clearings[id] = nil
         if self.flightOfProduct[flight.product] == id { self.flightOfProduct[flight.product] = nil }
         var actions: [Action] = []
         for waiter in flight.waiters.keys.sorted() {
@@ -281,7 +284,25 @@ struct LoadTable: Sendable {
     ///
     /// What was read while the origin sent another one is older, and changes nothing. Read at another time, another
     /// body is one that another process has stored, if its `date` is a later one: the disk may have refused the newest.
+    ///
+    /// What another flight of the origin is about to remove is obsolete for this one as well, until that has ended: its
+    /// callers must not find it either.
     mutating func accept(_ body: UInt64, from id: ID, _ arrival: Arrival, date: Date?) -> Succession {
+        var succession = self.succession(body, from: id, arrival, date: date)
+        guard let origin = self.flights[id]?.product.origin else { return succession }
+        for clearing in self.clearings.values where clearing.origin == origin {
+            succession.obsolete.merge(clearing.pictures) { $0.union($1) }
+        }
+        if !succession.obsolete.isEmpty { self.clearings[id] = (origin, succession.obsolete) }
+        return succession
+    }
+
+    private mutating func succession(
+        _ body: UInt64,
+        from id: ID,
+        _ arrival: Arrival,
+        date: Date?
+    ) -> Succession {
         guard let flight = self.flights[id], let source = self.sources[flight.product.source] else {
             return Succession()
         }
