@@ -89,7 +89,9 @@ import TintypeConcurrency
             case 0:
                 let isFound = memory.entry(for: CacheKey("p"), encoding: number, countsMiss: true) != nil
                 #expect(isFound == model.contains { $0.number == number })
-                if let index = model.firstIndex(where: { $0.number == number }) { model.append(model.remove(at: index)) }
+                if let index = model.firstIndex(where: { $0.number == number }) {
+                    model.append(model.remove(at: index))
+                }
             case 1:
                 memory.remove(CacheKey("a").derived("\(number)"))
                 model.removeAll { $0.number == number }

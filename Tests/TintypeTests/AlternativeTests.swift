@@ -112,6 +112,9 @@ import Testing
         let encoded = try await loader.encoded(request, as: .png)
         #expect(encoded.width == 5)
         #expect(encoded.source == .fallback)
-        await #expect(throws: LoadError.self) { try await loader.data(for: request) }
+        var missing = self.request("/none", "/none2")
+        missing.fallback = fallback
+        let other = missing
+        await #expect(throws: LoadError.self) { try await loader.data(for: other) }
     }
 }

@@ -133,7 +133,10 @@ import Testing
         policy: CachePolicy,
         headers: HeaderFields
     ) async throws {
-        self.origin.script("/a", .body(try makePNG(), headers: ["Cache-Control": "max-age=600", "Vary": "Accept-Language"]))
+        self.origin.script(
+            "/a",
+            .body(try makePNG(), headers: ["Cache-Control": "max-age=600", "Vary": "Accept-Language"])
+        )
         self.origin.script("/b", .body(try makePNG()))
         let loader = self.fixture.makeLoader { $0.cachePolicy = policy }
         let other = ImageRequest(url: self.origin.url("/b"), options: .waitForStore)

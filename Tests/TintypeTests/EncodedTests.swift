@@ -71,7 +71,8 @@ import Testing
         let changes: [(inout EncodeOptions) -> Void] = [
             { $0.quality = 79 }, { $0.background.red = 1 }, { $0.background.green = 1 }, { $0.background.blue = 1 },
             { $0.isProgressive = true }, { $0.chromaSubsampling = .none }, { $0.chromaSubsampling = .half },
-            { $0.compression = .lossless }, { $0.compression = .nearLossless(1) }, { $0.compression = .nearLossless(2) },
+            { $0.compression = .lossless }, { $0.compression = .nearLossless(1) },
+            { $0.compression = .nearLossless(2) },
             { $0.pngLevel = 1 }, { $0.pngFilter = .none }, { $0.maximumByteCount = 1 }, { $0.maximumByteCount = 2 },
             { $0.isDithered = false }, { $0.metadata.exif = Data([1]) }, { $0.metadata.exif = Data([2]) },
             { $0.metadata.xmp = Data([1]) }, { $0.metadata.colorProfile = Data([1]) },

@@ -108,7 +108,8 @@ extension LoadError {
     /// Whether the network policy refused the request.
     fileprivate var isRefusalByPolicy: Bool {
         [
-            .schemeNotAllowed, .userInformationInURL, .malformedHost, .portNotAllowed, .hostNotAllowed, .addressNotAllowed,
+            .schemeNotAllowed, .userInformationInURL, .malformedHost, .portNotAllowed, .hostNotAllowed,
+            .addressNotAllowed,
         ].contains(self.code)
     }
 }

@@ -5,6 +5,7 @@ extension LoaderStatistics {
     /// the whole downloader, which other loaders may share.
     ///
     /// - Parameter prefix: What each name begins with: letters, digits and `_`; default `tintype`.
+    /// - Returns: The lines, for a response of the type `text/plain; version=0.0.4`.
     public func prometheusText(prefix: String = "tintype") -> String {
         var text = PrometheusText(prefix: prefix)
         self.writeLoads(&text)

@@ -57,7 +57,12 @@ public struct EncodedResponse: Sendable {
     private static let heightName = "encoded-height"
 
     /// What is kept of a picture of `origin` that was encoded as `data`.
-    static func metadata(of data: Data, _ image: Image, as encoding: PictureEncoding, origin: EntryMetadata) -> EntryMetadata {
+    static func metadata(
+        of data: Data,
+        _ image: Image,
+        as encoding: PictureEncoding,
+        origin: EntryMetadata
+    ) -> EntryMetadata {
         var metadata = origin
         metadata.formatName = encoding.format.name
         metadata.extra[Self.mediaTypeName] = encoding.format.mediaType

@@ -18,6 +18,7 @@ extension LoaderActor {
     ///   - request: The picture.
     ///   - encoding: The format, and what its coder is told; make it once where it is asked for often.
     ///   - caching: The tiers for the encoded bytes; default both.
+    /// - Returns: The bytes, and what is to be said of them.
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func encoded(
         _ request: ImageRequest,

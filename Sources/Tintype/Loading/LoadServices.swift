@@ -148,7 +148,9 @@ struct LoadServices: Sendable {
 
     /// The failure in `memory` that `request` is not to repeat for a while.
     func failure(of key: CacheKey, in memory: FailureMemory, for request: ImageRequest) -> (any Error)? {
-        guard !request.options.contains(.retryFailed), self.rules.plan(for: request).policy != .reload else { return nil }
+        guard !request.options.contains(.retryFailed), self.rules.plan(for: request).policy != .reload else {
+            return nil
+        }
         return memory.failure(of: key)
     }
 

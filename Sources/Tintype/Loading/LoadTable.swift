@@ -244,7 +244,9 @@ struct LoadTable: Sendable {
             guard let id = self.flightOfWaiter[waiter], let flight = self.flights[id] else { continue }
             if flight.waiters[waiter] != .background { self.leave(waiter, &actions) }
         }
-        for id in self.flights.keys.sorted() where self.flights[id]?.isUnattended ?? false { self.abandon(id, &actions) }
+        for id in self.flights.keys.sorted() where self.flights[id]?.isUnattended ?? false {
+            self.abandon(id, &actions)
+        }
         return actions
     }
 

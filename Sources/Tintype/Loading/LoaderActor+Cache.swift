@@ -18,6 +18,7 @@ extension LoaderActor {
     ///   - scaleDownLimit: The bytes of pixels that a picture without a thumbnail may have; `nil` is no limit.
     ///   - coder: Decodes the picture; `nil` asks the registered coders.
     ///   - options: Those that are about decoding count.
+    /// - Returns: The picture, upright.
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(
         from data: Data,
@@ -40,8 +41,8 @@ extension LoaderActor {
         }
     }
 
-    /// Stands in the requests of bytes that have none: an empty `data:` URL, which is valid.
-    private static let noURL = URL(string: "data:,")!
+    /// Stands in the requests of bytes that have none.
+    private static let noURL = URL(filePath: "/")
 
     // MARK: Storing
 

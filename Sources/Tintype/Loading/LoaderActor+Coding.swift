@@ -65,7 +65,11 @@ extension LoaderActor {
         }
         do {
             let data: Data
-            if let known = response.data { data = known } else { data = try await self.dataResponse(forAdmitted: request).data }
+            if let known = response.data {
+                data = known
+            } else {
+                data = try await self.dataResponse(forAdmitted: request).data
+            }
             try await self.frames(of: data, body: body, for: request).preload()
         } catch let error as CancellationError {
             throw error

@@ -286,7 +286,9 @@ public actor LoaderActor {
             return (try await load(request, true), nil)
         } catch let error as LoadError {
             // The copy that the caller has is current, or no other source will do better.
-            guard !request.alternatives.isEmpty, error.code != .notModified, error.code != .shutDown else { throw error }
+            guard !request.alternatives.isEmpty, error.code != .notModified, error.code != .shutDown else {
+                throw error
+            }
             attempts.append(LoadAttempt(request: request, error: error))
         }
         for (index, alternative) in request.alternatives.enumerated() {

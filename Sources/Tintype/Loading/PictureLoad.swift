@@ -130,7 +130,9 @@ struct PictureLoad: Sendable {
             guard self.plan.picture.query.contains(.memory) else { return nil }
             return self.cache.peekMemoryEntry(for: self.request.key).map { .held($0, self.decision($0.metadata)) }
         case .disk:
-            return try await self.record.timing(.disk) { try await self.variants.entry(for: self.request) }.map { .variant($0) }
+            return try await self.record.timing(.disk) { try await self.variants.entry(for: self.request) }.map {
+                .variant($0)
+            }
         case .decodedOriginal: return self.variants.decodedOriginal(for: self.request).map { .original($0) }
         }
     }
@@ -162,7 +164,9 @@ struct PictureLoad: Sendable {
         case .held(let entry, let decision):
             return .picture(self.services.response(of: entry, decision), isKept: false)
         case .variant(let entry):
-            guard let response = try await self.variants.response(from: entry, for: self.request, self.record) else { return nil }
+            guard let response = try await self.variants.response(from: entry, for: self.request, self.record) else {
+                return nil
+            }
             _ = await self.keepInMemory(response)
             return .picture(response, isKept: true)
         case .original(let entry):
@@ -181,7 +185,8 @@ struct PictureLoad: Sendable {
                 _ = try await self.cache.remove(self.request.key, from: .memory)
                 return .picture(response, isKept: false)
             case .variant(let entry):
-                guard bytes.mayBeKept, let stored = try await self.variants.response(from: entry, for: self.request, self.record)
+                guard bytes.mayBeKept,
+                    let stored = try await self.variants.response(from: entry, for: self.request, self.record)
                 else { continue }
                 let response = ImageResponse(stored.image, source: .disk, bytes, stored.metadata.animation)
                 let kept = await self.keepInMemory(response)

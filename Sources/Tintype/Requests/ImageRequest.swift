@@ -563,10 +563,11 @@ extension ImageRequest {
                 let wishes = CachingWishes(fields)
                 self.wishes = wishes
                 self.isSound = isSound(forFetchers: false)
-                // What makes no sense is told so by the way that looks closer.
+                // What makes no sense is told so by the way that looks closer, and of an animation that is to be there
+                // whole the frames are looked for as well.
+                let isSimple = !fields.options.contains(.preloadAllFrames)
                 self.uncheckedMemory =
-                    // Of an animation that is to be there whole, the frames are looked for as well.
-                    !fields.options.contains(.preloadAllFrames) && (self.isSound || isSound(forFetchers: true))
+                    isSimple && (self.isSound || isSound(forFetchers: true))
                     ? CachingPlan.UncheckedMemory { wishes.plan(subject, loaderPolicy: $0) } : []
             }
         }

@@ -41,7 +41,9 @@ import Testing
         },
         Field("options", .sourceKey) { $0.options = .allowInvalidCertificates },
         Field("options", .pictureKey) { $0.options = .allowTruncated },
-        Field("options", .nothing) { $0.options = [.waitForStore, .previews, .keepData, .retryFailed, .finishDownload] },
+        Field("options", .nothing) {
+            $0.options = [.waitForStore, .previews, .keepData, .retryFailed, .finishDownload]
+        },
         Field("thumbnail", .pictureKey) { $0.thumbnail = .fit(width: 1, height: 1) },
         Field("scaleDownLimit", .pictureKey) { $0.scaleDownLimit = 1_000 },
         Field("coder", .pictureKey) { $0.coder = CustomCoder(name: "a", coder: PNGCoder()) },
