@@ -12,6 +12,17 @@ enum DiskHits {
             return contest.rows(named: "disk-hit-data", .wall(.microseconds))
                 + contest.rows(named: "disk-hit-data", .cpu(.microseconds))
         },
+        Benchmark(name: "encoded-disk-hit", summary: "encoded(request, as:) of what the disk tier has, memory tier off")
+        {
+            session in
+            let path = try await session.photographs.small(session)
+            var contest = Contest()
+            await contest.enterOurs { try await TintypeDiskHits.encoded(of: path, session) }
+            await contest.enter("Data(contentsOf:)") { try await TintypeDiskHits.plainReadOfEncoded(path, session) }
+            try await contest.measure(session.plan)
+            return contest.rows(named: "encoded-disk-hit", .wall(.microseconds)) { _ in [.times(0.7)] }
+                + contest.rows(named: "encoded-disk-hit", .cpu(.microseconds))
+        },
         Benchmark(name: "disk-hit-image", summary: "the picture of a 50 kB JPEG from a warm disk tier, decoded") {
             session in
             let path = try await session.photographs.small(session)
@@ -25,7 +36,7 @@ enum DiskHits {
     ]
 
     /// What reading costs without any cache around it: a floor, not a rival.
-    private static func plainRead(_ path: String) -> Contestant {
+    static func plainRead(_ path: String) -> Contestant {
         Contestant(note: "a plain read of the file: no key, no checksum, no metadata") { count in
             let url = URL(fileURLWithPath: path)
             var bytes = 0

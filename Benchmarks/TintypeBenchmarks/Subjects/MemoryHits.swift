@@ -36,6 +36,31 @@ enum MemoryHits {
             return contest.rows(named: "request-setup", .wall(.nanoseconds)) { _ in [.times(0.2)] }
                 + contest.rows(named: "request-setup", .cpu(.nanoseconds))
         },
+        Benchmark(name: "encoded-hit", summary: "encoded(request, as:) of what is in memory, beside a picture's hit") {
+            session in
+            var contest = Contest()
+            await contest.enterOurs { try await TintypeMemoryHits.encodedContestant(session) }
+            await contest.enter("memory hit") { try await TintypeMemoryHits.contestant(.same, session) }
+            try await contest.measure(session.plan.fine)
+            // Twice a hit's time.
+            return contest.rows(named: "encoded-hit", .wall(.nanoseconds)) { _ in [.times(0.5)] }
+                + contest.rows(named: "encoded-hit", .cpu(.nanoseconds))
+        },
+        Benchmark(name: "encoded-hit-allocations", summary: "heap allocations of one encoded hit, counted") { session in
+            guard allocation_counter_is_available() else {
+                throw Unavailable("sanitizers count allocations themselves")
+            }
+            let hits = 100_000
+            let ours = try await TintypeMemoryHits.encodedAllocations(hits: hits, session)
+            return [
+                Row(
+                    name: "encoded-hit-allocations",
+                    metric: .plain("heap", "per hit", lowerIsBetter: true),
+                    ours: Summary([Double(ours) / Double(hits)]),
+                    bars: [.atMost(0)]
+                )
+            ]
+        },
         Benchmark(name: "memory-hit-8-tasks", summary: "throughput of 8 tasks that look up different pictures") {
             session in
             try await scaling(session)

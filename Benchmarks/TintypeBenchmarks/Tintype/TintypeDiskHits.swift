@@ -31,6 +31,43 @@ enum TintypeDiskHits {
         }
     }
 
+    /// The picture of the file at `path` as a JPEG that the disk tier has.
+    static func encoded(of path: String, _ session: Session) async throws -> Contestant {
+        let (loader, request, size) = try await self.encoded(path, session)
+        return Contestant { count in
+            try await Measurement.of(operations: count) {
+                for _ in 0..<count {
+                    let bytes = try await loader.encoded(request, as: self.encoding, caching: .disk).data.count
+                    try Check.equal("the number of bytes", bytes, size)
+                }
+            }
+        }
+    }
+
+    /// A plain read of a file with the bytes of that JPEG.
+    static func plainReadOfEncoded(_ path: String, _ session: Session) async throws -> Contestant {
+        let (loader, request, _) = try await self.encoded(path, session)
+        let data = try await loader.encoded(request, as: self.encoding, caching: .disk).data
+        let copy = session.folders.temporary.appendingPathComponent("encoded-\(UUID()).jpg")
+        try data.write(to: copy)
+        return DiskHits.plainRead(copy.path)
+    }
+
+    private static let encoding = PictureEncoding.jpeg(quality: 85)
+
+    private static func encoded(
+        _ path: String,
+        _ session: Session
+    ) async throws -> (LoaderActor, ImageRequest, Int) {
+        let (loader, request) = try await self.warmed(path, session)
+        var waiting = request
+        waiting.options = .waitForStore
+        let size = try await loader.encoded(waiting, as: self.encoding, caching: .disk).data.count
+        let response = try await loader.encoded(request, as: self.encoding, caching: .disk)
+        try Check.equal("the source", "\(response.source)", "disk")
+        return (loader, request, size)
+    }
+
     private static func warmed(_ path: String, _ session: Session) async throws -> (LoaderActor, ImageRequest) {
         let address = try await session.nginx().serve("disk.jpg", Data(contentsOf: URL(fileURLWithPath: path)))
         guard let url = URL(string: address) else { throw Unavailable("bad address \(address)") }

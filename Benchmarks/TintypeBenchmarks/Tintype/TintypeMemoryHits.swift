@@ -88,6 +88,35 @@ enum TintypeMemoryHits {
         }
     }
 
+    /// Asks for encoded pictures.
+    static func encodedContestant(_ session: Session) async throws -> Contestant {
+        let filled = try await Filled(session)
+        let encoding = PictureEncoding.webp(quality: 75)
+        for request in filled.requests { _ = try await filled.loader.encoded(request, as: encoding) }
+        return Contestant { count in
+            var sizes = 0
+            let request = try filled.anyRequest()
+            let size = try await filled.loader.encoded(request, as: encoding).data.count
+            let measurement = try await Measurement.of(operations: count) {
+                sizes = try await filled.hitEncoded(request, encoding, count)
+            }
+            try Check.equal("the number of bytes", sizes, size * count)
+            return measurement
+        }
+    }
+
+    /// The heap allocations of `hits` encoded hits.
+    static func encodedAllocations(hits: Int, _ session: Session) async throws -> UInt64 {
+        let filled = try await Filled(session)
+        let (request, encoding) = (try filled.anyRequest(), PictureEncoding.webp(quality: 75))
+        _ = try await filled.hitEncoded(request, encoding, 1000)
+        allocation_counter_start()
+        let sizes = try await filled.hitEncoded(request, encoding, hits)
+        let count = allocation_counter_stop()
+        try Check.equal("the hits", sizes > 0 && sizes.isMultiple(of: hits), true)
+        return count
+    }
+
     /// A loader that loaded its pictures over HTTP, and the requests for them.
     private struct Filled: Sendable {
         let loader = TintypeLoader.withoutDisk()
@@ -114,6 +143,14 @@ enum TintypeMemoryHits {
             var widths = 0
             for _ in 0..<count { widths &+= try await loader.image(for: request).width }
             return widths
+        }
+
+        /// Asks `count` times for the encoded picture and returns the sizes together.
+        func hitEncoded(_ request: ImageRequest, _ encoding: PictureEncoding, _ count: Int) async throws -> Int {
+            let loader = self.loader
+            var sizes = 0
+            for _ in 0..<count { sizes &+= try await loader.encoded(request, as: encoding).data.count }
+            return sizes
         }
 
         /// Asks `count` times by URL.

@@ -25,15 +25,22 @@ extension LoaderActor {
         as encoding: PictureEncoding,
         caching: CacheUse = .all
     ) async throws -> EncodedResponse {
+        if caching.query.contains(.memory),
+            let entry = request.lookUnchecked(
+                accepting: self.unchecked,
+                { self.cache.encodedEntry(for: $0, encoding: encoding.number, countsMiss: false) }
+            )
+        {
+            if self.services.activities.isObserved { self.noteEncodedHit(request) }
+            return EncodedResponse(entry, source: .memory)
+        }
         var request = request
         if self.services.hooks.changeRequests { request = try await self.services.hooks.processed(request) }
         try request.check(fetchesAnyScheme: self.services.fetchesAnyScheme)
         if caching.query.contains(.memory),
             let response = self.services.encodedMemoryResponse(for: request, encoding)
         {
-            if self.services.activities.isObserved {
-                self.services.activities.tell(.hit(.memory), .encoded, request, load: 0)
-            }
+            if self.services.activities.isObserved { self.noteEncodedHit(request) }
             if response.revalidation == .inBackground { await self.revalidate(request, as: encoding, caching) }
             return response
         }
@@ -53,6 +60,12 @@ extension LoaderActor {
             let entry = EncodedEntry(key: encoding.key(of: request.key), data: data, metadata: metadata)
             return EncodedResponse(entry, source: .fallback)
         }
+    }
+
+    /// Tells of an encoded picture that was found in memory, which the cache has counted.
+    @inline(never)
+    private nonisolated func noteEncodedHit(_ request: ImageRequest) {
+        self.services.activities.tell(.hit(.memory), .encoded, request, load: 0)
     }
 
     private nonisolated func loadEncoded(

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TintypeCaching
 public import TintypeCoding
+import TintypeConcurrency
 public import TintypeImage
 
 /// How a server wants a picture encoded: the format and everything that its coder can be told.
@@ -47,15 +48,25 @@ public struct PictureEncoding: Sendable, Hashable {
     }
 
     /// The key of a picture in this encoding.
-    func key(of picture: CacheKey) -> CacheKey {
-        // Every field of the options counts, also one that is added to them later.
-        let digest = CacheKey(Self.text(of: self.options)).digest.prefix(32)
-        let name = "|as(\(self.format.name), \(digest))"
-        return picture.isDerived ? CacheKey(picture.text + name) : picture.derived(name)
+    func key(of picture: CacheKey) -> CacheKey { picture.derived(self.name) }
+
+    /// Names the encoding in keys: every field of the options counts, also one that is added to them later.
+    ///
+    /// To look at all of them takes microseconds, so the names of encodings in use are remembered.
+    private var name: String {
+        if let name = Self.names.withLock({ $0[self] }) { return name }
+        let name = "|as(\(self.format.name), \(CacheKey(Self.text(of: self.options)).digest.prefix(32)))"
+        Self.names.withLock { names in
+            if names.count >= 1_000 { names.removeAll() }
+            names[self] = name
+        }
+        return name
     }
 
+    private static let names = Locked<[PictureEncoding: String]>([:])
+
     private static func text(of value: Any) -> String {
-        if let data = value as? Data { return "\(data.count):\(BodyDigest.value(of: data))" }
+        if let data = value as? Data { return "\(data.count):\(BodyDigest.tag(of: data))" }
         let children = Mirror(reflecting: value).children
         guard !children.isEmpty else { return "\(value)" }
         return "(" + children.map { "\($0.label ?? ""):\(self.text(of: $0.value))" }.joined(separator: ",") + ")"

@@ -25,7 +25,7 @@ public actor LoaderActor {
     nonisolated let services: LoadServices
     private nonisolated let policy: CachePolicy
     /// The requests that the memory answers without a look at the entry: none where they have to be changed first.
-    private nonisolated let unchecked: CachingPlan.UncheckedMemory
+    nonisolated let unchecked: CachingPlan.UncheckedMemory
 
     /// Which loads there are, and what waits for them.
     private var table = LoadTable()

@@ -90,9 +90,6 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible {
         CacheKey("\(self.text)\n>\(name)")
     }
 
-    /// Whether the key is derived from another one.
-    public var isDerived: Bool { self.storage.rootText.endIndex != self.text.endIndex }
-
     /// Whether the two are derived from the same key, or one from the other.
     public func isOfFamily(of key: CacheKey) -> Bool {
         self.storage.rootText.utf8.elementsEqual(key.storage.rootText.utf8)

@@ -29,6 +29,11 @@ final class EncodedMemory: Sendable {
     private struct Key: Hashable {
         let picture: CacheKey
         let encoding: UInt64
+
+        func hash(into hasher: inout Hasher) {
+            // Both are hashes already.
+            hasher.combine(self.picture.hash ^ self.encoding)
+        }
     }
 
     private struct Slot {
