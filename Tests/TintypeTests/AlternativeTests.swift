@@ -71,10 +71,48 @@ import Testing
         let request = self.request("/none", "/b")
         #expect(try await loader.data(for: request) == Data(makePNG(width: 20)))
         #expect(try await loader.encoded(request, as: .png).width == 20)
+        var widths: [Int] = []
         for try await event in loader.events(for: request) {
-            if case .finished(let response) = event { #expect(response.image.width == 20) }
+            if case .finished(let response) = event { widths.append(response.image.width) }
         }
+        #expect(widths == [20])
         #expect(self.origin.requestCount(for: "/b") == 1)
+    }
+
+    @Test func `neither an alternative nor the fallback is shown as what is cached`() async throws {
+        let loader = self.fixture.makeLoader()
+        var request = self.request("/c", "/b")
+        request.cachePolicy = .revalidate
+        request.fallback = try await loader.image(from: Data(makePNG(width: 5)))
+        var cached = 0
+        for try await event in loader.events(for: request) { if case .cached = event { cached += 1 } }
+        #expect(cached == 0)
+        #expect(self.origin.requestedPaths == ["/c"])
+    }
+
+    @Test func `an alternative passes the options processor once`() async throws {
+        let seen = Box<[String]>([])
+        let loader = self.fixture.makeLoader {
+            $0.optionsProcessor = { request in
+                seen.value = (seen.value ?? []) + [request.url.path]
+                return request
+            }
+        }
+        let request = self.request("/none", "/b")
+        _ = try await loader.data(for: request)
+        _ = try await loader.encoded(request, as: .png)
+        _ = try await loader.image(for: request)
+        #expect(seen.value == ["/none", "/b", "/none", "/b", "/none", "/b"])
+    }
+
+    @Test func `a mirror under the same key is asked although the first URL is known to fail`() async throws {
+        let loader = self.fixture.makeLoader()
+        var request = ImageRequest(url: self.origin.url("/none"), cacheKey: "picture")
+        request.alternatives = [ImageRequest(url: self.origin.url("/b"), cacheKey: "picture")]
+        #expect(try await loader.image(for: request).width == 20)
+        try await loader.cache.removeAll()
+        #expect(try await loader.image(for: request).width == 20)
+        #expect(self.origin.requestedPaths == ["/none", "/b", "/b"])
     }
 
     @Test func `requests that differ in their alternatives share their loads`() async throws {

@@ -226,6 +226,21 @@ import Testing
         #expect(self.fixture.cacheFiles().isEmpty)
     }
 
+    @Test func `a new body takes its place also where neither original nor picture is kept`() async throws {
+        let loader = self.makeLoader()
+        var request = self.makeRequest()
+        request.originalCaching = CacheUse(query: .all, store: .none)
+        let old = try await loader.encoded(request, as: .png)
+        self.origin.script("/a", .body(try makePNG(width: 20, height: 10, gray: 7)))
+        var reload = request
+        reload.cachePolicy = .reload
+        let new = try await loader.encoded(reload, as: .png)
+        #expect(new.etag != old.etag)
+        #expect(try await loader.encoded(request, as: .png).etag == new.etag)
+        #expect(try await loader.encoded(request, as: .png).source == .memory)
+        #expect(self.requests == 2)
+    }
+
     @Test func `an encoded picture that is not cached is an error where only the cache may answer`() async throws {
         await #expect {
             try await self.makeLoader().encoded(self.makeRequest(.cacheOnly), as: .png)

@@ -62,6 +62,26 @@ import Testing
         #expect(self.fixture.cacheFiles().count == 1)
     }
 
+    @Test func `the wish outlives those that leave, whichever leaves last`() async throws {
+        let loader = self.fixture.makeLoader()
+        let request = self.request
+        let first = Task { try await loader.data(for: request) }
+        await self.origin.waitForRequests(1, for: "/a")
+        var same = request
+        same.options = []
+        same.priority = .veryHigh
+        let second = Task { [same] in try await loader.data(for: same) }
+        await until { await loader.bytesWaiterCount == 2 }
+        for task in [first, second] {
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        await until { self.origin.priorities(for: "/a").last == .veryLow }
+        await self.gate.open()
+        await loader.shutdown(finishesLoads: true)
+        #expect(self.fixture.cacheFiles().count == 1)
+    }
+
     @Test func `without the option the download ends with its last caller`() async throws {
         let loader = self.fixture.makeLoader()
         try await self.abandon(loader, ImageRequest(url: self.request.url))

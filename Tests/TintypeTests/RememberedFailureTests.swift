@@ -168,6 +168,8 @@ import TintypeConcurrency
         let error = CodingError(code: .notAnImage, message: "no picture")
         for name in ["a", "b", "a", "c", "d"] { memory.remember(error, of: CacheKey(name), for: .seconds(1)) }
         #expect(["a", "b", "c", "d"].filter { memory.failure(of: CacheKey($0)) != nil } == ["a", "c", "d"])
+        for _ in 0..<10_000 { memory.remember(error, of: CacheKey("d"), for: .seconds(1)) }
+        #expect(memory.placeCount < 2_000)
         memory.forget(CacheKey("a"))
         #expect(memory.count == 2)
         memory.forgetAll()

@@ -73,11 +73,12 @@ public struct LoaderStatistics: Sendable {
             case .encoded: self.encoded
             }
         }
-        set {
+        // In place, so that no dictionary is copied.
+        _modify {
             switch product {
-            case .picture: self.pictures = newValue
-            case .bytes: self.bytes = newValue
-            case .encoded: self.encoded = newValue
+            case .picture: yield &self.pictures
+            case .bytes: yield &self.bytes
+            case .encoded: yield &self.encoded
             }
         }
     }

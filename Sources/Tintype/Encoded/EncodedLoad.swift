@@ -22,7 +22,7 @@ struct EncodedLoad: Sendable {
 
     func run() async throws -> FlightResult {
         let query = self.plan.policy == .reload ? CacheTiers.none : self.caching.query
-        var candidate: EncodedEntry?
+        var candidate: (entry: EncodedEntry, source: LoadSource)?
         if query.contains(.memory), let entry = self.peek() {
             let decision = self.decision(entry.metadata)
             if self.flight.admits(entry.metadata.bodyDigest), self.serves(decision) {
@@ -30,7 +30,7 @@ struct EncodedLoad: Sendable {
                 let revalidation: Revalidation? = decision == .serve ? nil : .inBackground
                 return .encoded(EncodedResponse(entry, source: .memory, revalidation: revalidation), isKept: false)
             }
-            candidate = entry
+            candidate = (entry, .memory)
         }
         if query.contains(.disk), let entry = try await self.stored() {
             if try await self.mayServeStored(entry.metadata) {
@@ -38,9 +38,11 @@ struct EncodedLoad: Sendable {
                 self.keepInMemory(entry)
                 return .encoded(EncodedResponse(entry, source: .disk), isKept: true)
             }
-            candidate = candidate ?? entry
+            candidate = candidate ?? (entry, .disk)
         }
-        if let candidate, let confirmed = try await self.confirmed(candidate) { return confirmed }
+        if let candidate, let confirmed = try await self.confirmed(candidate.entry, from: candidate.source) {
+            return confirmed
+        }
         let picture = try await self.loader.picture(
             for: self.request,
             mayServeStale: self.mayServeStale,
@@ -83,7 +85,7 @@ struct EncodedLoad: Sendable {
     }
 
     /// The candidate with what is known now, where the origin confirms the bytes that it was made of.
-    private func confirmed(_ candidate: EncodedEntry) async throws -> FlightResult? {
+    private func confirmed(_ candidate: EncodedEntry, from source: LoadSource) async throws -> FlightResult? {
         guard self.plan.obeysHTTP, let body = candidate.metadata.bodyDigest else { return nil }
         let bytes = try await self.loader.bytes(
             for: self.request,
@@ -100,11 +102,11 @@ struct EncodedLoad: Sendable {
         guard bytes.mayBeKept else {
             // A cache that can't remove it finds it stale again.
             _ = try? await self.cache.remove(candidate.key, from: .all)
-            return .encoded(EncodedResponse(entry, source: .memory, revalidation: bytes.revalidation), isKept: false)
+            return .encoded(EncodedResponse(entry, source: source, revalidation: bytes.revalidation), isKept: false)
         }
         let (isKept, error) = await self.keep(entry)
         return .encoded(
-            EncodedResponse(entry, source: .memory, revalidation: bytes.revalidation, storeError: error),
+            EncodedResponse(entry, source: source, revalidation: bytes.revalidation, storeError: error),
             isKept: isKept
         )
     }

@@ -79,8 +79,9 @@ final class FailureMemory: Sendable {
                 self.head += 1
                 if self.failures[key]?.number == number { _ = self.forget(key) }
             }
-            guard self.head >= 1_024, self.head * 2 >= self.queue.count else { return }
-            self.queue.removeFirst(self.head)
+            // Most places are of failures that are over, or were remembered again.
+            guard self.queue.count > 2 * self.failures.count + 1_024 else { return }
+            self.queue = self.queue[self.head...].filter { self.failures[$0.key]?.number == $0.number }
             self.head = 0
         }
     }
@@ -96,6 +97,9 @@ final class FailureMemory: Sendable {
 
     /// The number of failures that are remembered.
     var count: Int { self.state.withLock { $0.failures.count } }
+
+    /// The places in the order of failures, those that are of no use any more included.
+    var placeCount: Int { self.state.withLock { $0.queue.count } }
 
     /// The failure of `key`, if it is not over.
     func failure(of key: CacheKey) -> (any Error)? {

@@ -48,7 +48,7 @@ struct BytesLoad: Sendable {
         do {
             if let remembered { throw remembered }
             let response = try await exchange.response(validating: known)
-            self.services.failures.forget(self.request.sourceKey)
+            self.services.forgetFailure(of: self.request.sourceKey, in: self.services.failures, for: self.request)
             return response
         } catch let error as DownloadError {
             if remembered == nil { await self.remember(error) }
@@ -64,7 +64,12 @@ struct BytesLoad: Sendable {
     private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
 
     private var rememberedFailure: (any Error)? {
-        self.services.failure(of: self.request.sourceKey, in: self.services.failures, for: self.request)
+        self.services.failure(
+            of: self.request.sourceKey,
+            in: self.services.failures,
+            for: self.request,
+            self.flight.demand
+        )
     }
 
     private func remember(_ error: DownloadError) async {

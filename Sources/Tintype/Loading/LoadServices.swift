@@ -140,18 +140,22 @@ struct LoadServices: Sendable {
             keepsPreviews: request.options.isSuperset(of: [.previews, .keepPreviews]),
             keepsData: request.options.contains(.keepData),
             waitsForStore: request.options.contains(.waitForStore),
+            retriesFailed: request.options.contains(.retryFailed),
             finishesDownload: request.options.contains(.finishDownload),
             storesBytes: plan.bytes.store.contains(.disk),
             pictureTiers: plan.picture.store
         )
     }
 
-    /// The failure in `memory` that `request` is not to repeat for a while.
-    func failure(of key: CacheKey, in memory: FailureMemory, for request: ImageRequest) -> (any Error)? {
-        guard !request.options.contains(.retryFailed), self.rules.plan(for: request).policy != .reload else {
-            return nil
-        }
-        return memory.failure(of: key)
+    /// The failure in `memory` that a load of `request` is not to repeat for a while.
+    func failure(
+        of key: CacheKey,
+        in memory: FailureMemory,
+        for request: ImageRequest,
+        _ demand: LoadTable.Demand
+    ) -> (any Error)? {
+        guard !demand.retriesFailed, self.rules.plan(for: request).policy != .reload else { return nil }
+        return memory.failure(of: Self.failureKey(key, of: request))
     }
 
     /// Remembers a failure, if it is of a kind that lasts.
@@ -159,13 +163,22 @@ struct LoadServices: Sendable {
         guard let lifetime = memory.lifetime(of: error), let told = LoadError.wrapping(error) as? LoadError,
             await self.hooks.mayRemember(told, of: request)
         else { return }
-        memory.remember(error, of: key, for: lifetime)
+        memory.remember(error, of: Self.failureKey(key, of: request), for: lifetime)
     }
 
     /// Forgets what failed of a request.
     func forgetFailures(of request: ImageRequest) {
-        self.failures.forget(request.sourceKey)
-        self.undecodable.forget(request.key)
+        self.forgetFailure(of: request.sourceKey, in: self.failures, for: request)
+        self.forgetFailure(of: request.key, in: self.undecodable, for: request)
+    }
+
+    func forgetFailure(of key: CacheKey, in memory: FailureMemory, for request: ImageRequest) {
+        memory.forget(Self.failureKey(key, of: request))
+    }
+
+    /// What a failure is remembered by: where a key stands for several URLs, another one of them may well work.
+    private static func failureKey(_ key: CacheKey, of request: ImageRequest) -> CacheKey {
+        request.cacheKey == nil ? key : key.derived("url(\(CacheKey(request.url.absoluteString).digest))")
     }
 
     /// Puts a body onto the disk, as far as loads want that, in the form that the disk is to have it in.

@@ -18,6 +18,8 @@ struct LoadTable: Sendable {
         var keepsPreviews = false
         var keepsData = false
         var waitsForStore = false
+        /// Whether a failure that is remembered is no reason not to try.
+        var retriesFailed = false
         /// Whether bytes that come are to be completed for the cache when no caller waits any more.
         var finishesDownload = false
         var storesBytes = false
@@ -32,6 +34,7 @@ struct LoadTable: Sendable {
             self.keepsPreviews = self.keepsPreviews || other.keepsPreviews
             self.keepsData = self.keepsData || other.keepsData
             self.waitsForStore = self.waitsForStore || other.waitsForStore
+            self.retriesFailed = self.retriesFailed || other.retriesFailed
             self.finishesDownload = self.finishesDownload || other.finishesDownload
             self.storesBytes = self.storesBytes || other.storesBytes
             self.pictureTiers.formUnion(other.pictureTiers)
@@ -94,8 +97,8 @@ struct LoadTable: Sendable {
         var waits: Set<ID> = []
         /// Nothing waits for it any more, and its task has yet to end.
         var isAbandoned = false
-        /// It goes on for the cache, whether or not anything waits for it.
-        var isUnattended = false
+        /// It goes on for the cache when nothing waits for it any more, since a load has wanted that.
+        var isFinishing = false
         /// The origin has sent a body since it began: what it read may be older.
         var isOutdated = false
     }
@@ -244,8 +247,8 @@ struct LoadTable: Sendable {
             guard let id = self.flightOfWaiter[waiter], let flight = self.flights[id] else { continue }
             if flight.waiters[waiter] != .background { self.leave(waiter, &actions) }
         }
-        for id in self.flights.keys.sorted() where self.flights[id]?.isUnattended ?? false {
-            self.abandon(id, &actions)
+        for id in self.flights.keys.sorted() {
+            if let flight = self.flights[id], flight.isFinishing, flight.waiters.isEmpty { self.abandon(id, &actions) }
         }
         return actions
     }
@@ -399,6 +402,7 @@ struct LoadTable: Sendable {
     ) -> Action {
         let id = self.makeID()
         self.flights[id] = Flight(product: product, waiters: [waiter: interest], demand: demand)
+        self.noteFinishing(id)
         self.flightOfProduct[product] = id
         self.flightOfWaiter[waiter] = id
         var source =
@@ -425,22 +429,11 @@ struct LoadTable: Sendable {
             self.update(id, hasLess: true, &actions)
             return
         }
-        guard !flight.isUnattended else { return }
-        if flight.product.kind == .bytes, flight.demand.finishesDownload, flight.demand.storesBytes {
-            var demand = flight.demand
-            demand.priority = .veryLow
-            demand.showsPreviews = false
-            demand.waitsForStore = false
-            self.flights[id]?.isUnattended = true
-            self.set(demand, of: id, &actions)
-        } else {
-            self.abandon(id, &actions)
-        }
+        if flight.isFinishing { self.update(id, &actions) } else { self.abandon(id, &actions) }
     }
 
     private mutating func abandon(_ id: ID, _ actions: inout [Action]) {
         guard let flight = self.flights[id], !flight.isAbandoned else { return }
-        self.flights[id]?.isUnattended = false
         self.flights[id]?.isAbandoned = true
         if self.flightOfProduct[flight.product] == id { self.flightOfProduct[flight.product] = nil }
         actions.append(.cancel(id))
@@ -577,6 +570,8 @@ struct LoadTable: Sendable {
     private mutating func update(_ id: ID, hasLess: Bool = false, _ actions: inout [Action]) {
         guard let flight = self.flights[id], !flight.isAbandoned else { return }
         var sum = Demand()
+        sum.finishesDownload = flight.isFinishing
+        sum.storesBytes = flight.isFinishing
         if let origin = self.origins[flight.product.origin], origin.turns.contains(id) {
             for entry in origin.queue {
                 sum.priority = max(sum.priority, self.flights[entry.flight]?.demand.priority ?? .veryLow)
@@ -593,11 +588,18 @@ struct LoadTable: Sendable {
     private mutating func set(_ demand: Demand, of id: ID, _ actions: inout [Action]) {
         guard let flight = self.flights[id], demand != flight.demand else { return }
         self.flights[id]?.demand = demand
+        self.noteFinishing(id)
         actions.append(.change(id, demand))
         for wait in flight.waits.sorted() {
             if let other = self.flightOfWaiter[wait] { self.update(other, &actions) }
         }
         if self.isQueued(id) { self.updateTurns(of: flight.product.origin, &actions) }
+    }
+
+    /// Takes note that a load wants the bytes of a flight completed for the cache.
+    private mutating func noteFinishing(_ id: ID) {
+        guard let flight = self.flights[id], flight.product.kind == .bytes else { return }
+        if flight.demand.finishesDownload, flight.demand.storesBytes { self.flights[id]?.isFinishing = true }
     }
 
     /// One for each begun KiB of a key: URLs that others choose may be as long as they like.

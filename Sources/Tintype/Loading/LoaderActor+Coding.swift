@@ -3,7 +3,7 @@ public import TintypeCoding
 public import TintypeImage
 
 extension LoaderActor {
-    /// What the start of the file says about its picture; no pixels are decoded.
+    /// What the start of the file says about its picture; no pixels are decoded. Alternatives are not tried.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func header(for request: ImageRequest) async throws -> ImageHeader {
@@ -35,7 +35,8 @@ extension LoaderActor {
     /// The frames of the picture that `request` names, decoded when they are asked for, each brought to the size that the
     /// request asks for.
     ///
-    /// A still picture is a source of one frame. All that read the frames of one request share them.
+    /// A still picture is a source of one frame. All that read the frames of one request share them. Alternatives are not
+    /// tried: ``ImageResponse/alternative`` says whose frames to ask for.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func frames(for request: ImageRequest) async throws -> FrameSource {

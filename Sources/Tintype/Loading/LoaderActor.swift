@@ -260,6 +260,7 @@ public actor LoaderActor {
         do {
             let result = try await self.firstSuccess(of: request) { source, isFirst in
                 if isFirst { return try await self.loadAlone(source, observer: observer) }
+                let source = try await self.admitted(source)
                 if let response = try await self.memoryResponse(for: source) { return response }
                 return try await self.load(source, observer: observer)
             }
@@ -294,7 +295,7 @@ public actor LoaderActor {
         for (index, alternative) in request.alternatives.enumerated() {
             try Task.checkCancellation()
             do {
-                return (try await load(self.admitted(alternative), false), index)
+                return (try await load(alternative, false), index)
             } catch let error as LoadError {
                 attempts.append(LoadAttempt(request: alternative, error: error))
             }
@@ -333,6 +334,8 @@ public actor LoaderActor {
     private nonisolated func cachedResponse(for request: ImageRequest) async throws -> ImageResponse? {
         var request = request
         request.cachePolicy = .cacheOnly
+        request.alternatives = []
+        request.fallback = nil
         do {
             return try await self.load(request, observer: nil)
         } catch is LoadError {

@@ -41,7 +41,8 @@ struct LoaderReference: Sendable {
     /// Takes up bytes that a caller has as if the origin had sent them now.
     func bytes(given body: Data, _ headers: HeaderFields, for request: ImageRequest) async throws -> DataResponse {
         var product = LoadTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: false)
-        product.given = BodyDigest.value(of: body)
+        let fields = headers.map { "\($0.name): \($0.value)\n" }.joined()
+        product.given = BodyDigest.value(of: body) ^ BodyDigest.value(of: Data(fields.utf8))
         let interest = LoadTable.Interest.caller(self.services.demand(of: request))
         let result = try await self.result(product, interest) { flight in
             if !flight.hasTurn { try await self.waitForTurn(of: flight) }

@@ -5,10 +5,18 @@ import TintypeDownloading
 import TintypeHTTP
 
 /// One load's dealings with the origin, and what is kept of them.
-struct OriginExchange: Sendable {
-    let services: LoadServices
-    let request: ImageRequest
-    let flight: Flight
+final class OriginExchange: Sendable {
+    private let services: LoadServices
+    private let request: ImageRequest
+    private let flight: Flight
+    /// What proved an identity to the origin, as the program's modifier left it.
+    private let sentAuthorization = Locked<String?>(nil)
+
+    init(services: LoadServices, request: ImageRequest, flight: Flight) {
+        self.services = services
+        self.request = request
+        self.flight = flight
+    }
 
     private var rules: FreshnessRules { self.services.rules }
     private var plan: CachingPlan { self.rules.plan(for: self.request) }
@@ -51,6 +59,7 @@ struct OriginExchange: Sendable {
         var request = self.request.download(headers: headers, maximumBodySize: maximumBodySize)
         if acceptsNotModified { request.acceptableStatusCodes = services.acceptableStatusCodes.union(304) }
         if let hooks { request = try await self.callingHook { [request] in try await hooks.prepare(request) } }
+        self.sentAuthorization.withLock { $0 = request.headers["Authorization"] ?? request.credentials?.identity }
         let flight = self.flight
         let showBytes: @Sendable (Data) -> Void = { flight.report(.bytes($0)) }
         let fetch = Fetch(request: request, fetcher: self.request.fetcher?.fetcher ?? services.fetcher)
@@ -65,7 +74,7 @@ struct OriginExchange: Sendable {
                     observer: FetchObserver(
                         priority: priority,
                         didProgress: { flight.report(.progress($0)) },
-                        didReceive: flight.demand.showsPreviews && hooks?.decrypt == nil ? showBytes : nil
+                        didReceive: flight.demand.showsPreviews && !(hooks?.changeResponses ?? false) ? showBytes : nil
                     )
                 )
             }
@@ -236,7 +245,10 @@ struct OriginExchange: Sendable {
     private func isAllowed(_ record: ResponseRecord?) -> Bool {
         guard self.usesHTTP, let record else { return true }
         guard !Precondition.bypassesCache(self.request.headers) else { return false }
-        return Storability.allows(record, requestHeaders: self.request.judgedHeaders, isShared: self.rules.isShared)
+        // A modifier may have added what the request itself does not say.
+        var headers = self.request.judgedHeaders
+        if let authorization = self.sentAuthorization.withLock({ $0 }) { headers["Authorization"] = authorization }
+        return Storability.allows(record, requestHeaders: headers, isShared: self.rules.isShared)
     }
 
     private func record(of response: DownloadResponse) -> ResponseRecord? {
@@ -288,7 +300,7 @@ struct OriginExchange: Sendable {
 
 extension LoadTable.Demand {
     /// Whether any tier is filled.
-    fileprivate var storesAnything: Bool { self.storesBytes || !self.pictureTiers.isEmpty }
+    fileprivate var storesAnything: Bool { self.storesBytes || !self.pictureTiers.union(self.encodedTiers).isEmpty }
 }
 
 extension DownloadResponse {

@@ -46,8 +46,14 @@ struct PictureLoad: Sendable {
             candidates.append(candidate)
         }
         let undecodable = self.services.undecodable
-        if candidates.isEmpty,
-            let failure = self.services.failure(of: self.request.key, in: undecodable, for: self.request),
+        // A file is looked at again, and a load of the cache alone says what is there.
+        if candidates.isEmpty, !self.request.isLocal, self.plan.policy != .cacheOnly,
+            let failure = self.services.failure(
+                of: self.request.key,
+                in: undecodable,
+                for: self.request,
+                self.flight.demand
+            ),
             try await self.services.store.known(of: self.request) == nil
         {
             throw failure
@@ -71,7 +77,7 @@ struct PictureLoad: Sendable {
             bytes = try await self.bytes()
             response = try await self.makePictureOrRemove(bytes)
         }
-        undecodable.forget(self.request.key)
+        self.services.forgetFailure(of: self.request.key, in: undecodable, for: self.request)
         // Nor while the picture is kept: its encoder may load others.
         bytes.claim = nil
         guard bytes.mayBeKept, case .picture(let picture, let isKept) = await self.keep(response) else {

@@ -446,7 +446,12 @@ extension ImageRequest {
 
         /// The scale that is not the one of the name.
         var ownScale: Double? {
-            self.details?.scale.flatMap { $0 == ScaleName.scale(in: self.url) ? nil : $0 }
+            // The user's own key has no name that a scale could be read from.
+            guard self.cacheKey == nil else {
+                let scale = self.details?.scale ?? ScaleName.scale(in: self.url)
+                return scale == 1 ? nil : scale
+            }
+            return self.details?.scale.flatMap { $0 == ScaleName.scale(in: self.url) ? nil : $0 }
         }
 
         fileprivate func subject(of scheme: URLScheme) -> CachingPlan.Subject {

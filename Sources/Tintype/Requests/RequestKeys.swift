@@ -93,7 +93,9 @@ enum RequestKeys {
 
     /// Names the frames that are made of a body for `request`.
     static func frames(of request: ImageRequest, body: UInt64) -> String {
-        "\(request.key.text)\n|frames(\(body))"
+        let limits = request.decodingLimits.map { "\($0)" } ?? ""
+        let isStill = request.options.contains(.firstFrameOnly)
+        return "\(request.key.text)\n|frames(\(body), \(limits), \(isStill))"
     }
 
     /// Names what a codec gives of a body for `request`, whatever size that asks for; it is never in a cache.

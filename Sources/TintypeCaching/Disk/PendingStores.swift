@@ -45,7 +45,7 @@ final class PendingStores: Sendable {
 
         /// Others wait, so that a task is writing.
         mutating func refuse(_ item: Item) {
-            guard let body = item.metadata.bodyDigest else { return }
+            guard let body = item.metadata.bodyDigest, self.items.count < PendingStores.itemLimit else { return }
             var refused = Item(key: item.key, data: Data(), metadata: EntryMetadata(bodyDigest: body))
             refused.isRefused = true
             let replaced = self.items.updateValue(refused, forKey: item.key)
@@ -53,6 +53,9 @@ final class PendingStores: Sendable {
             self.byteCount += refused.byteCount - (replaced?.byteCount ?? 0)
         }
     }
+
+    /// The stores beyond which one that is refused leaves no trace: a disk that is as slow as that has older trouble.
+    private static let itemLimit = 65_536
 
     private let state = Locked(State())
     private let byteLimit: Int

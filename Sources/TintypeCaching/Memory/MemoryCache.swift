@@ -154,7 +154,7 @@ public final class MemoryCache: Sendable {
 
     /// Forgets the pictures of the family of `key`, also those that are alive elsewhere; says whether there were any.
     ///
-    /// Looks at every entry, while stores wait and look-ups do not.
+    /// Looks at every entry; stores wait for that, and look-ups of encoded pictures.
     @discardableResult
     public func removeFamily(of key: CacheKey) -> Bool {
         let keys = self.table.read { table, _ in table.keys(inFamilyOf: key) }

@@ -97,9 +97,14 @@ public final class FramePool: Sendable {
 
     /// Forgets a decoder that goes away, unless there is another one of its name by now.
     func forgetDecoder(named name: String) {
-        self.decoders.withLock { decoders in
-            if let entry = decoders[name], entry.decoder == nil { decoders[name] = nil }
+        // Let go of outside the lock: the last reference to it comes here again.
+        let other = self.decoders.withLock { decoders -> FrameDecoder? in
+            guard let entry = decoders[name] else { return nil }
+            let decoder = entry.decoder
+            if decoder == nil { decoders[name] = nil }
+            return decoder
         }
+        _ = consume other
     }
 
     func image(for key: Key) -> Image? {

@@ -66,11 +66,11 @@ public final class FrameSource: Sendable {
     /// - Throws: `CodingError.Code.invalidOptions` when there is no such frame; other `CodingError`s;
     ///   `ImageError` when memory runs out; `CancellationError`.
     public func frame(at index: Int) async throws -> Image {
-        // A frame that is there needs no hop.
-        if let image = self.pool.image(for: self.decoder.key(index)) { return image }
         guard (0..<self.frameCount).contains(index) else {
             throw CodingError.noFrame(index, of: self.frameCount, self.header.format)
         }
+        // A frame that is there needs no hop.
+        if let image = self.pool.image(for: self.decoder.key(index)) { return image }
         guard let gate = self.gate else { return try await self.decoder.frame(at: index) }
         return try await gate.withWeight(self.decoder.byteCount) { try await self.decoder.frame(at: index) }
     }
