@@ -26,14 +26,17 @@ import Tintype
         #expect(names.filter { !$0.hasPrefix("FrameworkNames.") } == [])
     }
 
-    @Test func `the samples that compile are the README's, line by line`() throws {
+    @Test(arguments: [
+        ("README.md", "ReadmeSamples.swift"),
+        ("Docs/coming-from.md", "ComingFromSamples.swift"),
+        ("Docs/observing.md", "ObservingSamples.swift"),
+    ]) func `the samples that compile are those of the page, line by line`(page: String, samples: String) throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
-        let samples = try Self.lines(of: folder.appending(path: "ReadmeSamples.swift"))
-        let readme = folder.deletingLastPathComponent().deletingLastPathComponent().appending(path: "README.md")
-        var rest = samples[...]
+        let root = folder.deletingLastPathComponent().deletingLastPathComponent()
+        var rest = try Self.lines(of: folder.appending(path: samples))[...]
         var count = 0
         var isCode = false
-        for line in try Self.lines(of: readme) {
+        for line in try Self.lines(of: root.appending(path: page)) {
             if line.hasPrefix("```") {
                 isCode = line == "```swift"
             } else if isCode, !line.isEmpty, !line.hasPrefix("import ") {

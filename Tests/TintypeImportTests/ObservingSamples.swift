@@ -12,35 +12,36 @@ protocol LogTarget: Sendable {
 func record(_ label: String, _ dimension: String, _ duration: Duration) {}
 func span(_ name: String, _ id: UInt64, duration: Duration, attributes: [String: Duration]) {}
 
-struct ServerObserver: LoadObserver {
-    let logger: any LogTarget
+enum Observing {
+    typealias Logger = any LogTarget
 
-    func loader(didObserve activity: LoadActivity) {
-        switch activity.kind {
-        case .finished(let source, let metrics):
-            guard activity.product == .picture else { return }
-            record("picture_load", source.rawValue, metrics.total)
-            span(
-                "load",
-                activity.loadID,
-                duration: metrics.total,
-                attributes: [
+    struct ServerObserver: LoadObserver {
+        let logger: Logger
+
+        func loader(didObserve activity: LoadActivity) {
+            switch activity.kind {
+            case .finished(let source, let metrics):
+                guard activity.product == .picture else { return }
+                record("picture_load", source.rawValue, metrics.total)
+                let parts = [
                     "decode": metrics.decode, "queue": metrics.queue, "transfer": metrics.transfer?.total ?? .zero,
                 ]
-            )
-        case .failed(let error):
-            self.logger.warning("load failed", ["code": error.code.description, "message": error.message])
-        case .refused(let error):
-            self.logger.notice("load refused", ["code": error.code.description])
-        case .started, .joined, .hit, .downloadStarted, .downloadFinished, .decoded, .stored, .cancelled:
-            break
+                span("load", activity.loadID, duration: metrics.total, attributes: parts)
+            case .failed(let error):
+                self.logger.warning("load failed", ["code": error.code.description, "message": error.message])
+            case .refused(let error):
+                self.logger.notice("load refused", ["code": error.code.description])
+            case .started, .joined, .hit, .downloadStarted, .downloadFinished, .decoded, .stored, .cancelled:
+                break
+            }
         }
     }
-}
 
-func observed(by logger: any LogTarget) async -> String {
-    var configuration = LoaderActor.Configuration()
-    configuration.observers = [ServerObserver(logger: logger)]
-    let loader = LoaderActor(configuration: configuration)
-    return await loader.statistics().prometheusText()
+    static func observed(by logger: Logger) async -> String {
+        var configuration = LoaderActor.Configuration()
+        configuration.observers = [ServerObserver(logger: logger)]
+        let loader = LoaderActor(configuration: configuration)
+        let text = await loader.statistics().prometheusText()
+        return text
+    }
 }
