@@ -75,7 +75,7 @@ func policies(_ request: ImageRequest, _ loader: LoaderActor) async throws {
     request.cachePolicy = .revalidate
     request.cachePolicy = .reload
     request.cachePolicy = .cacheOnly
-    request.originalCaching = .memory
+    request.originalCaching = CacheUse(store: .memory)
     request.variantCaching = CacheUse(query: .all, store: .disk)
 
     do {
