@@ -3,7 +3,9 @@ public import TintypeCoding
 public import TintypeImage
 
 extension LoaderActor {
-    /// What the start of the file says about its picture; no pixels are decoded. Alternatives are not tried.
+    /// What the start of the file says about its picture; no pixels are decoded.
+    ///
+    /// Alternatives are not tried.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func header(for request: ImageRequest) async throws -> ImageHeader {
