@@ -60,7 +60,8 @@ func more(
     _ loader: LoaderActor,
     token: String,
     archive: DiskCache,
-    recent: DiskCache
+    recent: DiskCache,
+    mirror: URL
 ) async throws {
     var request = request
     var configuration = LoaderActor.Configuration()
@@ -84,7 +85,10 @@ func more(
     try await loader.remove(request)
     let file = try await loader.cachedFile(for: request)
     let upload = try await loader.image(from: data)
-    _ = (file, upload)
+
+    let reply = try await loader.encoded(request, as: .webp(quality: 75))
+    request.alternatives = [ImageRequest(url: mirror)]
+    _ = (file, upload, reply)
 }
 
 /// Fields go from a framework's request to ours and back without a name in dispute.
