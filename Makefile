@@ -29,10 +29,12 @@ help:
 	@echo 'make hunt      search for small files that take long or much memory, HUNT_SECONDS=1200 a coder'
 	@echo 'make torture   kill processes that use a disk cache, flip its bits, fill its disk;'
 	@echo '               ten thousand downloads at once, a storm of cancellations;'
+	@echo '               a thousand pictures loaded in every way by tasks that leave at random;'
 	@echo '               the command under all limits of descriptors, memory and threads'
 	@echo 'make attack    load from hostile origins beside healthy ones, ATTACK_SECONDS=600'
 	@echo 'make smoke     run a part of the tests optimised, and a part under the thread sanitizer'
-	@echo 'make sanitize  run all tests under the thread and the address sanitizer'
+	@echo 'make sanitize  run all tests under the thread and the address sanitizer, and the torture of the'
+	@echo '               loader under the first'
 	@echo '               (sanitize-thread and sanitize-address: under one)'
 	@echo 'make clean     remove what was built'
 
@@ -86,7 +88,7 @@ hunt:
 torture:
 	@.ci/setup test
 	@$(SWIFT) build -c release --product tintype
-	@for part in CacheTorture DownloadTorture CommandTorture; do \
+	@for part in CacheTorture DownloadTorture LoaderTorture CommandTorture; do \
 	    $(SWIFT) build -c release --product $$part && \
 	    "$$($(SWIFT) build -c release --show-bin-path)/$$part" || exit 1; \
 	done
@@ -115,6 +117,8 @@ sanitize: sanitize-thread sanitize-address
 sanitize-thread:
 	@.ci/setup test
 	SANITIZE_THREAD=1 $(SWIFT) test --sanitize=thread --scratch-path .build-thread
+	SANITIZE_THREAD=1 $(SWIFT) build --sanitize=thread --scratch-path .build-thread --product LoaderTorture
+	.build-thread/debug/LoaderTorture
 
 # XCTest's own runner, which has no tests here, leaks. The sanitizer takes for leaks what only pointers lead to that have
 # bits of Swift's in them (static values, weak references), and can't look where a test permits no thread.

@@ -158,6 +158,11 @@ let package = Package(
             dependencies: ["TintypeDownloading", "TestSupport", "CCurl", "CShims"],
             path: "Benchmarks/DownloadTorture"
         ),
+        .executableTarget(
+            name: "LoaderTorture",
+            dependencies: ["Tintype", "TintypeConcurrency", "TestSupport"],
+            path: "Benchmarks/LoaderTorture"
+        ),
         .executableTarget(name: "CommandTorture", dependencies: ["TestSupport"], path: "Benchmarks/CommandTorture"),
         .executableTarget(
             name: "HostileOrigins",

@@ -1,0 +1,55 @@
+import Foundation
+import TestSupport
+
+/// Two hundred tasks that load a thousand pictures in every way there is, and leave at random.
+///
+///     LoaderTorture [SECONDS [SEED]]     default 60 seconds, and a seed that is drawn and printed
+///
+/// A short round comes first, so that what the process makes once is there when it is counted. Exits with 1 where a call
+/// gets what it did not ask for, where a load does not end once, or where anything is left when the loader has gone.
+@main
+enum LoaderTorture {
+    static func main() async {
+        let arguments = CommandLine.arguments.dropFirst()
+        let seconds = arguments.first.flatMap { Double($0) } ?? 60
+        let seed = arguments.dropFirst().first.flatMap { UInt64($0) } ?? .random(in: 0..<1_000_000)
+        Self.say("loader: \(Round.taskCount) tasks, \(Pictures.count) pictures, \(seconds) s, seed \(seed)")
+        let watchdog = Task {
+            try await Task.sleep(for: .seconds(seconds + 240))
+            Self.say("failed: a load or the shutdown does not end")
+            exit(1)
+        }
+        defer { watchdog.cancel() }
+        do {
+            let pictures = try await Pictures()
+            let hasBegunWell = try await Self.round(pictures, seconds: min(5, seconds), seed: ~seed)
+            let before = try Holdings.now()
+            let hasPassed = try await Self.round(pictures, seconds: seconds, seed: seed)
+            let isClean = await before.areBack()
+            Self.say(hasBegunWell && hasPassed && isClean ? "passed" : "failed")
+            exit(hasBegunWell && hasPassed && isClean ? 0 : 1)
+        } catch {
+            Self.say("failed: \(error)")
+            exit(1)
+        }
+    }
+
+    /// Prints a line at once: a long run is looked at while it goes on.
+    static func say(_ line: String) {
+        FileHandle.standardOutput.write(Data("\(line)\n".utf8))
+    }
+
+    private static func round(_ pictures: Pictures, seconds: Double, seed: UInt64) async throws -> Bool {
+        let ledger = try await Round(pictures, seed: seed).run(seconds: seconds)
+        // Lanes let go of what they had on threads of their own.
+        await until(within: .seconds(20)) { ledger.remains.isEmpty }
+        for fault in ledger.faults + ledger.remains { Self.say("  wrong: \(fault)") }
+        return ledger.faults.isEmpty && ledger.remains.isEmpty
+    }
+}
+
+/// Looks at a condition until it holds or the time is over.
+func until(within time: Duration, _ condition: () -> Bool) async {
+    let end = ContinuousClock.now + time
+    while !condition(), .now < end { try? await Task.sleep(for: .milliseconds(20)) }
+}
