@@ -3,7 +3,7 @@ import TestSupport
 
 /// What the process holds, beside what rounds may leave behind.
 struct Holdings {
-    /// What runtimes, allocators and Foundation keep of their own: the same after few loads and after many.
+    /// What runtimes and allocators keep of their own, above all for each thread; it does not grow with the calls.
     private static let heapTolerance = 512 << 10
 
     private let threads: [String]

@@ -40,7 +40,7 @@ struct Round {
             let least = seconds < 60 ? 0 : Self.callCount
             while self.ledger.callCount < least { try? await Task.sleep(for: .milliseconds(100)) }
             self.ledger.end()
-            await loader.shutdown()
+            await loader.shutdown(finishesLoads: self.seed.isMultiple(of: 2))
         }
         await self.check(loader, after: .now - start)
         return self.ledger
