@@ -26,9 +26,9 @@ final class ScratchFolder: Sendable {
     }
 
     /// The entry files.
-    func entryFiles() -> [String] {
-        self.files().filter { $0.hasPrefix(self.path + "/entries/") }
-    }
+    ///
+    /// No other folder is listed: what was cleared may be deleted meanwhile, and the listing would fail.
+    func entryFiles() -> [String] { Self.files(under: self.path + "/entries") }
 
     /// The sum of the sizes of ``files()``.
     func byteCount() -> Int {

@@ -65,7 +65,8 @@ public struct LoaderStatistics: Sendable {
     /// What the downloader has done.
     public internal(set) var downloads = DownloadCounters()
 
-    subscript(product: LoadActivity.Product) -> Loads {
+    /// The loads of one product.
+    public internal(set) subscript(product: LoadActivity.Product) -> Loads {
         get {
             switch product {
             case .picture: self.pictures
