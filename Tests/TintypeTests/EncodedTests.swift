@@ -150,6 +150,37 @@ import Testing
         #expect(await loader.statistics().cache.memory.count == 0)
     }
 
+    @Test func `an encoded picture lives as long as its request says`() async throws {
+        var request = self.makeRequest()
+        // The bytes are there for longer than that.
+        _ = try await self.makeLoader().data(for: ImageRequest(url: self.url, options: .waitForStore))
+        request.lifetime = .seconds(60)
+        let loader = self.makeLoader()
+        _ = try await loader.encoded(request, as: .png)
+        #expect(try await loader.encoded(request, as: .png).source == .memory)
+        let decodes = self.decodes
+        self.clock.advance(by: 61)
+        #expect(try await loader.encoded(request, as: .png).source == .disk)
+        #expect(self.decodes == decodes + 1)
+        #expect(self.requests == 1)
+    }
+
+    @Test func `what a modifier identifies is not kept in a shared cache`() async throws {
+        self.origin.script("/a", .body(try makePNG(), headers: ["Cache-Control": "max-age=600"]))
+        let loader = self.makeLoader {
+            $0.cachePolicy = .honorFreshness
+            $0.isSharedCache = true
+            $0.requestModifier = { download, _ in
+                var download = download
+                download.headers["Authorization"] = "Bearer token"
+                return download
+            }
+        }
+        _ = try await loader.encoded(self.makeRequest(), as: .png)
+        #expect(await loader.statistics().cache.memory.encodedCount == 0)
+        #expect(self.fixture.cacheFiles().isEmpty)
+    }
+
     @Test func `a removal takes encoded pictures too`() async throws {
         let loader = self.makeLoader()
         let request = self.makeRequest()

@@ -93,11 +93,10 @@ struct EncodedLoad: Sendable {
             mayServeStale: self.mayServeStale,
             interest: .flight(self.flight.id)
         )
-        // Loads that hold bytes must not wait for room for others.
-        bytes.claim?.giveBack()
         self.flight.record.add(bytes.call?.load)
         guard bytes.metadata.bodyDigest == body else { return nil }
-        let metadata = EncodedResponse.metadata(candidate.metadata, renewedBy: bytes.metadata)
+        let origin = self.request.noting(bytes.metadata, at: self.services.rules.now())
+        let metadata = EncodedResponse.metadata(candidate.metadata, renewedBy: origin)
         let entry = EncodedEntry(key: candidate.key, data: candidate.data, metadata: metadata)
         guard bytes.mayBeKept else {
             // A cache that can't remove it finds it stale again.
@@ -128,7 +127,7 @@ struct EncodedLoad: Sendable {
                 of: data,
                 picture.image,
                 as: self.encoding,
-                origin: picture.metadata
+                origin: self.request.noting(picture.metadata, at: self.services.rules.now())
             )
         )
     }
@@ -151,6 +150,7 @@ struct EncodedLoad: Sendable {
         guard self.keepInMemory(entry) else { return (false, nil) }
         let demand = self.flight.demand
         guard demand.encodedTiers.contains(.disk) else { return (!demand.encodedTiers.isEmpty, nil) }
+        self.tell(.stored(.disk))
         guard demand.waitsForStore else {
             await self.cache.store(nil, data: entry.data, metadata: entry.metadata, for: entry.key, in: .disk)
             return (true, nil)
@@ -177,8 +177,8 @@ struct EncodedLoad: Sendable {
         let (flight, body) = (self.flight, entry.metadata.bodyDigest)
         guard flight.admits(body) else { return false }
         let tiers = flight.demand.encodedTiers
-        if !tiers.isEmpty { self.tell(.stored(tiers)) }
         guard tiers.contains(.memory) else { return true }
+        self.tell(.stored(.memory))
         var metadata = entry.metadata
         metadata.response = metadata.response?.reduced
         let kept = EncodedEntry(key: entry.key, data: entry.data, metadata: metadata)

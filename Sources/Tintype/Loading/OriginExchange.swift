@@ -5,18 +5,10 @@ import TintypeDownloading
 import TintypeHTTP
 
 /// One load's dealings with the origin, and what is kept of them.
-final class OriginExchange: Sendable {
-    private let services: LoadServices
-    private let request: ImageRequest
-    private let flight: Flight
-    /// What proved an identity to the origin, as the program's modifier left it.
-    private let sentAuthorization = Locked<String?>(nil)
-
-    init(services: LoadServices, request: ImageRequest, flight: Flight) {
-        self.services = services
-        self.request = request
-        self.flight = flight
-    }
+struct OriginExchange: Sendable {
+    let services: LoadServices
+    let request: ImageRequest
+    let flight: Flight
 
     private var rules: FreshnessRules { self.services.rules }
     private var plan: CachingPlan { self.rules.plan(for: self.request) }
@@ -27,28 +19,32 @@ final class OriginExchange: Sendable {
         let isCallers = self.usesHTTP && Precondition.isConditional(self.request.headers)
         let validators = known.map { Validators($0.metadata) }
         let conditions = isCallers ? [:] : validators?.conditions ?? [:]
-        let response = try await self.transfer(conditions, acceptsNotModified: isCallers || !conditions.isEmpty)
+        let acceptsNotModified = isCallers || !conditions.isEmpty
+        let (response, identity) = try await self.transfer(conditions, acceptsNotModified: acceptsNotModified)
         try Task.checkCancellation()
-        guard response.status == 304 else { return try await self.keep(response, replacing: known) }
+        guard response.status == 304 else {
+            return try await self.keep(response, replacing: known, identity: identity)
+        }
         guard !isCallers else { throw LoadError.notModified(self.request) }
         let (store, budget) = (self.services.store, self.services.downloads.bodyBudget)
         if let known, let validators, self.isAbout(known, validators, response),
             let stored = try await store.completed(known, for: self.request, countedIn: budget)
         {
-            return try await self.confirm(stored, by: response)
+            return try await self.confirm(stored, by: response, identity: identity)
         }
         // The answer is about something that is not here, so the condition was of no use.
         let whole = try await self.transfer([:], acceptsNotModified: false)
         try Task.checkCancellation()
-        return try await self.keep(whole, replacing: known)
+        return try await self.keep(whole.response, replacing: known, identity: whole.identity)
     }
 
     // MARK: Asking
 
+    /// What the fetcher brings, and what proved an identity to the origin, as the program's modifier left it.
     private func transfer(
         _ conditions: HeaderFields,
         acceptsNotModified: Bool
-    ) async throws -> DownloadResponse {
+    ) async throws -> (response: DownloadResponse, identity: String?) {
         var headers = self.request.headers + conditions
         if !self.request.isLocal, headers["Cache-Control"] == nil, let directive = self.directive {
             headers.append(directive, for: "Cache-Control")
@@ -59,7 +55,6 @@ final class OriginExchange: Sendable {
         var request = self.request.download(headers: headers, maximumBodySize: maximumBodySize)
         if acceptsNotModified { request.acceptableStatusCodes = services.acceptableStatusCodes.union(304) }
         if let hooks { request = try await self.callingHook { [request] in try await hooks.prepare(request) } }
-        self.sentAuthorization.withLock { $0 = request.headers["Authorization"] ?? request.credentials?.identity }
         let flight = self.flight
         let showBytes: @Sendable (Data) -> Void = { flight.report(.bytes($0)) }
         let fetch = Fetch(request: request, fetcher: self.request.fetcher?.fetcher ?? services.fetcher)
@@ -95,10 +90,12 @@ final class OriginExchange: Sendable {
         flight.record.note(received.metrics, within: start.duration(to: .now))
         flight.record.note(byteCount: received.body.count)
         self.tell(.downloadFinished(byteCount: received.body.count, received.metrics))
-        guard let hooks, hooks.changeResponses, received.status != 304 else { return received }
+        let identity = fetch.request.headers["Authorization"] ?? fetch.request.credentials?.identity
+        guard let hooks, hooks.changeResponses, received.status != 304 else { return (received, identity) }
         // What a hook holds is its own, and must not keep downloads from going on that it may be waiting for.
         received.claim?.giveBack()
-        return try admitted(try await self.callingHook { try await hooks.process(received) }, isCounted: false)
+        let processed = try await self.callingHook { try await hooks.process(received) }
+        return (try admitted(processed, isCounted: false), identity)
     }
 
     /// Calls a function of the program; one that gives up by itself is no cancellation of those that wait.
@@ -147,7 +144,11 @@ final class OriginExchange: Sendable {
     }
 
     /// Keeps a whole response, as far as it may be.
-    func keep(_ response: DownloadResponse, replacing stored: StoredSource?) async throws -> DataResponse {
+    func keep(
+        _ response: DownloadResponse,
+        replacing stored: StoredSource?,
+        identity: String? = nil
+    ) async throws -> DataResponse {
         try self.flight.beginKeeping()
         let record = self.record(of: response)
         let body = BodyDigest.value(of: response.body)
@@ -164,7 +165,7 @@ final class OriginExchange: Sendable {
         )
         metadata = self.request.noting(metadata, at: self.rules.now())
         let mayStore = await self.services.hooks.mayStore(metadata, of: self.request)
-        let isAllowed = mayStore && self.isAllowed(record)
+        let isAllowed = mayStore && self.isAllowed(record, identity)
         // A page that says "try later" must not become the cached picture.
         let isStorable = self.rules.isStorable(response.body, for: self.request)
         let (store, demand) = (self.services.store, self.flight.demand)
@@ -194,7 +195,11 @@ final class OriginExchange: Sendable {
     }
 
     /// Takes up what a 304 says.
-    private func confirm(_ stored: StoredSource, by response: DownloadResponse) async throws -> DataResponse {
+    private func confirm(
+        _ stored: StoredSource,
+        by response: DownloadResponse,
+        identity: String?
+    ) async throws -> DataResponse {
         try self.flight.beginKeeping()
         var metadata = stored.metadata
         let times = self.times(of: response)
@@ -218,7 +223,7 @@ final class OriginExchange: Sendable {
         metadata.responseDate = record.responseDate
         let body = metadata.bodyDigest ?? BodyDigest.value(of: stored.data ?? Data())
         metadata.bodyDigest = body
-        let isAllowed = self.isAllowed(record)
+        let isAllowed = self.isAllowed(record, identity)
         let isNews = stored.metadata.response.map { !$0.isAsGoodAs(record) } ?? true
         let store = self.services.store
         var storeError: LoadError?
@@ -242,12 +247,12 @@ final class OriginExchange: Sendable {
 
     // MARK: Parts
 
-    private func isAllowed(_ record: ResponseRecord?) -> Bool {
+    private func isAllowed(_ record: ResponseRecord?, _ identity: String?) -> Bool {
         guard self.usesHTTP, let record else { return true }
         guard !Precondition.bypassesCache(self.request.headers) else { return false }
         // A modifier may have added what the request itself does not say.
         var headers = self.request.judgedHeaders
-        if let authorization = self.sentAuthorization.withLock({ $0 }) { headers["Authorization"] = authorization }
+        if let identity { headers["Authorization"] = identity }
         return Storability.allows(record, requestHeaders: headers, isShared: self.rules.isShared)
     }
 
