@@ -620,6 +620,30 @@ import Testing
         #expect(table.sourceCount == (isVarying ? 2 : 1))
     }
 
+    @Test func `a load that brings the same new body ends only after what that replaces is gone`() {
+        var table = Table()
+        func start(_ kind: Table.Product.Kind, _ policy: CachePolicy) -> Table.ID {
+            let key = CacheKey("a")
+            let product = Table.Product(kind: kind, key: key, source: key, origin: key, policy: policy)
+            let actions = table.join(product, waiter: table.makeID(), interest: .caller(Demand()))
+            guard case .start(let id, _)? = actions.first else { return 0 }
+            return id
+        }
+        let picture = start(.picture, .neverRevalidate)
+        #expect(table.keep(CacheKey("a"), madeOf: 1, by: picture) == true)
+        _ = table.finish(picture)
+        let (fetch, read) = (start(.bytes, .reload), start(.bytes, .neverRevalidate))
+        let replaced: [CacheKey: CacheTiers] = [CacheKey("a"): .memory]
+        // The disk has the body before the fetch has ended.
+        #expect(table.accept(2, from: read, .read(as: CacheKey("a")), date: nil).obsolete == replaced)
+        #expect(table.accept(2, from: fetch, .fetched(as: CacheKey("a")), date: nil).obsolete == replaced)
+        for id in [read, fetch] { _ = table.finish(id) }
+        let last = start(.bytes, .reload)
+        #expect(table.accept(2, from: last, .fetched(as: CacheKey("a")), date: nil).obsolete == [:])
+        _ = table.finish(last)
+        #expect(table.isEmpty)
+    }
+
     @Test func `sources that nothing loads are forgotten beyond the limit, long keys first of all`() {
         var table = Table(pictureLimit: 10)
         func load(_ source: String, _ picture: String, body: UInt64) {
