@@ -90,6 +90,8 @@ let package = Package(
         ),
         .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
         .target(name: "CPNGFilters", path: "Sources/CLibraries/CPNGFilters"),
+        // Loops over pixels, compiled for several generations of processors.
+        .target(name: "CPixelKernels", path: "Sources/CLibraries/CPixelKernels"),
         // libwebp decodes a large flat picture in one call; this asks between its rows whether to go on.
         .target(name: "CWebPSteps", dependencies: ["CWebP"], path: "Sources/CLibraries/CWebPSteps"),
 
@@ -107,7 +109,7 @@ let package = Package(
                 "CLCMS2",
             ]
         ),
-        .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg"]),
+        .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg", "CPixelKernels"]),
         .target(
             name: "TintypeCaching",
             dependencies: ["TintypeImage", "TintypeConcurrency", "TintypeHTTP", "CCrypto", "CShims", "CXXHash"]

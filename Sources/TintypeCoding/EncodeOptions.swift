@@ -7,7 +7,7 @@ public struct EncodeOptions: Sendable, Hashable {
     ///
     /// Lossless formats ignore it.
     public var quality: Int
-    /// What transparent pixels are laid over in formats without alpha; default white.
+    /// What transparent pixels are laid over in formats without alpha; default white. Its own alpha is ignored.
     public var background: Color
 
     /// Whether a JPEG is written in scans from coarse to fine; default false.
@@ -77,26 +77,6 @@ public struct EncodeOptions: Sendable, Hashable {
             self.xmp = xmp
             self.colorProfile = colorProfile
         }
-    }
-
-    /// An opaque colour in sRGB.
-    public struct Color: Sendable, Hashable {
-        /// Red, 0 to 255.
-        public var red: UInt8
-        /// Green, 0 to 255.
-        public var green: UInt8
-        /// Blue, 0 to 255.
-        public var blue: UInt8
-
-        /// Creates a colour.
-        public init(red: UInt8, green: UInt8, blue: UInt8) {
-            self.red = red
-            self.green = green
-            self.blue = blue
-        }
-
-        /// White.
-        public static let white = Color(red: 255, green: 255, blue: 255)
     }
 
     /// Options, by default for quality 80 over white, without metadata.

@@ -7,6 +7,8 @@ public struct TransformError: Error, Sendable, CustomStringConvertible {
 
         /// A target size is under 1 pixel, or larger than can be made.
         public static let invalidSize = Code(description: "invalidSize")
+        /// A parameter makes no sense, or not for this picture.
+        public static let invalidParameter = Code(description: "invalidParameter")
         /// The library that does the work refused it.
         public static let failed = Code(description: "failed")
     }

@@ -73,7 +73,7 @@ import TintypeImage
     }
 
     @Test func alphaIsLaidOverTheBackground() throws {
-        let background = EncodeOptions.Color(red: 10, green: 120, blue: 250)
+        let background = Color(red: 10, green: 120, blue: 250)
         let data = try self.encode(try self.image(.rgba8), EncodeOptions(quality: 100, background: background))
         // The first column is transparent.
         let decoded = try self.decode(data)

@@ -94,7 +94,7 @@ final class JPEGCompressor {
         }
     }
 
-    private func writeRows(of pixels: PixelBuffer, over background: EncodeOptions.Color) throws {
+    private func writeRows(of pixels: PixelBuffer, over background: Color) throws {
         let plane = pixels.layout.planes[0]
         var strip = [UInt8](repeating: 0, count: pixels.format.hasAlpha ? plane.width * 3 * Self.rowsAtOnce : 0)
         for top in stride(from: 0, to: plane.height, by: Self.rowsAtOnce) {
@@ -150,7 +150,7 @@ final class JPEGCompressor {
     }
 }
 
-extension EncodeOptions.Color {
+extension Color {
     /// Lays `count` pixels with alpha over the colour.
     fileprivate func flatten(
         _ source: UnsafeRawBufferPointer,

@@ -1,0 +1,94 @@
+/// Which part of a picture counts, where only a part is kept or where something is placed: a side, a corner, or a point.
+///
+/// The part is centred on the point as far as the borders allow, so that the corners and sides of the compass are points
+/// like any other.
+public struct Gravity: Sendable, Hashable {
+    /// From 0, the left border, to 1, the right one.
+    public let x: Double
+    /// From 0, the top border, to 1, the bottom one.
+    public let y: Double
+
+    /// A point by its distances from the left and the top, as shares of the sides.
+    ///
+    /// What is outside of 0 to 1 is brought to the border; what is no number to the middle.
+    public static func focus(x: Double, y: Double) -> Gravity {
+        func share(_ value: Double) -> Double { value.isNaN ? 0.5 : min(max(value, 0), 1) }
+        return Gravity(x: share(x), y: share(y))
+    }
+
+    /// The middle.
+    public static let center = Gravity(x: 0.5, y: 0.5)
+    /// The middle of the top.
+    public static let north = Gravity(x: 0.5, y: 0)
+    /// The middle of the bottom.
+    public static let south = Gravity(x: 0.5, y: 1)
+    /// The middle of the right side.
+    public static let east = Gravity(x: 1, y: 0.5)
+    /// The middle of the left side.
+    public static let west = Gravity(x: 0, y: 0.5)
+    /// The top left corner.
+    public static let northWest = Gravity(x: 0, y: 0)
+    /// The top right corner.
+    public static let northEast = Gravity(x: 1, y: 0)
+    /// The bottom left corner.
+    public static let southWest = Gravity(x: 0, y: 1)
+    /// The bottom right corner.
+    public static let southEast = Gravity(x: 1, y: 1)
+
+    /// Those that have names, as they are written in descriptions and on command lines.
+    public static let named: [(name: String, gravity: Gravity)] = [
+        ("center", .center), ("north", .north), ("south", .south), ("east", .east), ("west", .west),
+        ("northwest", .northWest), ("northeast", .northEast), ("southwest", .southWest), ("southeast", .southEast),
+    ]
+
+    /// Where a part of `length` begins on a side of `total`, at least 0 where it fits.
+    func start(of length: Double, in total: Double, along axis: Axis) -> Double {
+        let center = (axis == .horizontal ? self.x : self.y) * total
+        return min(max(center - length / 2, 0), max(total - length, 0))
+    }
+
+    /// The two directions of a picture.
+    enum Axis {
+        case horizontal, vertical
+    }
+}
+
+extension Gravity: CustomStringConvertible, LosslessStringConvertible, Codable {
+    /// Its name, or its point as `x,y`.
+    public var description: String {
+        Self.named.first { $0.gravity == self }?.name ?? "\(self.x),\(self.y)"
+    }
+
+    /// Reads a name of the compass or a point as `x,y`; `nil` for any other text.
+    public init?(_ text: String) {
+        if let known = Self.named.first(where: { $0.name == text.lowercased() }) {
+            self = known.gravity
+            return
+        }
+        let shares = text.split(separator: ",", omittingEmptySubsequences: false).map { Double($0) }
+        guard shares.count == 2, let x = shares[0], let y = shares[1], (0...1).contains(x), (0...1).contains(y) else {
+            return nil
+        }
+        self.init(x: x, y: y)
+    }
+
+    /// Reads the description.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let gravity = Gravity(text) else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "\(text.prefix(40)) is no gravity; write a name such as north, "
+                    + "or a point such as 0.3,0.7 in shares of the sides."
+            )
+        }
+        self = gravity
+    }
+
+    /// Writes the description.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.description)
+    }
+}
