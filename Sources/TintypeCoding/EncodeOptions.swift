@@ -7,7 +7,9 @@ public struct EncodeOptions: Sendable, Hashable {
     ///
     /// Lossless formats ignore it.
     public var quality: Int
-    /// What transparent pixels are laid over in formats without alpha; default white. Its own alpha is ignored.
+    /// What transparent pixels are laid over in formats without alpha; default white.
+    ///
+    /// Its own alpha is ignored.
     public var background: Color
 
     /// Whether a JPEG is written in scans from coarse to fine; default false.
