@@ -1,3 +1,5 @@
+public import TintypeImage
+
 /// How bytes become pixels.
 public struct DecodeOptions: Sendable, Hashable {
     /// What the picture may cost.
@@ -33,20 +35,6 @@ public struct DecodeOptions: Sendable, Hashable {
         self.frame = frame
         self.color = color
         self.scale = scale
-    }
-}
-
-/// A width and a height in pixels.
-public struct PixelSize: Sendable, Hashable {
-    /// The width in pixels.
-    public var width: Int
-    /// The height in pixels.
-    public var height: Int
-
-    /// Creates a size.
-    public init(width: Int, height: Int) {
-        self.width = width
-        self.height = height
     }
 }
 

@@ -73,9 +73,15 @@ public struct ImageHeader: Sendable {
     /// - Parameters:
     ///   - picture: The bytes of the picture.
     ///   - format: The format of its pixels.
+    ///   - orientation: How it is turned; `nil` is as the header says.
     ///   - options: The options of the decode.
     /// - Returns: The bytes.
-    package func finishingByteCount(of picture: Int, as format: PixelFormat, options: DecodeOptions) -> Int {
+    package func finishingByteCount(
+        of picture: Int,
+        as format: PixelFormat,
+        orientation: Orientation? = nil,
+        options: DecodeOptions
+    ) -> Int {
         var converted = picture
         var most = picture
         if self.isConverted(options) {
@@ -85,7 +91,7 @@ public struct ImageHeader: Sendable {
             most = picture.saturatingAdded(to: converted).saturatingAdded(to: isGray ? converted : 0)
         }
         // One copy for the turn, of what a conversion left.
-        let turned = self.orientation == .up ? 0 : converted.saturatingMultiplied(by: 2)
+        let turned = (orientation ?? self.orientation) == .up ? 0 : converted.saturatingMultiplied(by: 2)
         return max(most, turned)
     }
 }

@@ -10,7 +10,7 @@ public actor PreviewDecoder {
     private let registry: CoderRegistry
     private let coder: (any ImageCoder)?
     private var options: DecodeOptions
-    private let findResizing: @Sendable (ImageHeader) throws -> StoredResizing?
+    private let findRendering: @Sendable (ImageHeader) throws -> StoredRendering?
     /// Counts what is done to previews besides what their decoder counts.
     private var work: DecodeWork?
     /// The work of all previews so far: bytes that come slowly must not make any number of large ones.
@@ -18,9 +18,12 @@ public actor PreviewDecoder {
     /// The work of the last one.
     private var lastPreviewUnits = 0
     private var decoder: (any IncrementalDecoder)?
+    /// About what a blur takes: how long a program's own transforms take is not known.
+    private static let transformUnitsPerPixel = 16
+
     /// How previews lie in memory before they are resized and as they are shown, and what decoding takes with them.
     private var layouts: (decoded: PixelLayout, shown: PixelLayout)?
-    private var resizing: StoredResizing?
+    private var rendering: StoredRendering?
     private var codingByteCount = 0
     private var fedByteCount = 0
     /// The memory that previews may take; `nil` for any.
@@ -48,18 +51,18 @@ public actor PreviewDecoder {
     ///     and a half times that of one decode: there are as many previews as it suffices for.
     ///   - lanes: One of them does the work.
     ///   - gate: Weighs the memory of previews: where there is no room for those of this picture, it has none.
-    ///   - resizing: How previews are brought to a size of their own, once the header is known; `nil` leaves theirs.
+    ///   - rendering: What is made of previews, once the header is known; `nil` leaves them as they are.
     public init(
         registry: CoderRegistry,
         coder: (any ImageCoder)? = nil,
         options: DecodeOptions = DecodeOptions(),
         lanes: DecodeLanes,
         gate: WeightedGate? = nil,
-        resizing: @escaping @Sendable (ImageHeader) throws -> StoredResizing? = { _ in nil }
+        rendering: @escaping @Sendable (ImageHeader) throws -> StoredRendering? = { _ in nil }
     ) {
         self.registry = registry
         self.coder = coder
-        self.findResizing = resizing
+        self.findRendering = rendering
         self.gate = gate
         self.options = options
         self.lane = lanes.leastLoaded
@@ -110,7 +113,9 @@ public actor PreviewDecoder {
         try work.count(self.finishingUnits(header).saturatingAdded(to: self.uncountedUnits(decoder)))
         self.lastPreviewUnits = self.unitsDone(by: decoder) - before
         self.previewUnits += self.lastPreviewUnits
-        let finished = try header.finish(self.resizing?.resize(preview) ?? preview, options: self.options)
+        let finished =
+            try self.rendering?.render(preview, header: header, options: self.options)
+            ?? header.finish(preview, options: self.options)
         return finished.markedAsPreview()
     }
 
@@ -156,14 +161,15 @@ public actor PreviewDecoder {
     private func takePlace(for header: ImageHeader) throws {
         guard let gate, let (decoded, shown) = self.layouts else { return }
         let picture = shown.byteCount
-        let finishing = header.finishingByteCount(of: picture, as: shown.format, options: self.options)
-        // A preview that is not resized is one of the coder's pictures.
-        let besides =
-            if let resizing {
-                max(picture.saturatingAdded(to: resizing.byteCount(decoded)), finishing)
-            } else {
-                finishing - min(picture, finishing)
-            }
+        let besides: Int
+        if let rendering {
+            let finishing = rendering.finishingByteCount(of: shown, header: header, options: self.options)
+            besides = max(picture.saturatingAdded(to: rendering.byteCount(decoded)), finishing)
+        } else {
+            // The preview is one of the coder's pictures.
+            let finishing = header.finishingByteCount(of: picture, as: shown.format, options: self.options)
+            besides = finishing - min(picture, finishing)
+        }
         let weight = self.codingByteCount.saturatingAdded(to: besides)
         let missing = weight - self.places.reduce(0) { $0 + $1.weight }
         guard missing > 0 else { return }
@@ -179,12 +185,15 @@ public actor PreviewDecoder {
         decoder.workDone > 0 ? 0 : (self.layouts?.decoded.pixelCount ?? 0) / 2
     }
 
-    /// The work of finishing a preview, or the picture: what resizes it, its conversion and its turn.
+    /// The work of finishing a preview, or the picture: what resizes it, its conversion and its turn, and its transforms.
     private func finishingUnits(_ header: ImageHeader) -> Int {
         guard let (decoded, shown) = self.layouts else { return 0 }
         let pixels = shown.pixelCount
-        var units = self.resizing == nil ? 0 : decoded.pixelCount
-        if header.orientation != .up { units = units.saturatingAdded(to: pixels) }
+        var units = self.rendering == nil ? 0 : decoded.pixelCount
+        if (self.rendering?.orientation ?? header.orientation) != .up { units = units.saturatingAdded(to: pixels) }
+        if self.rendering?.transform != nil {
+            units = units.saturatingAdded(to: pixels.saturatingMultiplied(by: Self.transformUnitsPerPixel))
+        }
         if header.isConverted(self.options) {
             units = units.saturatingAdded(to: pixels.saturatingMultiplied(by: ColorConverter.unitsPerPixel))
         }
@@ -201,10 +210,10 @@ public actor PreviewDecoder {
             let encoded = try coder.open(self.start, limits: limits)
             let header = encoded.header
             try limits.check(header)
-            self.resizing = try self.findResizing(header)
-            if let resizing { self.options.sufficientSize = resizing.sufficientSize }
+            self.rendering = try self.findRendering(header)
+            if let rendering { self.options.sufficientSize = rendering.sufficientSize }
             let decoded = try encoded.decodedLayout(options: self.options)
-            let shown = try self.resizing.map {
+            let shown = try self.rendering.map {
                 try PixelLayout(format: decoded.format, width: $0.size.width, height: $0.size.height)
             }
             self.layouts = (decoded, shown ?? decoded)

@@ -26,6 +26,48 @@ public enum Orientation: UInt8, Sendable, Hashable, CaseIterable {
     public func uprightSize(width: Int, height: Int) -> (width: Int, height: Int) {
         self.swapsSides ? (height, width) : (width, height)
     }
+
+    /// The one turn that does what this one and then `next` do.
+    package func followed(by next: Orientation) -> Orientation {
+        let (first, second) = (self.matrix, next.matrix)
+        let product = Matrix(
+            a: second.a * first.a + second.b * first.c,
+            b: second.a * first.b + second.b * first.d,
+            c: second.c * first.a + second.d * first.c,
+            d: second.c * first.b + second.d * first.d
+        )
+        return Self.allCases.first { $0.matrix == product } ?? .up
+    }
+
+    /// The turn that undoes this one.
+    package var inverse: Orientation {
+        switch self {
+        case .right: .left
+        case .left: .right
+        default: self
+        }
+    }
+
+    /// Where a point goes, seen from the middle of the picture: to (a x + b y, c x + d y), y downwards.
+    private struct Matrix: Equatable {
+        let a: Int
+        let b: Int
+        let c: Int
+        let d: Int
+    }
+
+    private var matrix: Matrix {
+        switch self {
+        case .up: Matrix(a: 1, b: 0, c: 0, d: 1)
+        case .upMirrored: Matrix(a: -1, b: 0, c: 0, d: 1)
+        case .down: Matrix(a: -1, b: 0, c: 0, d: -1)
+        case .downMirrored: Matrix(a: 1, b: 0, c: 0, d: -1)
+        case .leftMirrored: Matrix(a: 0, b: 1, c: 1, d: 0)
+        case .right: Matrix(a: 0, b: -1, c: 1, d: 0)
+        case .rightMirrored: Matrix(a: 0, b: -1, c: -1, d: 0)
+        case .left: Matrix(a: 0, b: 1, c: -1, d: 0)
+        }
+    }
 }
 
 extension Image {

@@ -26,6 +26,18 @@ extension PixelBuffer {
         )
     }
 
+    /// The largest difference of a sample to what `expected` gives for column, row and channel.
+    public func largestDifference(_ expected: (_ column: Int, _ row: Int, _ channel: Int) -> Int) -> Int {
+        let channels = self.format.channelCount
+        var largest = 0
+        for row in 0..<self.height {
+            for (index, sample) in self.row(row).enumerated() {
+                largest = max(largest, abs(Int(sample) - expected(index / channels, row, index % channels)))
+            }
+        }
+        return largest
+    }
+
     /// Makes pixels without structure, the same for the same seed.
     public static func noise(_ format: PixelFormat, width: Int, height: Int, seed: UInt64 = 1) throws -> PixelBuffer {
         var generator = SeededGenerator(seed: seed)

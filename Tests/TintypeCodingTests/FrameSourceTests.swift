@@ -24,14 +24,14 @@ import TintypeImage
     private func makeSource(
         pool: FramePool,
         name: String? = "a",
-        resizing: StoredResizing? = nil,
+        rendering: StoredRendering? = nil,
         firstFrameOnly: Bool = false,
         gate: WeightedGate? = nil
     ) throws -> FrameSource {
         let coder = SharedFramesCoder(frames: self.frames)
         return FrameSource(
             try ImageDecoder(Data([1]), registry: CoderRegistry(), coder: coder),
-            resizing: resizing,
+            rendering: rendering,
             firstFrameOnly: firstFrameOnly,
             lanes: self.lanes,
             pool: pool,
@@ -95,9 +95,10 @@ import TintypeImage
 
     @Test func `frames are brought to a size by themselves, and counted by it`() async throws {
         let pool = FramePool()
-        let resizing = StoredResizing(
+        let rendering = StoredRendering(
             sufficientSize: PixelSize(width: 8, height: 6),
             size: PixelSize(width: 4, height: 3),
+            orientation: .up,
             byteCount: { _ in 0 },
             resize: { stored in
                 let pixels = try PixelBuffer.make(.rgba8, width: 4, height: 3) { column, row, channel in
@@ -106,7 +107,7 @@ import TintypeImage
                 return stored.replacingPixels(pixels, orientation: stored.orientation)
             }
         )
-        let small = try self.makeSource(pool: pool, name: "small", resizing: resizing)
+        let small = try self.makeSource(pool: pool, name: "small", rendering: rendering)
         let whole = try self.makeSource(pool: FramePool(), name: "whole")
         for index in 0..<Self.frameCount {
             let (frame, stored) = (try await small.frame(at: index), try await whole.frame(at: index))

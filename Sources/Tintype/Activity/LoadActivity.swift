@@ -1,5 +1,5 @@
 public import TintypeCaching
-public import TintypeCoding
+public import TintypeImage
 import TintypeConcurrency
 public import TintypeDownloading
 

@@ -124,20 +124,23 @@ struct DecodePipeline: Sendable {
         return MadePicture(image: image, animation: plan.animation)
     }
 
-    /// Brings a decoded picture to the size of the request's thumbnail.
+    /// Makes what `request` asks for of the decoded original.
     ///
-    /// - Throws: `TransformError`, `ImageError`, `CancellationError`.
-    func thumbnail(of image: Image, for request: ImageRequest, _ record: LoadRecord) async throws -> Image {
-        guard let thumbnail = request.thumbnail else { return image }
-        let geometry = try ResizeGeometry(thumbnail, width: image.width, height: image.height)
-        let limits = self.limits(of: request)
-        try DecodePlan.check(geometry, width: image.width, height: image.height, limits: limits)
-        let weight = geometry.width.saturatingMultiplied(by: geometry.height).saturatingMultiplied(by: 4)
+    /// - Throws: `TransformError`, `ImageError`, `CancellationError`, or what a program's own transformer throws.
+    func picture(of original: Image, for request: ImageRequest, _ record: LoadRecord) async throws -> Image {
+        let plan = try DecodePlan.transforms(
+            for: request,
+            size: PixelSize(width: original.width, height: original.height),
+            hasAlpha: original.hasAlpha,
+            limits: self.limits(of: request)
+        )
+        let footprint = try plan.footprint(for: original.pixels.layout)
+        let weight = footprint.workingByteCount.saturatingAdded(to: footprint.result.byteCount)
         let start = ContinuousClock.now
         return try await self.gate.withWeight(weight) {
             record.end(.gate, since: start)
             return try await self.onLane(record) {
-                try record.timing(.transform) { try image.resized(geometry, filter: thumbnail.filter) }
+                try record.timing(.transform) { try plan.image(of: original) }
             }
         }
     }
@@ -171,7 +174,7 @@ struct DecodePipeline: Sendable {
             options: DecodeOptions(request, limits: limits),
             lanes: self.lanes,
             gate: self.previewGate,
-            resizing: { try DecodePlan.resizing(for: request, header: $0, limits: limits) }
+            rendering: { try DecodePlan.rendering(for: request, header: $0, limits: limits) }
         )
         while let bytes = await mailbox.take() {
             if let preview = await decoder.append(bytes), !Task.isCancelled { await show(preview) }
@@ -188,15 +191,15 @@ struct DecodePipeline: Sendable {
     /// - Returns: A source of frames, none of which is decoded yet.
     /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
     func frames(of data: Data, body: UInt64?, for request: ImageRequest, pool: FramePool) async throws -> FrameSource {
-        let (decoder, resizing) = try await self.lanes.run {
+        let (decoder, rendering) = try await self.lanes.run {
             let decoder = try self.decoder(of: data, for: request)
             let limits = self.limits(of: request)
-            return (decoder, try DecodePlan.resizing(for: request, header: decoder.header, limits: limits))
+            return (decoder, try DecodePlan.rendering(for: request, header: decoder.header, limits: limits))
         }
         return FrameSource(
             decoder,
             options: DecodeOptions(request, limits: self.limits(of: request)),
-            resizing: resizing,
+            rendering: rendering,
             firstFrameOnly: request.options.contains(.firstFrameOnly),
             lanes: self.lanes,
             pool: pool,

@@ -19,35 +19,60 @@ package struct DecodePlan: Sendable {
     private let filter: Resize.Filter
     /// In stored pixels, before the picture is turned upright: the turn is cheaper afterwards.
     private let geometry: ResizeGeometry?
+    /// How what comes of it is turned.
+    private let orientation: Orientation
+    /// What is made of the finished picture.
+    private let transforms: TransformSequence
 
     package init(decoder: ImageDecoder, request: ImageRequest, limits: DecodingLimits) throws {
+        let plan = try Self.transforms(for: request, header: decoder.header, limits: limits)
+        let stored = plan.geometry.beforeTurn(decoder.header.orientation)
         self.decoder = decoder
-        self.filter = request.filter
-        self.geometry = try Self.geometry(for: request, header: decoder.header, limits: limits)
+        self.filter = stored.filter
+        self.geometry = stored.resizing
+        self.orientation = stored.turn
+        self.transforms = plan.rest
         var options = DecodeOptions(request, limits: limits)
         options.sufficientSize = self.geometry.map { Self.sufficientSize(for: $0, header: decoder.header) }
         self.options = options
     }
 
     /// How previews and frames become what `request` asks for; `nil` where that is the whole picture.
-    static func resizing(
+    static func rendering(
         for request: ImageRequest,
         header: ImageHeader,
         limits: DecodingLimits
-    ) throws -> StoredResizing? {
-        guard let geometry = try Self.geometry(for: request, header: header, limits: limits) else { return nil }
-        let (filter, width, height) = (request.filter, Double(header.pixelWidth), Double(header.pixelHeight))
-        let scaled = { @Sendable (source: PixelSize) in
-            geometry.scaled(byWidth: Double(source.width) / width, height: Double(source.height) / height)
+    ) throws -> StoredRendering? {
+        let plan = try Self.transforms(for: request, header: header, limits: limits)
+        guard !plan.geometry.isIdentity || !plan.rest.isEmpty else { return nil }
+        let stored = plan.geometry.beforeTurn(header.orientation)
+        let (geometry, filter, turn) = (stored.resizing, stored.filter, stored.turn)
+        let scaled = { @Sendable (width: Int, height: Int) in
+            geometry?.scaled(
+                byWidth: Double(width) / Double(header.pixelWidth),
+                height: Double(height) / Double(header.pixelHeight)
+            )
         }
-        return StoredResizing(
-            sufficientSize: Self.sufficientSize(for: geometry, header: header),
-            size: PixelSize(width: geometry.width, height: geometry.height),
+        let whole = PixelSize(width: header.pixelWidth, height: header.pixelHeight)
+        return StoredRendering(
+            sufficientSize: geometry.map { Self.sufficientSize(for: $0, header: header) } ?? whole,
+            size: stored.size,
+            orientation: turn,
             byteCount: { source in
-                scaled(PixelSize(width: source.width, height: source.height))
-                    .byteCount(width: source.width, height: source.height, format: source.format)
+                scaled(source.width, source.height)?
+                    .byteCount(width: source.width, height: source.height, format: source.format) ?? 0
             },
-            resize: { try $0.resized(scaled(PixelSize(width: $0.width, height: $0.height)), filter: filter) }
+            resize: { image in
+                let resized =
+                    try scaled(image.width, image.height).map { try image.resized($0, filter: filter) } ?? image
+                return resized.replacingPixels(resized.pixels, orientation: turn)
+            },
+            transform: plan.rest.isEmpty
+                ? nil
+                : StoredRendering.Transform(
+                    byteCount: { Self.transformingByteCount(plan.rest, of: $0) },
+                    image: { try plan.rest.image(of: $0) }
+                )
         )
     }
 
@@ -57,6 +82,8 @@ package struct DecodePlan: Sendable {
         self.options = DecodeOptions(limits: limits)
         self.filter = .lanczos3
         self.geometry = nil
+        self.orientation = decoder.header.orientation
+        self.transforms = TransformSequence()
     }
 
     /// What the header says of the frames; `nil` for a still picture.
@@ -72,18 +99,47 @@ package struct DecodePlan: Sendable {
 
     /// The bytes of memory that carrying out the plan takes at most at once.
     package var byteCount: Int {
-        guard let geometry else { return self.decoder.byteCount(options: self.options) }
+        guard self.geometry != nil || self.orientation != self.decoder.header.orientation || !self.transforms.isEmpty
+        else { return self.decoder.byteCount(options: self.options) }
         // What no memory holds is weighed as such, and refused by the decode.
-        guard let decoded = try? self.decoder.encoded.decodedLayout(options: self.options),
-            let target = try? PixelLayout(format: decoded.format, width: geometry.width, height: geometry.height)
-        else { return .max }
+        guard let decoded = try? self.decoder.encoded.decodedLayout(options: self.options) else { return .max }
+        var target = decoded
+        var decoding = self.decoder.encoded.byteCount(for: .picture, options: self.options)
+        if let geometry {
+            guard let layout = try? PixelLayout(format: decoded.format, width: geometry.width, height: geometry.height)
+            else { return .max }
+            target = layout
+            decoding = self.decodingByteCount(decoded, target.byteCount, geometry)
+        }
         // The target is converted and turned when nothing else is there any more.
         let finishing = self.decoder.header.finishingByteCount(
             of: target.byteCount,
             as: target.format,
+            orientation: self.orientation,
             options: self.options
         )
-        return max(self.decodingByteCount(decoded, target.byteCount, geometry), finishing)
+        return max(decoding, finishing, self.transformingByteCount(of: target))
+    }
+
+    /// The bytes that the transforms of what was stored as `target` take at most at once.
+    private func transformingByteCount(of target: PixelLayout) -> Int {
+        guard !self.transforms.isEmpty else { return 0 }
+        let size = self.orientation.uprightSize(width: target.width, height: target.height)
+        // Gray may become colour.
+        let format =
+            target.format == .gray8 && self.decoder.header.colorProfile != nil ? PixelFormat.rgb8 : target.format
+        guard let finished = try? PixelLayout(format: format, width: size.width, height: size.height) else {
+            return .max
+        }
+        return Self.transformingByteCount(self.transforms, of: finished)
+    }
+
+    /// The bytes that transforms of a finished picture take at most at once, with it and the result.
+    private static func transformingByteCount(_ transforms: TransformSequence, of finished: PixelLayout) -> Int {
+        var total = TransformFootprint(result: finished)
+        // Those that can't be done are refused when it is their turn.
+        try? transforms.add(to: &total, isFirst: false)
+        return total.workingByteCount.saturatingAdded(to: total.result.byteCount)
     }
 
     private func decodingByteCount(_ decoded: PixelLayout, _ target: Int, _ geometry: ResizeGeometry) -> Int {
@@ -122,11 +178,29 @@ package struct DecodePlan: Sendable {
         func decoding<Result>(_ work: () throws -> Result) throws -> Result {
             try record?.timing(.decode, work) ?? work()
         }
-        guard let geometry else { return try decoding { try self.decoder.decode(options: self.options) } }
+        guard let geometry else {
+            let image = try decoding {
+                let stored = try self.decoder.decodeStored(options: self.options).image
+                return try self.decoder.finish(self.turning(stored), options: self.options)
+            }
+            return try self.transformed(image, record)
+        }
         if let streamed = try decoding({ try self.streamed(geometry) }) {
-            return try self.decoder.finish(streamed, options: self.options)
+            return try self.transformed(self.decoder.finish(streamed, options: self.options), record)
         }
         return try self.picture(of: decoding { try self.decodeStep() }, record)
+    }
+
+    /// The picture, with a note of how it is turned.
+    private func turning(_ stored: Image) -> Image {
+        guard self.orientation != self.decoder.header.orientation else { return stored }
+        return stored.replacingPixels(stored.pixels, orientation: self.orientation)
+    }
+
+    private func transformed(_ finished: Image, _ record: LoadRecord?) throws -> Image {
+        guard !self.transforms.isEmpty else { return finished }
+        let transform = { try self.transforms.image(of: finished) }
+        return try record?.timing(.transform, transform) ?? transform()
     }
 
     /// What the codec gives, as plans for other sizes may want it too; `nil` where the picture is not decoded whole, or
@@ -134,7 +208,9 @@ package struct DecodePlan: Sendable {
     var step: PixelLayout? {
         guard let geometry, !self.isStreamed,
             let layout = try? self.decoder.encoded.decodedLayout(options: self.options),
-            geometry.width <= layout.width, geometry.height <= layout.height
+            geometry.width <= layout.width, geometry.height <= layout.height,
+            // What is made of it is counted with it.
+            self.transformingByteCount(of: layout) <= layout.byteCount.saturatingMultiplied(by: 2)
         else { return nil }
         return layout
     }
@@ -151,8 +227,8 @@ package struct DecodePlan: Sendable {
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
     func picture(of decoded: DecodedImage, _ record: LoadRecord?) throws -> Image {
         guard let geometry else { return try self.decode(record) }
-        let transform = { try self.decoder.finish(self.resized(decoded, geometry), options: self.options) }
-        return try record?.timing(.transform, transform) ?? transform()
+        let finish = { try self.decoder.finish(self.turning(self.resized(decoded, geometry)), options: self.options) }
+        return try self.transformed(record?.timing(.transform, finish) ?? finish(), record)
     }
 
     private func resized(_ decoded: DecodedImage, _ geometry: ResizeGeometry) throws -> Image {
@@ -168,7 +244,7 @@ package struct DecodePlan: Sendable {
         return try self.decoder.withRows(options: self.options) { rows, coveredWidth, coveredHeight in
             let scaled = self.scaled(geometry, coveredWidth: coveredWidth, coveredHeight: coveredHeight)
             let image = try Image.resampling(rows, scaled, filter: self.filter)
-            return Image(pixels: image.pixels, orientation: header.orientation, sourceFormat: header.format)
+            return Image(pixels: image.pixels, orientation: self.orientation, sourceFormat: header.format)
         }
     }
 
@@ -180,32 +256,59 @@ package struct DecodePlan: Sendable {
         )
     }
 
-    private static func geometry(
+    /// What is done with the upright picture: it is brought to the size of the thumbnail or within the limit, and
+    /// transformed.
+    private static func transforms(
         for request: ImageRequest,
         header: ImageHeader,
         limits: DecodingLimits
-    ) throws -> ResizeGeometry? {
+    ) throws -> TransformPlan {
         let size = header.uprightSize
-        var upright = try request.thumbnail.map { try ResizeGeometry($0, width: size.width, height: size.height) }
-        if upright == nil, let limit = request.scaleDownLimit {
-            upright = ResizeGeometry(pixelByteLimit: limit, width: size.width, height: size.height)
+        return try self.transforms(
+            for: request,
+            size: PixelSize(width: size.width, height: size.height),
+            hasAlpha: header.hasAlpha,
+            limits: limits
+        )
+    }
+
+    /// The same for a picture of `size`.
+    static func transforms(
+        for request: ImageRequest,
+        size: PixelSize,
+        hasAlpha: Bool,
+        limits: DecodingLimits
+    ) throws -> TransformPlan {
+        var geometry = TransformGeometry(of: size)
+        if let thumbnail = request.thumbnail {
+            _ = try geometry.resize(thumbnail)
+        } else if let limit = request.scaleDownLimit,
+            let scaled = ResizeGeometry(pixelByteLimit: limit, width: size.width, height: size.height)
+        {
+            geometry.resize(scaled, .fit(width: scaled.width, height: scaled.height))
         }
-        let geometry = header.orientation.swapsSides ? upright?.transposed : upright
-        if let geometry {
-            try Self.check(geometry, width: header.pixelWidth, height: header.pixelHeight, limits: limits)
-        }
-        return geometry
+        let plan = try TransformPlan(request.transforms, after: geometry)
+        let format: PixelFormat = hasAlpha ? .rgba8 : .rgb8
+        let result = plan.geometry.turnedSize
+        try Self.check(result, of: size, limits: limits)
+        var total = TransformFootprint(
+            result: try PixelLayout(format: format, width: result.width, height: result.height)
+        )
+        try plan.rest.add(to: &total, isFirst: false) { try Self.check($0, of: size, limits: limits) }
+        return plan
     }
 
     /// Refuses to enlarge a picture beyond what one may have that is decoded.
-    static func check(_ geometry: ResizeGeometry, width: Int, height: Int, limits: DecodingLimits) throws {
-        let isLarger = geometry.width > width || geometry.height > height
-        let pixels = geometry.width.saturatingMultiplied(by: geometry.height)
-        let side = max(geometry.width, geometry.height)
+    private static func check(_ size: PixelSize, of source: PixelSize, limits: DecodingLimits) throws {
+        let isLarger =
+            max(size.width, size.height) > max(source.width, source.height)
+            || min(size.width, size.height) > min(source.width, source.height)
+        let pixels = size.width.saturatingMultiplied(by: size.height)
+        let side = max(size.width, size.height)
         guard isLarger, pixels > limits.maximumPixels || side > limits.maximumSide else { return }
         throw TransformError(
             code: .invalidSize,
-            message: "A picture can't be enlarged to \(geometry.width)x\(geometry.height): the limits are "
+            message: "A picture can't be enlarged to \(size.width)x\(size.height): the limits are "
                 + "\(limits.maximumPixels) pixels and \(limits.maximumSide) a side. Ask for a smaller size."
         )
     }
@@ -235,6 +338,6 @@ extension DecodeOptions {
     }
 }
 
-extension ImageRequest {
-    fileprivate var filter: Resize.Filter { self.thumbnail?.filter ?? .lanczos3 }
+extension TransformGeometry {
+    fileprivate var filter: Resize.Filter { self.resize?.filter ?? .lanczos3 }
 }

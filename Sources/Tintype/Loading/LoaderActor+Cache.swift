@@ -15,6 +15,7 @@ extension LoaderActor {
     /// - Parameters:
     ///   - data: The encoded bytes.
     ///   - thumbnail: The size to bring the picture to; `nil` keeps it full size.
+    ///   - transforms: What is made of the picture after that.
     ///   - scaleDownLimit: The bytes of pixels that a picture without a thumbnail may have; `nil` is no limit.
     ///   - coder: Decodes the picture; `nil` asks the registered coders.
     ///   - options: Those that are about decoding count.
@@ -23,6 +24,7 @@ extension LoaderActor {
     public nonisolated func image(
         from data: Data,
         thumbnail: Resize? = nil,
+        transforms: TransformPipeline = [],
         scaleDownLimit: Int? = nil,
         coder: CustomCoder? = nil,
         options: LoadOptions = []
@@ -30,6 +32,7 @@ extension LoaderActor {
         let request = ImageRequest(
             url: Self.noURL,
             thumbnail: thumbnail,
+            transforms: transforms,
             scaleDownLimit: scaleDownLimit,
             coder: coder,
             options: options

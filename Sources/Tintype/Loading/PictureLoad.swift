@@ -118,7 +118,7 @@ struct PictureLoad: Sendable {
         case held(MemoryEntry, ReuseDecision)
         /// The picture itself, in its own entry on disk.
         case variant(DiskEntry)
-        /// The full size in memory, of which a thumbnail can be made.
+        /// The full size in memory, of which the picture can be made.
         case original(MemoryEntry)
 
         var metadata: EntryMetadata? {
@@ -176,7 +176,7 @@ struct PictureLoad: Sendable {
             _ = await self.keepInMemory(response)
             return .picture(response, isKept: true)
         case .original(let entry):
-            return await self.keep(try await self.variants.thumbnail(of: entry, for: self.request, self.record))
+            return await self.keep(try await self.variants.picture(of: entry, for: self.request, self.record))
         }
     }
 
@@ -203,8 +203,8 @@ struct PictureLoad: Sendable {
             case .original(let entry):
                 // Of bytes that are there the codec makes it at the right size.
                 guard bytes.source == .memory else { continue }
-                let thumbnail = try await self.variants.thumbnail(of: entry, for: self.request, self.record)
-                let response = ImageResponse(thumbnail.image, source: .memory, bytes, thumbnail.metadata.animation)
+                let made = try await self.variants.picture(of: entry, for: self.request, self.record)
+                let response = ImageResponse(made.image, source: .memory, bytes, made.metadata.animation)
                 return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
             }
         }

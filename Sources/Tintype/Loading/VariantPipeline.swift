@@ -50,14 +50,14 @@ struct VariantPipeline: Sendable {
         }
     }
 
-    /// The decoded original in memory that the thumbnail of `request` may be made from.
+    /// The decoded original in memory that the picture of `request` may be made from.
     func decodedOriginal(for request: ImageRequest) -> MemoryEntry? {
         guard self.rules.plan(for: request).readsDecodedOriginal else { return nil }
         return self.cache.peekMemoryEntry(for: request.decodedOriginalKey)
     }
 
-    /// The thumbnail that `request` asks for, made from a decoded original.
-    func thumbnail(
+    /// The picture that `request` asks for, made from a decoded original.
+    func picture(
         of original: MemoryEntry,
         for request: ImageRequest,
         _ record: LoadRecord
@@ -65,7 +65,7 @@ struct VariantPipeline: Sendable {
         // That it was found did not count; that it is used does.
         _ = self.cache.memoryImage(for: request.decodedOriginalKey)
         return ImageResponse(
-            image: try await self.decoding.thumbnail(of: original.image, for: request, record)
+            image: try await self.decoding.picture(of: original.image, for: request, record)
                 .replacingScale(request.pictureScale),
             source: .memory,
             metadata: original.metadata ?? EntryMetadata()

@@ -19,7 +19,7 @@ struct CachingPlan: Sendable, Hashable {
     ///
     /// Of a full-size picture the disk has the original bytes, which ``bytes`` is about.
     let picture: CacheUse
-    /// Whether a thumbnail may be made from the decoded original in memory.
+    /// Whether the picture may be made from the decoded original in memory.
     let readsDecodedOriginal: Bool
 
     /// The one place where it is decided which of them has its way.
@@ -50,7 +50,7 @@ struct CachingPlan: Sendable, Hashable {
         self.bytes = bytes
         self.picture = picture
         self.readsDecodedOriginal =
-            subject.contains(.thumbnail) && originals.query.contains(.memory) && policy != .reload
+            subject.contains(.derived) && originals.query.contains(.memory) && policy != .reload
     }
 
     /// Whether the memory may answer without a look at what is known of its entry.
@@ -69,8 +69,8 @@ extension CachingPlan {
         static let local = Subject(rawValue: 1)
         /// The picture is something else than the original at full size.
         static let variant = Subject(rawValue: 2)
-        /// The variant is a thumbnail, which may be made from the decoded original.
-        static let thumbnail = Subject(rawValue: 4)
+        /// The variant is a thumbnail or a transformed picture, which may be made from the decoded original.
+        static let derived = Subject(rawValue: 4)
         /// The URL has the bytes in it: it is a `data:` one.
         static let inline = Subject(rawValue: 8)
     }

@@ -34,6 +34,7 @@ public struct ImageRequest: Sendable, Hashable {
     ///     apart where the response's `Vary` names them, and the others always.
     ///   - cacheKey: What stands for the URL in the caches; `nil` is the URL itself.
     ///   - thumbnail: The size to bring the picture to; `nil` keeps it full size.
+    ///   - transforms: What is made of the picture after that.
     ///   - scaleDownLimit: The bytes of pixels, four for each, that a picture without a thumbnail
     ///     may have; a larger one is scaled down to it as it is decoded. `nil` is no limit.
     ///   - coder: Decodes the picture; `nil` asks the registered coders.
@@ -48,6 +49,7 @@ public struct ImageRequest: Sendable, Hashable {
         headers: HeaderFields = [:],
         cacheKey: String? = nil,
         thumbnail: Resize? = nil,
+        transforms: TransformPipeline = [],
         scaleDownLimit: Int? = nil,
         coder: CustomCoder? = nil,
         fetcher: CustomFetcher? = nil,
@@ -70,7 +72,8 @@ public struct ImageRequest: Sendable, Hashable {
                 originalCaching: originalCaching,
                 variantCaching: variantCaching,
                 cachePolicy: cachePolicy,
-                priority: priority
+                priority: priority,
+                boxedDetails: transforms.isEmpty ? nil : BoxedDetails(Details(transforms: transforms))
             )
         )
     }
@@ -116,7 +119,18 @@ public struct ImageRequest: Sendable, Hashable {
         set { self.changeKeys { $0.thumbnail = newValue } }
     }
 
+    /// What is made of the picture, at its full size or brought to ``thumbnail`` before; a part of the picture's key.
+    ///
+    /// Those at the start that crop, resize, flip or turn it are a part of the decode, with the thumbnail. Previews and
+    /// the frames of an animation are transformed like the picture.
+    public var transforms: TransformPipeline {
+        get { self.storage.fields.details?.transforms ?? [] }
+        set { self.changeDetails(changesKeys: true) { $0.transforms = newValue } }
+    }
+
     /// The bytes of pixels that a picture without a thumbnail may have, or `nil` for no limit; a part of the picture's key.
+    ///
+    /// It is brought to that before it is transformed.
     public var scaleDownLimit: Int? {
         get { self.storage.fields.scaleDownLimit }
         set { self.changeKeys { $0.scaleDownLimit = newValue } }
@@ -317,7 +331,7 @@ public struct ImageRequest: Sendable, Hashable {
         neutral.isEmpty ? self.resourceKey : RequestKeys.resource(self.storage.fields, neutral: neutral)
     }
 
-    /// Names the decoded original that a thumbnail may be made from.
+    /// Names the decoded original that a thumbnail or a transformed picture may be made from.
     var decodedOriginalKey: CacheKey {
         var fields = self.storage.fields
         fields.thumbnail = nil
@@ -336,6 +350,7 @@ public struct ImageRequest: Sendable, Hashable {
         terms.decodingLimits = terms.decodingLimits.map { DecodingLimits(maximumEncodedBytes: $0.maximumEncodedBytes) }
         terms.variantEncoder = nil
         terms.scale = nil
+        terms.transforms = []
         return BoxedDetails(terms)
     }
 
@@ -461,7 +476,8 @@ extension ImageRequest {
                 case .file: .local
                 case .http, .other, .none: []
                 }
-            if self.thumbnail != nil { subject.formUnion([.variant, .thumbnail]) }
+            let isTransformed = self.details.map { !$0.transforms.isEmpty } ?? false
+            if self.thumbnail != nil || isTransformed { subject.formUnion([.variant, .derived]) }
             let isDecodedOtherwise = self.coder != nil || !self.options.isDisjoint(with: .decoding)
             if self.scaleDownLimit != nil || isDecodedOtherwise { subject.insert(.variant) }
             return subject
@@ -487,6 +503,7 @@ extension ImageRequest {
 
     /// What few requests say.
     struct Details: Sendable, Hashable {
+        var transforms: TransformPipeline = []
         var scale: Double?
         var lifetime: Duration?
         var extra: [String: String] = [:]

@@ -82,6 +82,9 @@ enum RequestKeys {
         // A thumbnail has its size whatever the limit is.
         if request.thumbnail == nil, let limit = request.scaleDownLimit { making += "|limit(\(limit))" }
         if let thumbnail = request.thumbnail { making += "|\(thumbnail.key)" }
+        if let transforms = request.details?.transforms, !transforms.isEmpty {
+            making += "|\(self.line(transforms.key))"
+        }
         if let scale = request.ownScale { making += "|scale(\(scale))" }
         return making.isEmpty ? source : source.derived(making)
     }
@@ -107,6 +110,12 @@ enum RequestKeys {
             "\(request.sourceKey.text)\n|step(\(body), \(step.width)x\(step.height), \(step.format), \(coder), \(options), "
                 + "\(limits))"
         )
+    }
+
+    /// The key of transforms as a part of a line: one of them may be the program's own.
+    private static func line(_ key: String) -> String {
+        let isLine = key.utf8.count <= 512 && key.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+        return isLine ? key : "transforms(\(self.digest(key)))"
     }
 
     private static func digest(_ text: String) -> String {

@@ -16,7 +16,7 @@ actor FrameDecoder {
     private nonisolated let pool: FramePool
     private nonisolated let decoder: ImageDecoder
     private nonisolated let options: DecodeOptions
-    private nonisolated let resizing: StoredResizing?
+    private nonisolated let rendering: StoredRendering?
     private nonisolated let readerCount = Locked(0)
     /// The one that was used last stands at the end.
     private var compositors: [FrameCompositor] = []
@@ -24,14 +24,14 @@ actor FrameDecoder {
     init(
         _ decoder: ImageDecoder,
         options: DecodeOptions,
-        resizing: StoredResizing?,
+        rendering: StoredRendering?,
         lane: DecodeLane,
         pool: FramePool,
         name: String?
     ) {
         self.decoder = decoder
         self.options = options
-        self.resizing = resizing
+        self.rendering = rendering
         self.lane = lane
         self.pool = pool
         self.name = name
@@ -53,17 +53,16 @@ actor FrameDecoder {
     /// The bytes of memory that a frame takes at most at once while it is made.
     nonisolated var byteCount: Int {
         let kind: DecodeKind = self.decoder.header.animation.frameCount > 1 ? .frame : .picture
-        guard let resizing, let stored = try? self.decoder.encoded.decodedLayout(options: self.options) else {
+        guard let rendering, let stored = try? self.decoder.encoded.decodedLayout(options: self.options) else {
             return self.decoder.byteCount(for: kind, options: self.options)
         }
         // What no memory holds is weighed as such, and refused by the resize.
-        let size = resizing.size
+        let size = rendering.size
         guard let target = try? PixelLayout(format: stored.format, width: size.width, height: size.height) else {
             return .max
         }
-        let header = self.decoder.header
-        let finishing = header.finishingByteCount(of: target.byteCount, as: target.format, options: self.options)
-        let resized = max(target.byteCount.saturatingAdded(to: resizing.byteCount(stored)), finishing)
+        let finishing = rendering.finishingByteCount(of: target, header: self.decoder.header, options: self.options)
+        let resized = max(target.byteCount.saturatingAdded(to: rendering.byteCount(stored)), finishing)
         return self.decoder.encoded.byteCount(for: kind, options: self.options).saturatingAdded(to: resized)
     }
 
@@ -76,8 +75,9 @@ actor FrameDecoder {
             throw CodingError.noFrame(index, of: frameCount, self.decoder.header.format)
         }
         let stored = try self.composited(index)
-        let resized = try self.resizing?.resize(stored) ?? stored
-        let image = try self.decoder.finish(resized, options: self.options)
+        let image =
+            try self.rendering?.render(stored, header: self.decoder.header, options: self.options)
+            ?? self.decoder.finish(stored, options: self.options)
         self.pool.insert(image, for: self.key(index))
         return image
     }

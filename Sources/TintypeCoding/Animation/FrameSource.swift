@@ -23,7 +23,7 @@ public final class FrameSource: Sendable {
     /// - Parameters:
     ///   - decoder: Has read the header and checked the limits.
     ///   - options: How frames are decoded; the frame they name is not looked at.
-    ///   - resizing: How each frame is brought to a size of its own; `nil` leaves the stored size.
+    ///   - rendering: How each frame is brought to a size of its own; `nil` leaves the stored size.
     ///   - firstFrameOnly: Whether an animation is taken for the still picture of its first frame.
     ///   - lanes: One of them does the work.
     ///   - pool: Keeps decoded frames; may be shared with other sources.
@@ -33,7 +33,7 @@ public final class FrameSource: Sendable {
     public init(
         _ decoder: ImageDecoder,
         options: DecodeOptions = DecodeOptions(),
-        resizing: StoredResizing? = nil,
+        rendering: StoredRendering? = nil,
         firstFrameOnly: Bool = false,
         lanes: DecodeLanes,
         pool: FramePool = FramePool(),
@@ -45,7 +45,14 @@ public final class FrameSource: Sendable {
         self.timing = firstFrameOnly ? AnimationTiming() : decoder.header.animation
         self.pool = pool
         self.decoder = pool.decoder(named: name) {
-            FrameDecoder(decoder, options: options, resizing: resizing, lane: lanes.leastLoaded, pool: pool, name: name)
+            FrameDecoder(
+                decoder,
+                options: options,
+                rendering: rendering,
+                lane: lanes.leastLoaded,
+                pool: pool,
+                name: name
+            )
         }
         self.decoder.addReader()
     }

@@ -1,3 +1,5 @@
+public import TintypeImage
+
 /// How a picture is brought to a size.
 ///
 /// Never enlarges unless ``upscales`` is set: a picture smaller than the box stays as it is,
@@ -64,4 +66,18 @@ public struct Resize: Sendable, Hashable {
     public var key: String {
         "resize(\(self.width)x\(self.height),\(self.mode.rawValue),\(self.filter.rawValue)\(self.upscales ? ",up" : ""))"
     }
+}
+
+extension Resize: GeometricTransformer {
+    public func footprint(for source: PixelLayout) throws -> TransformFootprint {
+        let geometry = try ResizeGeometry(self, width: source.width, height: source.height)
+        return TransformFootprint(
+            result: try PixelLayout(format: source.format, width: geometry.width, height: geometry.height),
+            workingByteCount: geometry.byteCount(width: source.width, height: source.height, format: source.format)
+        )
+    }
+
+    public func transform(_ image: Image) throws -> Image { try image.resized(self) }
+
+    package func add(to geometry: inout TransformGeometry) throws(TransformError) -> Bool { try geometry.resize(self) }
 }

@@ -76,7 +76,7 @@ public struct ResizeGeometry: Sendable, Hashable {
         )
     }
 
-    private init(left: Double, top: Double, sourceWidth: Double, sourceHeight: Double, width: Int, height: Int) {
+    package init(left: Double, top: Double, sourceWidth: Double, sourceHeight: Double, width: Int, height: Int) {
         self.left = left
         self.top = top
         self.sourceWidth = sourceWidth

@@ -116,15 +116,15 @@ import Testing
             $0.picture = .all
         },
         Case("a thumbnail is made of the original in memory") {
-            $0.subject = [.variant, .thumbnail]
+            $0.subject = [.variant, .derived]
             ($0.picture, $0.readsDecodedOriginal) = (CachingPlanTests.variants, true)
         },
         Case("not where the memory is not for originals") {
-            ($0.subject, $0.originals) = ([.variant, .thumbnail], .disk)
+            ($0.subject, $0.originals) = ([.variant, .derived], .disk)
             $0.picture = CachingPlanTests.variants
         },
         Case("nor where everything is loaded again") {
-            ($0.request, $0.subject, $0.variants) = (.reload, [.variant, .thumbnail], .all)
+            ($0.request, $0.subject, $0.variants) = (.reload, [.variant, .derived], .all)
             ($0.policy, $0.answersUnchecked) = (.reload, false)
             ($0.bytes, $0.picture) = (CacheUse(query: .none, store: .disk), CacheUse(query: .none, store: .all))
         },

@@ -45,6 +45,7 @@ import Testing
             $0.options = [.waitForStore, .previews, .keepData, .retryFailed, .finishDownload]
         },
         Field("thumbnail", .pictureKey) { $0.thumbnail = .fit(width: 1, height: 1) },
+        Field("transforms", .pictureKey) { $0.transforms = [.resize(.fit(width: 1, height: 1))] },
         Field("scaleDownLimit", .pictureKey) { $0.scaleDownLimit = 1_000 },
         Field("coder", .pictureKey) { $0.coder = CustomCoder(name: "a", coder: PNGCoder()) },
         Field("scale", .pictureKey) { $0.scale = 2 },

@@ -1,0 +1,120 @@
+/// The names of transformers in descriptions, and what they are described with.
+enum TransformKinds {
+    typealias Kind = any (ImageTransformer & Codable).Type
+
+    /// The library's own.
+    static let all: [(name: String, kind: Kind)] = [
+        ("resize", Resize.self)
+    ]
+
+    static func kind(named name: String, in decoder: any Decoder) -> Kind? {
+        self.all.first { $0.name == name }?.kind ?? decoder.transformers[name]
+    }
+
+    static func name(of transformer: any ImageTransformer, in encoder: any Encoder) -> String? {
+        let kind = ObjectIdentifier(type(of: transformer))
+        let own = encoder.userInfo[.tintypeTransformers] as? [String: Kind] ?? [:]
+        return self.all.first { ObjectIdentifier($0.kind) == kind }?.name
+            ?? own.first { ObjectIdentifier($0.value) == kind }?.key
+    }
+}
+
+extension CodingUserInfoKey {
+    /// The transformers that a program brings, by their names in descriptions: a dictionary of types that conform to
+    /// `ImageTransformer & Codable`.
+    ///
+    /// ```swift
+    /// let decoder = JSONDecoder()
+    /// decoder.userInfo[.tintypeTransformers] = ["vignette": Vignette.self] as TransformPipeline.OwnKinds
+    /// ```
+    public static let tintypeTransformers = CodingUserInfoKey("tintype.transformers")
+
+    /// A key of the library's own: every text is one.
+    private init(_ name: StaticString) {
+        guard let key = CodingUserInfoKey(rawValue: "\(name)") else { preconditionFailure("Every text is a key.") }
+        self = key
+    }
+}
+
+extension Decoder {
+    fileprivate var transformers: TransformPipeline.OwnKinds {
+        self.userInfo[.tintypeTransformers] as? TransformPipeline.OwnKinds ?? [:]
+    }
+}
+
+extension TransformPipeline {
+    /// The types of a program's own transformers, by their names in descriptions.
+    public typealias OwnKinds = [String: any (ImageTransformer & Codable).Type]
+}
+
+extension TransformPipeline: Codable {
+    /// Reads a description: an array with an element for each transform.
+    public init(from decoder: any Decoder) throws {
+        var container = try decoder.unkeyedContainer()
+        var transforms: [ImageTransform] = []
+        while !container.isAtEnd { transforms.append(try container.decode(ImageTransform.self)) }
+        self.init(transforms)
+    }
+
+    /// Writes a description.
+    ///
+    /// - Throws: `EncodingError` for a program's own transformer whose type is not among `tintypeTransformers`.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.unkeyedContainer()
+        for transform in self.transforms { try container.encode(transform) }
+    }
+}
+
+extension ImageTransform: Codable {
+    /// A name in a description.
+    private struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    /// Reads an object whose only key is the transformer's name.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Name.self)
+        guard let name = container.allKeys.first, container.allKeys.count == 1 else {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: decoder.codingPath,
+                    debugDescription:
+                        "A transform is an object with one key, its name; there are \(container.allKeys.count)."
+                )
+            )
+        }
+        guard let kind = TransformKinds.kind(named: name.stringValue, in: decoder) else {
+            let known = (TransformKinds.all.map(\.name) + decoder.transformers.keys.sorted()).joined(separator: ", ")
+            throw DecodingError.dataCorruptedError(
+                forKey: name,
+                in: container,
+                debugDescription: "There is no transform \(name.stringValue.prefix(40)); there are \(known)."
+            )
+        }
+        self.init(try kind.init(from: container.superDecoder(forKey: name)))
+    }
+
+    /// Writes an object whose only key is the transformer's name.
+    ///
+    /// - Throws: `EncodingError` for a program's own transformer whose type is not among `tintypeTransformers`.
+    public func encode(to encoder: any Encoder) throws {
+        guard let name = TransformKinds.name(of: self.transformer, in: encoder),
+            let described = self.transformer as? any Encodable
+        else {
+            throw EncodingError.invalidValue(
+                self.key,
+                EncodingError.Context(
+                    codingPath: encoder.codingPath,
+                    debugDescription: "The transformer \(self.key.prefix(80)) has no name in descriptions; "
+                        + "put its type into userInfo under tintypeTransformers."
+                )
+            )
+        }
+        var container = encoder.container(keyedBy: Name.self)
+        try described.encode(to: container.superEncoder(forKey: Name(stringValue: name)))
+    }
+}

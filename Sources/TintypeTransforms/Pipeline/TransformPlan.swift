@@ -1,0 +1,147 @@
+package import TintypeImage
+
+/// How a pipeline is carried out on a picture of one size: what comes first, as one step that may be a part of the
+/// decode, and what follows it.
+package struct TransformPlan: Sendable {
+    /// The crops, the resize and the turns at the start.
+    package let geometry: TransformGeometry
+    /// What is done after them.
+    package let rest: TransformSequence
+
+    /// Plans transforms of an upright picture.
+    ///
+    /// - Throws: `TransformError` where the parameters of the first ones make no sense.
+    package init(_ pipeline: TransformPipeline, of size: PixelSize) throws(TransformError) {
+        try self.init(pipeline, after: TransformGeometry(of: size))
+    }
+
+    /// Plans transforms of what `geometry` makes of a picture.
+    ///
+    /// - Throws: `TransformError` where the parameters of the first ones make no sense.
+    package init(_ pipeline: TransformPipeline, after geometry: TransformGeometry) throws(TransformError) {
+        var geometry = geometry
+        var transformers = pipeline.flattened[...]
+        try transformers.addGeometry(to: &geometry)
+        self.geometry = geometry
+        self.rest = TransformSequence(transformers)
+    }
+
+    /// Carries out all of it.
+    ///
+    /// - Throws: What the transforms throw.
+    package func image(of image: Image) throws -> Image {
+        try self.rest.image(of: self.geometry.transform(image))
+    }
+
+    /// What it makes of a picture that lies like `source`, and the bytes that all of it takes at most at once.
+    ///
+    /// - Throws: What the transforms throw of such a picture.
+    package func footprint(for source: PixelLayout) throws -> TransformFootprint {
+        var total = TransformFootprint(result: source)
+        try total.add(self.geometry, isFirst: true)
+        try self.rest.add(to: &total, isFirst: false)
+        return total
+    }
+}
+
+/// Transformers that are carried out in their order.
+///
+/// Those that can be one step are found when their turn comes, because only then the size of the picture is known: a
+/// border that is trimmed, say, has the width that the pixels say.
+package struct TransformSequence: Sendable {
+    private let transformers: [any ImageTransformer]
+
+    /// Does nothing.
+    package init() {
+        self.transformers = []
+    }
+
+    fileprivate init(_ transformers: ArraySlice<any ImageTransformer>) {
+        self.transformers = Array(transformers)
+    }
+
+    /// Whether there is nothing to do.
+    package var isEmpty: Bool { self.transformers.isEmpty }
+
+    /// Carries out all of them.
+    ///
+    /// - Throws: What they throw.
+    package func image(of image: Image) throws -> Image {
+        var image = image
+        var left = self.transformers[...]
+        while let step = try left.takeStep(size: PixelSize(width: image.width, height: image.height)) {
+            try Task.checkCancellation()
+            image = try step.transform(image)
+        }
+        return image
+    }
+
+    /// Adds what they make of a result, and take for it.
+    ///
+    /// - Parameters:
+    ///   - total: What was made before; its working bytes become the most that anything takes at once beside the source
+    ///     and the result.
+    ///   - isFirst: Whether the first of them is given the source itself, which counts by itself.
+    ///   - check: Judges the size of each result.
+    /// - Throws: What they throw of such a picture, and what `check` throws.
+    package func add(
+        to total: inout TransformFootprint,
+        isFirst: Bool,
+        _ check: (PixelSize) throws -> Void = { _ in }
+    ) throws {
+        var isFirst = isFirst
+        var left = self.transformers[...]
+        while let step = try left.takeStep(size: PixelSize(width: total.result.width, height: total.result.height)) {
+            try total.add(step, isFirst: isFirst)
+            try check(PixelSize(width: total.result.width, height: total.result.height))
+            isFirst = false
+        }
+    }
+}
+
+extension TransformFootprint {
+    /// Adds a step, whose source is what was the result so far.
+    fileprivate mutating func add(_ step: any ImageTransformer, isFirst: Bool) throws {
+        let footprint = try step.footprint(for: self.result)
+        let source = isFirst ? 0 : self.result.byteCount
+        let before = self.workingByteCount.saturating(adding: isFirst ? 0 : self.result.byteCount)
+        let now = source.saturating(adding: footprint.workingByteCount).saturating(adding: footprint.result.byteCount)
+        self.workingByteCount = max(before, now) - footprint.result.byteCount
+        self.result = footprint.result
+    }
+}
+
+extension Int {
+    fileprivate func saturating(adding other: Int) -> Int {
+        let (sum, overflows) = self.addingReportingOverflow(other)
+        return overflows ? .max : sum
+    }
+}
+
+extension ArraySlice<any ImageTransformer> {
+    /// Takes those at the start that can be a part of `geometry`.
+    fileprivate mutating func addGeometry(to geometry: inout TransformGeometry) throws(TransformError) {
+        while let first = self.first as? any GeometricTransformer, try first.add(to: &geometry) { self.removeFirst() }
+    }
+
+    /// Takes the next step for a picture of a size: as many transformers as can be one; `nil` where none is left.
+    fileprivate mutating func takeStep(size: PixelSize) throws(TransformError) -> (any ImageTransformer)? {
+        guard let first = self.first else { return nil }
+        if first is any GeometricTransformer {
+            var geometry = TransformGeometry(of: size)
+            let count = self.count
+            try self.addGeometry(to: &geometry)
+            if self.count < count { return geometry }
+        }
+        return self.removeFirst()
+    }
+}
+
+extension TransformPipeline {
+    /// The transformers, those of pipelines within as well.
+    fileprivate var flattened: [any ImageTransformer] {
+        self.transforms.flatMap { transform in
+            (transform.transformer as? TransformPipeline)?.flattened ?? [transform.transformer]
+        }
+    }
+}
