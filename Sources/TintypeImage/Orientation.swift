@@ -26,6 +26,26 @@ public enum Orientation: UInt8, Sendable, Hashable, CaseIterable {
     public func uprightSize(width: Int, height: Int) -> (width: Int, height: Int) {
         self.swapsSides ? (height, width) : (width, height)
     }
+
+    /// Each as a mirroring left to right or none, after which so many quarter turns clockwise follow.
+    private static let turns: [[Orientation]] = [
+        [.up, .right, .down, .left], [.upMirrored, .rightMirrored, .downMirrored, .leftMirrored],
+    ]
+
+    private var parts: (mirrorings: Int, turns: Int) {
+        for (mirrorings, row) in Self.turns.enumerated() {
+            if let turns = row.firstIndex(of: self) { return (mirrorings, turns) }
+        }
+        return (0, 0)
+    }
+
+    /// This one and then another, as one.
+    public func followed(by next: Orientation) -> Orientation {
+        let (first, second) = (self.parts, next.parts)
+        // A mirroring after a turn is the mirroring before the turn in the other direction.
+        let turns = second.turns + (second.mirrorings == 0 ? first.turns : 4 - first.turns)
+        return Self.turns[(first.mirrorings + second.mirrorings) % 2][turns % 4]
+    }
 }
 
 extension Image {
