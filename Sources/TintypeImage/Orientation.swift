@@ -27,18 +27,6 @@ public enum Orientation: UInt8, Sendable, Hashable, CaseIterable {
         self.swapsSides ? (height, width) : (width, height)
     }
 
-    /// The one turn that does what this one and then `next` do.
-    package func followed(by next: Orientation) -> Orientation {
-        let (first, second) = (self.matrix, next.matrix)
-        let product = Matrix(
-            a: second.a * first.a + second.b * first.c,
-            b: second.a * first.b + second.b * first.d,
-            c: second.c * first.a + second.d * first.c,
-            d: second.c * first.b + second.d * first.d
-        )
-        return Self.allCases.first { $0.matrix == product } ?? .up
-    }
-
     /// The turn that undoes this one.
     package var inverse: Orientation {
         switch self {
@@ -48,25 +36,24 @@ public enum Orientation: UInt8, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Where a point goes, seen from the middle of the picture: to (a x + b y, c x + d y), y downwards.
-    private struct Matrix: Equatable {
-        let a: Int
-        let b: Int
-        let c: Int
-        let d: Int
+    /// Each as a mirroring left to right or none, after which so many quarter turns clockwise follow.
+    private static let turns: [[Orientation]] = [
+        [.up, .right, .down, .left], [.upMirrored, .rightMirrored, .downMirrored, .leftMirrored],
+    ]
+
+    private var parts: (mirrorings: Int, turns: Int) {
+        for (mirrorings, row) in Self.turns.enumerated() {
+            if let turns = row.firstIndex(of: self) { return (mirrorings, turns) }
+        }
+        return (0, 0)
     }
 
-    private var matrix: Matrix {
-        switch self {
-        case .up: Matrix(a: 1, b: 0, c: 0, d: 1)
-        case .upMirrored: Matrix(a: -1, b: 0, c: 0, d: 1)
-        case .down: Matrix(a: -1, b: 0, c: 0, d: -1)
-        case .downMirrored: Matrix(a: 1, b: 0, c: 0, d: -1)
-        case .leftMirrored: Matrix(a: 0, b: 1, c: 1, d: 0)
-        case .right: Matrix(a: 0, b: -1, c: 1, d: 0)
-        case .rightMirrored: Matrix(a: 0, b: -1, c: -1, d: 0)
-        case .left: Matrix(a: 0, b: 1, c: -1, d: 0)
-        }
+    /// This one and then another, as one.
+    public func followed(by next: Orientation) -> Orientation {
+        let (first, second) = (self.parts, next.parts)
+        // A mirroring after a turn is the mirroring before the turn in the other direction.
+        let turns = second.turns + (second.mirrorings == 0 ? first.turns : 4 - first.turns)
+        return Self.turns[(first.mirrorings + second.mirrorings) % 2][turns % 4]
     }
 }
 

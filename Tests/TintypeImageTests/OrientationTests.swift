@@ -36,6 +36,13 @@ import TintypeImage
         #expect(try image.upright().pixels === image.pixels)
     }
 
+    @Test(arguments: Orientation.allCases, Orientation.allCases)
+    func `two turns as one move the pixels as both do`(first: Orientation, second: Orientation) throws {
+        let pixels = try PixelBuffer.noise(.gray8, width: 5, height: 3)
+        let joined = try Image(pixels: pixels, orientation: first.followed(by: second)).upright()
+        #expect(PixelGrid(joined.pixels) == PixelGrid(pixels).turned(first).turned(second))
+    }
+
     @Test(arguments: [
         (Orientation.up, 4, 3), (.upMirrored, 4, 3), (.down, 4, 3), (.downMirrored, 4, 3), (.leftMirrored, 3, 4),
         (.right, 3, 4), (.rightMirrored, 3, 4), (.left, 3, 4),

@@ -28,6 +28,24 @@ extension ImageTransform {
     /// Brings the picture to a size.
     public static func resize(_ resize: Resize) -> ImageTransform { ImageTransform(resize) }
 
+    /// Cuts a part out of the picture.
+    public static func crop(_ crop: Crop) -> ImageTransform { ImageTransform(crop) }
+
+    /// Lays the picture on a larger canvas.
+    public static func pad(_ pad: Pad) -> ImageTransform { ImageTransform(pad) }
+
+    /// Mirrors the picture.
+    public static func flip(_ direction: Flip.Direction) -> ImageTransform { ImageTransform(Flip(direction)) }
+
+    /// Turns the picture clockwise.
+    public static func rotate(
+        degrees: Double,
+        canvas: Rotate.Canvas = .fit,
+        background: Color = .clear
+    ) -> ImageTransform {
+        ImageTransform(Rotate(degrees: degrees, canvas: canvas, background: background))
+    }
+
     /// What a program's own transformer does.
     public static func custom(_ transformer: any ImageTransformer) -> ImageTransform { ImageTransform(transformer) }
 }

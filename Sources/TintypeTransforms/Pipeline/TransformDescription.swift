@@ -4,7 +4,10 @@ enum TransformKinds {
 
     /// The library's own.
     static let all: [(name: String, kind: Kind)] = [
-        ("resize", Resize.self)
+        ("crop", Crop.self),
+        ("flip", Flip.self),
+        ("pad", Pad.self),
+        ("rotate", Rotate.self),
     ]
 
     static func kind(named name: String, in decoder: any Decoder) -> Kind? {

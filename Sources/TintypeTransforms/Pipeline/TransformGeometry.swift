@@ -78,8 +78,13 @@ package struct TransformGeometry: Sendable, Hashable {
     }
 
     /// Cuts the result down to a rectangle of it.
-    package mutating func crop(left: Int, top: Int, width: Int, height: Int) {
-        let rectangle = Region(left: Double(left), top: Double(top), width: Double(width), height: Double(height))
+    package mutating func crop(to part: PixelRectangle) {
+        let rectangle = Region(
+            left: Double(part.x),
+            top: Double(part.y),
+            width: Double(part.width),
+            height: Double(part.height)
+        )
         let turned = self.turnedSize
         let stored = rectangle.undoing(self.turn, width: Double(turned.width), height: Double(turned.height))
         self.region = self.region(of: stored)

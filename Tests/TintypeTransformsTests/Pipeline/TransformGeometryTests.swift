@@ -22,7 +22,7 @@ import TintypeTransforms
                 let height = Int.random(in: 1...expected.height, using: &generator)
                 let left = Int.random(in: 0...expected.width - width, using: &generator)
                 let top = Int.random(in: 0...expected.height - height, using: &generator)
-                geometry.crop(left: left, top: top, width: width, height: height)
+                geometry.crop(to: PixelRectangle(x: left, y: top, width: width, height: height))
                 expected = Image(
                     pixels: try PixelBuffer.make(.rgb8, width: width, height: height) { column, row, channel in
                         UInt8(expected.pixels.sample(left + column, top + row, channel))
@@ -47,10 +47,10 @@ import TintypeTransforms
     ) throws {
         let image = Image(pixels: try .smooth(.rgb8, width: 64, height: 48))
         var geometry = TransformGeometry(of: PixelSize(width: 64, height: 48))
-        geometry.crop(left: 8, top: 4, width: 40, height: 40)
+        geometry.crop(to: PixelRectangle(x: 8, y: 4, width: 40, height: 40))
         geometry.turn(turn)
         #expect(try geometry.resize(.fill(width: 20, height: 10)))
-        geometry.crop(left: 2, top: 1, width: 16, height: 8)
+        geometry.crop(to: PixelRectangle(x: 2, y: 1, width: 16, height: 8))
         #expect(geometry.turnedSize == PixelSize(width: 16, height: 8))
         #expect(try !geometry.resize(.fit(width: 5, height: 5)))
         let result = try geometry.transform(image)

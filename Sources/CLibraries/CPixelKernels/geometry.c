@@ -1,0 +1,381 @@
+#include "geometry.h"
+
+#include <string.h>
+
+#include "dispatch.h"
+
+KERNEL void cpixels_fill(uint8_t *target, const uint8_t *color, size_t channels, size_t count) {
+    switch (channels) {
+    case 1: memset(target, color[0], count); break;
+    case 3:
+        for (size_t pixel = 0; pixel < count; pixel++) {
+            target[3 * pixel] = color[0];
+            target[3 * pixel + 1] = color[1];
+            target[3 * pixel + 2] = color[2];
+        }
+        break;
+    default:
+        for (size_t pixel = 0; pixel < count; pixel++) memcpy(target + 4 * pixel, color, 4);
+        break;
+    }
+}
+
+KERNEL void cpixels_convert(
+    const uint8_t *source, size_t source_channels, uint8_t *target, size_t channels, size_t count) {
+    if (source_channels == channels) {
+        memcpy(target, source, channels * count);
+        return;
+    }
+    if (source_channels == 3) {
+        for (size_t pixel = 0; pixel < count; pixel++) {
+            target[4 * pixel] = source[3 * pixel];
+            target[4 * pixel + 1] = source[3 * pixel + 1];
+            target[4 * pixel + 2] = source[3 * pixel + 2];
+            target[4 * pixel + 3] = 255;
+        }
+        return;
+    }
+    if (channels == 3) {
+        for (size_t pixel = 0; pixel < count; pixel++)
+            target[3 * pixel] = target[3 * pixel + 1] = target[3 * pixel + 2] = source[pixel];
+        return;
+    }
+    for (size_t pixel = 0; pixel < count; pixel++) {
+        target[4 * pixel] = target[4 * pixel + 1] = target[4 * pixel + 2] = source[pixel];
+        target[4 * pixel + 3] = 255;
+    }
+}
+
+typedef uint8_t bytes4 __attribute__((vector_size(4)));
+typedef uint8_t bytes8 __attribute__((vector_size(8)));
+typedef int32_t ints4 __attribute__((vector_size(16)));
+typedef float floats4 __attribute__((vector_size(16)));
+typedef float floats8 __attribute__((vector_size(32)));
+
+enum { half_bits = CPIXELS_ROTATION_BITS - 1, chunk = 256 };
+static const int64_t one = (int64_t)1 << CPIXELS_ROTATION_BITS;
+static const int64_t half = (int64_t)1 << half_bits;
+
+typedef struct {
+    int64_t first;
+    int64_t end;
+} span;
+
+INLINE int64_t divided_up(int64_t value, int64_t divisor) {
+    return value / divisor + (value % divisor > 0);
+}
+
+/// Which of `count` places, `step` apart and the first at `start`, are at `low` or above and under `high`.
+INLINE span places_within(int64_t start, int64_t step, int64_t low, int64_t high, span all) {
+    if (step == 0) return start >= low && start < high ? all : (span){0, 0};
+    // A walk to the left is one to the right in a mirror, where the borders change their kind.
+    if (step < 0) {
+        int64_t mirrored_low = 1 - high;
+        high = 1 - low;
+        low = mirrored_low;
+        start = -start;
+        step = -step;
+    }
+    int64_t first = divided_up(low - start, step);
+    int64_t end = divided_up(high - start, step);
+    span result = {first > all.first ? first : all.first, end < all.end ? end : all.end};
+    return result.first < result.end ? result : (span){0, 0};
+}
+
+/// Which of `count` pixels lie in the picture, at least `margin` from its left and top border and `far_margin` from the
+/// others.
+INLINE span pixels_within(
+    const cpixels_rotation *rotation, int64_t column, int64_t row, size_t count, int64_t margin, int64_t far_margin) {
+    span all = {0, (int64_t)count};
+    all = places_within(column, rotation->column_step, margin, rotation->width * one - far_margin, all);
+    return places_within(row, rotation->row_step, margin, rotation->height * one - far_margin, all);
+}
+
+/// The share of a pixel behind the point.
+INLINE float fraction(int64_t place) {
+    return (float)(int32_t)((place & (one - 1)) >> (CPIXELS_ROTATION_BITS - 24)) * (1.0f / (1 << 24));
+}
+
+INLINE floats4 all(float value) {
+    return (floats4){value, value, value, value};
+}
+
+INLINE floats4 limited(floats4 value) {
+    return __builtin_elementwise_min(__builtin_elementwise_max(value, all(0)), all(255));
+}
+
+INLINE void store(uint8_t *target, floats4 value) {
+    ints4 rounded = __builtin_convertvector(limited(value) + 0.5f, ints4);
+    bytes4 samples = __builtin_convertvector(rounded, bytes4);
+    memcpy(target, &samples, 4);
+}
+
+/// A premultiplied pixel that can be: the cubic swings beyond.
+INLINE floats4 settled(floats4 value) {
+    value = __builtin_elementwise_max(value, all(0));
+    if (value[3] > 255) value *= 255 / value[3];
+    return __builtin_elementwise_min(value, all(value[3]));
+}
+
+/// Writes a premultiplied pixel with straight alpha.
+INLINE void store_straight(uint8_t *target, floats4 value) {
+    value = settled(value);
+    float alpha = value[3];
+    if (alpha < 0.5f) {
+        memset(target, 0, 4);
+        return;
+    }
+    value *= 255 / alpha;
+    value[3] = alpha;
+    store(target, value);
+}
+
+/// A pixel of the source, premultiplied.
+INLINE floats4 pixel_at(const cpixels_rotation *rotation, int32_t channels, int64_t column, int64_t row) {
+    column = column < 0 ? 0 : column < rotation->width ? column : rotation->width - 1;
+    row = row < 0 ? 0 : row < rotation->height ? row : rotation->height - 1;
+    const uint8_t *pixel = rotation->pixels + (size_t)row * rotation->bytes_per_row + (size_t)column * channels;
+    if (channels == 1) return (floats4){pixel[0], pixel[0], pixel[0], 255};
+    if (channels == 3) return (floats4){pixel[0], pixel[1], pixel[2], 255};
+    float share = pixel[3] / 255.0f;
+    return (floats4){pixel[0] * share, pixel[1] * share, pixel[2] * share, pixel[3]};
+}
+
+/// The weights of four pixels in a row, of which the place is `t` behind the second.
+INLINE floats4 cubic_weights(float t) {
+    const floats4 third = {-0.5f, 1.5f, -1.5f, 0.5f}, second = {1, -2.5f, 2, -0.5f};
+    const floats4 first = {-0.5f, 0, 0.5f, 0}, constant = {0, 1, 0, 0};
+    return ((third * t + second) * t + first) * t + constant;
+}
+
+/// How much of a pixel is picture, along one side of `length` pixels.
+INLINE float coverage_along(int64_t place, int64_t length) {
+    int64_t inside = place < length * one - place ? place : length * one - place;
+    float share = (float)(inside + half) / (float)one;
+    return share < 0 ? 0 : share < 1 ? share : 1;
+}
+
+/// A pixel at the border, premultiplied: slow, and right everywhere.
+INLINE floats4 border_pixel(const cpixels_rotation *rotation, int32_t channels, int taps, int64_t column, int64_t row) {
+    float coverage = coverage_along(column, rotation->width) * coverage_along(row, rotation->height);
+    int64_t left = (column - half) >> CPIXELS_ROTATION_BITS, top = (row - half) >> CPIXELS_ROTATION_BITS;
+    float across = fraction(column - half), down = fraction(row - half);
+    floats4 columns = taps == 4 ? cubic_weights(across) : (floats4){0, 1 - across, across, 0};
+    floats4 rows = taps == 4 ? cubic_weights(down) : (floats4){0, 1 - down, down, 0};
+    floats4 sum = all(0);
+    for (int y = 0; y < 4; y++) {
+        if (taps == 2 && (y == 0 || y == 3)) continue;
+        floats4 line = all(0);
+        for (int x = 0; x < 4; x++) line += pixel_at(rotation, channels, left + x - 1, top + y - 1) * columns[x];
+        sum += line * rows[y];
+    }
+    sum = settled(sum);
+    const uint8_t *straight = rotation->background;
+    float share = straight[3] / 255.0f;
+    floats4 background = {straight[0] * share, straight[1] * share, straight[2] * share, straight[3]};
+    return sum * coverage + background * (1 - coverage);
+}
+
+/// Two neighbours, of which the first is at `pixel`; reads eight bytes.
+INLINE void load_pair(const uint8_t *pixel, floats8 *pair) {
+    bytes8 samples;
+    memcpy(&samples, pixel, 8);
+    *pair = __builtin_convertvector(samples, floats8);
+}
+
+INLINE void premultiply_pair(floats8 *pair) {
+    floats8 alpha = __builtin_shufflevector(*pair, *pair, 3, 3, 3, 3, 7, 7, 7, 7) * (1.0f / 255);
+    alpha[3] = 1;
+    alpha[7] = 1;
+    *pair *= alpha;
+}
+
+/// The sum of both pixels of a pair.
+INLINE floats4 folded(const floats8 *pair, int32_t channels) {
+    floats4 first = __builtin_shufflevector(*pair, *pair, 0, 1, 2, 3);
+    if (channels == 4) return first + __builtin_shufflevector(*pair, *pair, 4, 5, 6, 7);
+    return first + __builtin_shufflevector(*pair, *pair, 3, 4, 5, 5);
+}
+
+INLINE void weight_pair(float first, float second, int32_t channels, floats8 *weights) {
+    if (channels == 4)
+        *weights = (floats8){first, first, first, first, second, second, second, second};
+    else
+        *weights = (floats8){first, first, first, second, second, second, 0, 0};
+}
+
+INLINE uint64_t word(const uint8_t *bytes) {
+    uint64_t value;
+    memcpy(&value, bytes, 8);
+    return value;
+}
+
+static const uint64_t opaque_pair = 0xff000000ff000000u;
+
+/// A pixel all of whose neighbours are in the picture.
+INLINE void bilinear_pixel(
+    const cpixels_rotation *rotation, int32_t channels, int64_t column, int64_t row, uint8_t *target) {
+    int64_t left = (column - half) >> CPIXELS_ROTATION_BITS, top = (row - half) >> CPIXELS_ROTATION_BITS;
+    float across = fraction(column - half), down = fraction(row - half);
+    const uint8_t *upper = rotation->pixels + (size_t)top * rotation->bytes_per_row + (size_t)left * channels;
+    const uint8_t *lower = upper + rotation->bytes_per_row;
+    if (channels == 1) {
+        float first = upper[0] + (lower[0] - upper[0]) * down, second = upper[1] + (lower[1] - upper[1]) * down;
+        store(target, (floats4){1, 1, 1, 0} * (first + (second - first) * across) + (floats4){0, 0, 0, 255});
+        return;
+    }
+    floats8 above, below, weights;
+    load_pair(upper, &above);
+    load_pair(lower, &below);
+    weight_pair(1 - across, across, channels, &weights);
+    int is_opaque = channels == 3 || (word(upper) & word(lower) & opaque_pair) == opaque_pair;
+    if (!is_opaque) {
+        premultiply_pair(&above);
+        premultiply_pair(&below);
+    }
+    floats8 pair = (above + (below - above) * down) * weights;
+    floats4 sum = folded(&pair, channels);
+    if (channels == 3) sum[3] = 255;
+    if (is_opaque)
+        store(target, sum);
+    else
+        store_straight(target, sum);
+}
+
+INLINE void bicubic_pixel(
+    const cpixels_rotation *rotation, int32_t channels, int64_t column, int64_t row, uint8_t *target) {
+    int64_t left = (column - half) >> CPIXELS_ROTATION_BITS, top = (row - half) >> CPIXELS_ROTATION_BITS;
+    floats4 columns = cubic_weights(fraction(column - half)), rows = cubic_weights(fraction(row - half));
+    const uint8_t *first =
+        rotation->pixels + (size_t)(top - 1) * rotation->bytes_per_row + (size_t)(left - 1) * channels;
+    if (channels == 1) {
+        float sum = 0;
+        for (int y = 0; y < 4; y++) {
+            const uint8_t *line = first + y * rotation->bytes_per_row;
+            sum +=
+                (line[0] * columns[0] + line[1] * columns[1] + line[2] * columns[2] + line[3] * columns[3]) * rows[y];
+        }
+        store(target, (floats4){1, 1, 1, 0} * sum + (floats4){0, 0, 0, 255});
+        return;
+    }
+    uint64_t alphas = opaque_pair;
+    if (channels == 4) {
+        for (int y = 0; y < 4; y++) {
+            const uint8_t *line = first + y * rotation->bytes_per_row;
+            alphas &= word(line) & word(line + 8);
+        }
+    }
+    int is_opaque = channels == 3 || alphas == opaque_pair;
+    floats8 near = {0}, far = {0}, pair, near_weights, far_weights;
+    for (int y = 0; y < 4; y++) {
+        const uint8_t *line = first + y * rotation->bytes_per_row;
+        load_pair(line, &pair);
+        if (!is_opaque) premultiply_pair(&pair);
+        near += pair * rows[y];
+        load_pair(line + 2 * channels, &pair);
+        if (!is_opaque) premultiply_pair(&pair);
+        far += pair * rows[y];
+    }
+    weight_pair(columns[0], columns[1], channels, &near_weights);
+    weight_pair(columns[2], columns[3], channels, &far_weights);
+    pair = near * near_weights + far * far_weights;
+    floats4 sum = folded(&pair, channels);
+    if (channels == 3) sum[3] = 255;
+    if (is_opaque)
+        store(target, sum);
+    else
+        store_straight(target, sum);
+}
+
+/// Keeps what of RGBA the target has.
+INLINE void pack(const uint8_t *rgba, uint8_t *target, int32_t channels, size_t count) {
+    if (channels == 1) {
+        for (size_t pixel = 0; pixel < count; pixel++) target[pixel] = rgba[4 * pixel];
+        return;
+    }
+    for (size_t pixel = 0; pixel < count; pixel++) {
+        target[3 * pixel] = rgba[4 * pixel];
+        target[3 * pixel + 1] = rgba[4 * pixel + 1];
+        target[3 * pixel + 2] = rgba[4 * pixel + 2];
+    }
+}
+
+INLINE void rotate_chunk(
+    const cpixels_rotation *rotation, int32_t channels, int taps, int64_t column, int64_t row, uint8_t *rgba,
+    size_t count) {
+    const int64_t column_step = rotation->column_step, row_step = rotation->row_step;
+    // Eight bytes are read from a pixel on, which is up to two further than the last neighbour.
+    int64_t margin = taps == 4 ? one + half : half, far_margin = margin + 2 * one;
+    span touched = pixels_within(rotation, column, row, count, -half, -half);
+    span inside = pixels_within(rotation, column, row, count, margin, far_margin);
+    if (inside.first >= inside.end) inside = (span){touched.end, touched.end};
+    for (int64_t pixel = 0; pixel < (int64_t)count; pixel++) {
+        if (pixel == touched.first) pixel = touched.end;
+        if (pixel < (int64_t)count) memcpy(rgba + 4 * pixel, rotation->background, 4);
+    }
+    for (int64_t pixel = touched.first; pixel < touched.end; pixel++) {
+        if (pixel == inside.first) pixel = inside.end;
+        if (pixel >= touched.end) break;
+        int64_t x = column + pixel * column_step, y = row + pixel * row_step;
+        store_straight(rgba + 4 * pixel, border_pixel(rotation, channels, taps, x, y));
+    }
+    int64_t x = column + inside.first * column_step, y = row + inside.first * row_step;
+    for (int64_t pixel = inside.first; pixel < inside.end; pixel++) {
+        if (taps == 4)
+            bicubic_pixel(rotation, channels, x, y, rgba + 4 * pixel);
+        else
+            bilinear_pixel(rotation, channels, x, y, rgba + 4 * pixel);
+        x += column_step;
+        y += row_step;
+    }
+}
+
+INLINE void nearest_chunk(
+    const cpixels_rotation *rotation, int32_t channels, int taps, int64_t column, int64_t row, uint8_t *rgba,
+    size_t count) {
+    span inside = pixels_within(rotation, column, row, count, 0, 0);
+    for (int64_t pixel = 0; pixel < (int64_t)count; pixel++) {
+        uint8_t *target = rgba + 4 * pixel;
+        if (pixel < inside.first || pixel >= inside.end) {
+            memcpy(target, rotation->background, 4);
+            continue;
+        }
+        int64_t x = (column + pixel * rotation->column_step) >> CPIXELS_ROTATION_BITS;
+        int64_t y = (row + pixel * rotation->row_step) >> CPIXELS_ROTATION_BITS;
+        const uint8_t *source = rotation->pixels + (size_t)y * rotation->bytes_per_row + (size_t)x * channels;
+        target[0] = source[0];
+        target[1] = source[channels == 1 ? 0 : 1];
+        target[2] = source[channels == 1 ? 0 : 2];
+        target[3] = channels == 4 ? source[3] : 255;
+    }
+}
+
+// The loop over the chunks of a row, for one kind of chunk and each kind of source.
+#define ROTATE_ROW(chunk_of, taps)                                                             \
+    uint8_t packed[4 * chunk];                                                                 \
+    const size_t channels = (size_t)rotation->target_channels;                                 \
+    for (size_t start = 0; start < count; start += chunk) {                                    \
+        size_t length = count - start < chunk ? count - start : chunk;                         \
+        uint8_t *rgba = channels == 4 ? target + 4 * start : packed;                           \
+        switch (rotation->channels) {                                                          \
+        case 1: chunk_of(rotation, 1, taps, column, row, rgba, length); break;                 \
+        case 3: chunk_of(rotation, 3, taps, column, row, rgba, length); break;                 \
+        default: chunk_of(rotation, 4, taps, column, row, rgba, length); break;                \
+        }                                                                                      \
+        if (channels != 4) pack(packed, target + channels * start, (int32_t)channels, length); \
+        column += rotation->column_step * chunk;                                               \
+        row += rotation->row_step * chunk;                                                     \
+    }
+
+KERNEL void cpixels_rotate_nearest(
+    const cpixels_rotation *rotation, int64_t column, int64_t row, uint8_t *target,
+    size_t count){ROTATE_ROW(nearest_chunk, 1)}
+
+KERNEL void cpixels_rotate_bilinear(
+    const cpixels_rotation *rotation, int64_t column, int64_t row, uint8_t *target,
+    size_t count){ROTATE_ROW(rotate_chunk, 2)}
+
+KERNEL void cpixels_rotate_bicubic(
+    const cpixels_rotation *rotation, int64_t column, int64_t row, uint8_t *target, size_t count) {
+    ROTATE_ROW(rotate_chunk, 4)
+}

@@ -1,0 +1,242 @@
+public import TintypeImage
+
+/// Cuts a part out of a picture.
+///
+/// Never larger than the picture: what is outside of it is cut off. A part that has nothing of the picture is an error.
+public struct Crop: ImageTransformer, Hashable {
+    /// How the part is named.
+    public enum Area: Sendable, Hashable, Encodable {
+        /// In pixels.
+        case rectangle(x: Int, y: Int, width: Int, height: Int)
+        /// In shares of the picture's sides, of which 1 is the whole; at least a pixel.
+        case shares(x: Double, y: Double, width: Double, height: Double)
+        /// A size in pixels, around a point.
+        case size(width: Int, height: Int, gravity: Gravity)
+        /// The largest part whose width is `ratio` times its height, around a point.
+        case aspectRatio(ratio: Double, gravity: Gravity)
+    }
+
+    /// The part that is kept.
+    public var area: Area
+
+    /// Keeps `area`.
+    public init(_ area: Area) {
+        self.area = area
+    }
+
+    /// Keeps a rectangle in pixels.
+    public static func rectangle(x: Int, y: Int, width: Int, height: Int) -> Crop {
+        Crop(.rectangle(x: x, y: y, width: width, height: height))
+    }
+
+    /// Keeps a rectangle in shares of the picture's sides, rounded to whole pixels.
+    public static func shares(x: Double, y: Double, width: Double, height: Double) -> Crop {
+        Crop(.shares(x: x, y: y, width: width, height: height))
+    }
+
+    /// Keeps a part of a size, which is cut down to the picture's side by side.
+    public static func size(width: Int, height: Int, gravity: Gravity = .center) -> Crop {
+        Crop(.size(width: width, height: height, gravity: gravity))
+    }
+
+    /// Keeps the largest part whose width is `ratio` times its height.
+    public static func aspectRatio(_ ratio: Double, gravity: Gravity = .center) -> Crop {
+        Crop(.aspectRatio(ratio: ratio, gravity: gravity))
+    }
+
+    public var key: String {
+        switch self.area {
+        case .rectangle(let x, let y, let width, let height): "crop(\(x),\(y),\(width)x\(height))"
+        case .shares(let x, let y, let width, let height): "crop(shares,\(x),\(y),\(width),\(height))"
+        case .size(let width, let height, let gravity): "crop(\(width)x\(height),\(gravity))"
+        case .aspectRatio(let ratio, let gravity): "crop(ratio,\(ratio),\(gravity))"
+        }
+    }
+
+    /// The part of a picture of `width` by `height` that is kept: at least a pixel, and all within the picture.
+    ///
+    /// - Throws: `TransformError.Code.invalidParameter` where nothing is kept, or the parameters are no rectangle.
+    package func rectangle(width: Int, height: Int) throws(TransformError) -> PixelRectangle {
+        switch self.area {
+        case .rectangle(let x, let y, let partWidth, let partHeight):
+            let part = PixelRectangle(x: x, y: y, width: partWidth, height: partHeight)
+            guard partWidth > 0, partHeight > 0, let part = part.cut(toWidth: width, height: height) else {
+                throw .invalidParameter(
+                    "A picture of \(width)x\(height) pixels has nothing at \(x),\(y) \(partWidth)x\(partHeight); "
+                        + "name a part of it."
+                )
+            }
+            return part
+        case .shares(let x, let y, let partWidth, let partHeight):
+            guard let columns = Self.pixels(x, partWidth, of: width), let rows = Self.pixels(y, partHeight, of: height)
+            else {
+                throw .invalidParameter(
+                    "No picture has a part at \(x),\(y) of \(partWidth) by \(partHeight) of its sides; "
+                        + "give shares from 0 to 1."
+                )
+            }
+            return PixelRectangle(x: columns.lowerBound, y: rows.lowerBound, width: columns.count, height: rows.count)
+        case .size(let partWidth, let partHeight, let gravity):
+            guard partWidth > 0, partHeight > 0 else {
+                throw .invalidParameter("A picture can't be cut to \(partWidth)x\(partHeight); give at least 1 pixel.")
+            }
+            return gravity.part(min(partWidth, width), min(partHeight, height), ofWidth: width, height: height)
+        case .aspectRatio(let ratio, let gravity):
+            let part = try AspectRatio(ratio).largest(inWidth: width, height: height)
+            return gravity.part(part.width, part.height, ofWidth: width, height: height)
+        }
+    }
+
+    /// The pixels of a side of `total` that a share of it covers; `nil` where that is nothing.
+    private static func pixels(_ start: Double, _ length: Double, of total: Int) -> Range<Int>? {
+        guard start.isFinite, length.isFinite, length > 0, start < 1, start + length > 0 else { return nil }
+        let side = Double(total)
+        let first = min(Int((max(0, start) * side).rounded()), total - 1)
+        let last = Int((min(1, start + length) * side).rounded())
+        return first..<max(first + 1, last)
+    }
+
+    public func footprint(for source: PixelLayout) throws -> TransformFootprint {
+        let part = try self.rectangle(width: source.width, height: source.height)
+        return TransformFootprint(result: try .result(source.format, width: part.width, height: part.height))
+    }
+
+    public func transform(_ image: Image) throws -> Image {
+        let image = try image.upright()
+        let part = try self.rectangle(width: image.width, height: image.height)
+        guard part.width < image.width || part.height < image.height else { return image }
+        return image.replacingPixels(try image.pixels.cut(to: part), orientation: .up)
+    }
+}
+
+extension Gravity {
+    /// The part of a size, which is no larger than the picture, around this point.
+    func part(_ width: Int, _ height: Int, ofWidth totalWidth: Int, height totalHeight: Int) -> PixelRectangle {
+        PixelRectangle(
+            x: Int(self.start(of: Double(width), in: Double(totalWidth), along: .horizontal).rounded()),
+            y: Int(self.start(of: Double(height), in: Double(totalHeight), along: .vertical).rounded()),
+            width: width,
+            height: height
+        )
+    }
+}
+
+/// Width to height, as a number that makes sense.
+struct AspectRatio {
+    private let value: Double
+
+    /// - Throws: `TransformError.Code.invalidParameter` unless it is over 0 and finite.
+    init(_ value: Double) throws(TransformError) {
+        guard value.isFinite, value > 0 else {
+            throw .invalidParameter("No picture is \(value) times as wide as high; give a ratio over 0.")
+        }
+        self.value = value
+    }
+
+    /// The largest size with this ratio that fits into another, rounded to whole pixels.
+    func largest(inWidth width: Int, height: Int) -> (width: Int, height: Int) {
+        let wide = Double(height) * self.value
+        if wide <= Double(width) { return (max(1, Int(wide.rounded())), height) }
+        return (width, min(height, max(1, Int((Double(width) / self.value).rounded()))))
+    }
+
+    /// The smallest size with this ratio that another fits into, rounded to whole pixels.
+    ///
+    /// - Throws: `TransformError.Code.invalidSize` where no picture is that large.
+    func smallest(aroundWidth width: Int, height: Int) throws(TransformError) -> (width: Int, height: Int) {
+        let wide = max(Double(width), Double(height) * self.value).rounded()
+        let high = max(Double(height), Double(width) / self.value).rounded()
+        guard wide <= Double(Int32.max), high <= Double(Int32.max) else {
+            throw TransformError(
+                code: .invalidSize,
+                message:
+                    "A picture of \(width)x\(height) pixels would be too large at \(self.value) times as wide as high."
+            )
+        }
+        return (Int(wide), Int(high))
+    }
+}
+
+extension PixelBuffer {
+    /// The pixels of a part that is all within the picture.
+    func cut(to part: PixelRectangle) throws -> PixelBuffer {
+        let layout = try PixelLayout.result(self.format, width: part.width, height: part.height)
+        let (from, to) = (self.layout.planes[0], layout.planes[0])
+        let start = from.offset + part.y * from.bytesPerRow + part.x * self.format.channelCount
+        return try PixelBuffer(
+            layout,
+            fillingUnsafely: { target in
+                try self.withUnsafeBytes { source in
+                    for row in 0..<part.height {
+                        if row % 256 == 0 { try Task.checkCancellation() }
+                        let bytes = source[(start + row * from.bytesPerRow)...].prefix(to.usedBytesPerRow)
+                        let rest = UnsafeMutableRawBufferPointer(rebasing: target[(row * to.bytesPerRow)...])
+                        rest.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes))
+                    }
+                }
+            }
+        )
+    }
+}
+
+extension Crop: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case rectangle, shares, size, aspectRatio
+    }
+
+    private enum AreaKeys: String, CodingKey {
+        case x, y, width, height, ratio, gravity
+    }
+
+    /// Reads an area by the name of its case, such as `{"size": {"width": 400, "height": 300}}`; gravity may be left out.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        guard container.allKeys.count == 1, let name = container.allKeys.first else {
+            throw DecodingError.dataCorrupted(
+                .init(
+                    codingPath: decoder.codingPath,
+                    debugDescription: "Write one of rectangle, shares, size and aspectRatio."
+                )
+            )
+        }
+        let area = try container.nestedContainer(keyedBy: AreaKeys.self, forKey: name)
+        let gravity = try area.decodeIfPresent(Gravity.self, forKey: .gravity) ?? .center
+        switch name {
+        case .rectangle:
+            self = .rectangle(
+                x: try area.decode(Int.self, forKey: .x),
+                y: try area.decode(Int.self, forKey: .y),
+                width: try area.decode(Int.self, forKey: .width),
+                height: try area.decode(Int.self, forKey: .height)
+            )
+        case .shares:
+            self = .shares(
+                x: try area.decode(Double.self, forKey: .x),
+                y: try area.decode(Double.self, forKey: .y),
+                width: try area.decode(Double.self, forKey: .width),
+                height: try area.decode(Double.self, forKey: .height)
+            )
+        case .size:
+            self = .size(
+                width: try area.decode(Int.self, forKey: .width),
+                height: try area.decode(Int.self, forKey: .height),
+                gravity: gravity
+            )
+        case .aspectRatio:
+            self = .aspectRatio(try area.decode(Double.self, forKey: .ratio), gravity: gravity)
+        }
+    }
+
+    /// Writes the area.
+    public func encode(to encoder: any Encoder) throws {
+        try self.area.encode(to: encoder)
+    }
+}
+
+extension Crop: GeometricTransformer {
+    package func add(to geometry: inout TransformGeometry) throws(TransformError) -> Bool {
+        let size = geometry.turnedSize
+        geometry.crop(to: try self.rectangle(width: size.width, height: size.height))
+        return true
+    }
+}

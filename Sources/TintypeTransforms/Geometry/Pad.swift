@@ -1,0 +1,184 @@
+import CPixelKernels
+public import TintypeImage
+
+/// Puts a picture on a larger canvas; cuts nothing.
+public struct Pad: ImageTransformer, Hashable {
+    /// How the canvas is named.
+    public enum Extent: Sendable, Hashable, Encodable {
+        /// By what comes to each side, in pixels.
+        case sides(left: Int, top: Int, right: Int, bottom: Int)
+        /// By its size in pixels; a side that is shorter than the picture's stays as long as that.
+        case size(width: Int, height: Int, gravity: Gravity)
+        /// The smallest that holds the picture and is `ratio` times as wide as high.
+        case aspectRatio(ratio: Double, gravity: Gravity)
+    }
+
+    /// The canvas.
+    public var extent: Extent
+    /// What is seen beside the picture; default transparent, which gives the result alpha.
+    public var color: Color
+
+    /// Describes a canvas.
+    public init(_ extent: Extent, color: Color = .clear) {
+        self.extent = extent
+        self.color = color
+    }
+
+    /// Adds columns and rows to the sides.
+    public static func sides(
+        left: Int = 0,
+        top: Int = 0,
+        right: Int = 0,
+        bottom: Int = 0,
+        color: Color = .clear
+    ) -> Pad {
+        Pad(.sides(left: left, top: top, right: right, bottom: bottom), color: color)
+    }
+
+    /// Extends the picture to a size, in which it lies where `gravity` says.
+    public static func size(width: Int, height: Int, gravity: Gravity = .center, color: Color = .clear) -> Pad {
+        Pad(.size(width: width, height: height, gravity: gravity), color: color)
+    }
+
+    /// Extends one side, so that the result is `ratio` times as wide as high.
+    public static func aspectRatio(_ ratio: Double, gravity: Gravity = .center, color: Color = .clear) -> Pad {
+        Pad(.aspectRatio(ratio: ratio, gravity: gravity), color: color)
+    }
+
+    public var key: String {
+        switch self.extent {
+        case .sides(let left, let top, let right, let bottom): "pad(\(left),\(top),\(right),\(bottom),\(self.color))"
+        case .size(let width, let height, let gravity): "pad(\(width)x\(height),\(gravity),\(self.color))"
+        case .aspectRatio(let ratio, let gravity): "pad(ratio,\(ratio),\(gravity),\(self.color))"
+        }
+    }
+
+    /// Where a picture of `width` by `height` lies in the result, and how large that is.
+    private func canvas(
+        width: Int,
+        height: Int
+    ) throws(TransformError) -> (picture: PixelRectangle, width: Int, height: Int) {
+        switch self.extent {
+        case .sides(let left, let top, let right, let bottom):
+            guard min(left, top, right, bottom) >= 0 else {
+                throw .invalidParameter("Sides can't be extended by \(left),\(top),\(right),\(bottom); give 0 or more.")
+            }
+            let most = Int(Int32.max)
+            guard max(left, top, right, bottom) <= most else {
+                throw TransformError(
+                    code: .invalidSize,
+                    message: "Sides can't be extended by \(left),\(top),\(right),\(bottom); give at most \(most)."
+                )
+            }
+            let picture = PixelRectangle(x: left, y: top, width: width, height: height)
+            return (picture, left + width + right, top + height + bottom)
+        case .size(let canvasWidth, let canvasHeight, let gravity):
+            guard canvasWidth > 0, canvasHeight > 0 else {
+                throw .invalidParameter("No picture is \(canvasWidth)x\(canvasHeight); give at least 1 pixel.")
+            }
+            let size = (width: max(width, canvasWidth), height: max(height, canvasHeight))
+            return (gravity.part(width, height, ofWidth: size.width, height: size.height), size.width, size.height)
+        case .aspectRatio(let ratio, let gravity):
+            let size = try AspectRatio(ratio).smallest(aroundWidth: width, height: height)
+            return (gravity.part(width, height, ofWidth: size.width, height: size.height), size.width, size.height)
+        }
+    }
+
+    public func footprint(for source: PixelLayout) throws -> TransformFootprint {
+        let canvas = try self.canvas(width: source.width, height: source.height)
+        guard canvas.width > source.width || canvas.height > source.height else {
+            return TransformFootprint(result: source)
+        }
+        let format = source.format.joined(with: self.color)
+        return TransformFootprint(result: try .result(format, width: canvas.width, height: canvas.height))
+    }
+
+    public func transform(_ image: Image) throws -> Image {
+        let image = try image.upright()
+        let layout = try self.footprint(for: image.pixels.layout).result
+        let picture = try self.canvas(width: image.width, height: image.height).picture
+        guard layout.width > image.width || layout.height > image.height else { return image }
+        let to = layout.planes[0]
+        let from = image.pixels.layout.planes[0]
+        let channels = (from: image.pixels.format.channelCount, to: layout.format.channelCount)
+        let pixels = try PixelBuffer(
+            layout,
+            fillingUnsafely: { target in
+                try image.pixels.withUnsafeBytes { source in
+                    guard let target = target.baseAddress, let source = source.baseAddress else { return }
+                    let samples = [self.color.red, self.color.green, self.color.blue, self.color.alpha]
+                    for row in 0..<to.height {
+                        if row % 256 == 0 { try Task.checkCancellation() }
+                        let line = (target + row * to.bytesPerRow).assumingMemoryBound(to: UInt8.self)
+                        func fill(_ columns: Range<Int>) {
+                            cpixels_fill(line + columns.lowerBound * channels.to, samples, channels.to, columns.count)
+                        }
+                        guard row >= picture.y, row < picture.y + picture.height else {
+                            fill(0..<to.width)
+                            continue
+                        }
+                        fill(0..<picture.x)
+                        fill(picture.x + picture.width..<to.width)
+                        cpixels_convert(
+                            (source + (row - picture.y) * from.bytesPerRow).assumingMemoryBound(to: UInt8.self),
+                            channels.from,
+                            line + picture.x * channels.to,
+                            channels.to,
+                            picture.width
+                        )
+                    }
+                }
+            }
+        )
+        return image.replacingPixels(pixels, orientation: .up)
+    }
+}
+
+extension Pad: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case sides, size, aspectRatio, color
+    }
+
+    private enum ExtentKeys: String, CodingKey {
+        case left, top, right, bottom, width, height, ratio, gravity
+    }
+
+    /// Reads an extent by the name of its case, such as `{"sides": {"left": 10}, "color": "#fff"}`; sides, gravity and
+    /// colour may be left out.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let names = container.allKeys.filter { $0 != .color }
+        guard names.count == 1, let name = names.first else {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: decoder.codingPath, debugDescription: "Write one of sides, size and aspectRatio.")
+            )
+        }
+        let extent = try container.nestedContainer(keyedBy: ExtentKeys.self, forKey: name)
+        let gravity = try extent.decodeIfPresent(Gravity.self, forKey: .gravity) ?? .center
+        if name == .sides {
+            func side(_ key: ExtentKeys) throws -> Int { try extent.decodeIfPresent(Int.self, forKey: key) ?? 0 }
+            self = .sides(
+                left: try side(.left),
+                top: try side(.top),
+                right: try side(.right),
+                bottom: try side(.bottom)
+            )
+        } else if name == .size {
+            self = .size(
+                width: try extent.decode(Int.self, forKey: .width),
+                height: try extent.decode(Int.self, forKey: .height),
+                gravity: gravity
+            )
+        } else {
+            self = .aspectRatio(try extent.decode(Double.self, forKey: .ratio), gravity: gravity)
+        }
+        self.color = try container.decodeIfPresent(Color.self, forKey: .color) ?? .clear
+    }
+
+    /// Writes the extent and the colour.
+    public func encode(to encoder: any Encoder) throws {
+        try self.extent.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(self.color, forKey: .color)
+    }
+}
