@@ -1,3 +1,5 @@
+public import TintypeImage
+
 /// One step of a pipeline: any transformer, as a value that can be compared.
 ///
 /// Two are equal where their keys are.
