@@ -20,29 +20,98 @@ KERNEL void cpixels_fill(uint8_t *target, const uint8_t *color, size_t channels,
     }
 }
 
-KERNEL void cpixels_convert(
-    const uint8_t *source, size_t source_channels, uint8_t *target, size_t channels, size_t count) {
+INLINE void convert(const uint8_t *source, size_t source_channels, uint8_t *target, size_t channels, size_t count) {
     if (source_channels == channels) {
         memcpy(target, source, channels * count);
         return;
     }
-    if (source_channels == 3) {
-        for (size_t pixel = 0; pixel < count; pixel++) {
-            target[4 * pixel] = source[3 * pixel];
-            target[4 * pixel + 1] = source[3 * pixel + 1];
-            target[4 * pixel + 2] = source[3 * pixel + 2];
-            target[4 * pixel + 3] = 255;
-        }
-        return;
-    }
-    if (channels == 3) {
-        for (size_t pixel = 0; pixel < count; pixel++)
-            target[3 * pixel] = target[3 * pixel + 1] = target[3 * pixel + 2] = source[pixel];
-        return;
-    }
+    const size_t green = source_channels > 1 ? 1 : 0, blue = source_channels > 1 ? 2 : 0;
     for (size_t pixel = 0; pixel < count; pixel++) {
-        target[4 * pixel] = target[4 * pixel + 1] = target[4 * pixel + 2] = source[pixel];
-        target[4 * pixel + 3] = 255;
+        target[channels * pixel] = source[source_channels * pixel];
+        if (channels == 1) continue;
+        target[channels * pixel + 1] = source[source_channels * pixel + green];
+        target[channels * pixel + 2] = source[source_channels * pixel + blue];
+        if (channels == 4) target[channels * pixel + 3] = 255;
+    }
+}
+
+KERNEL void cpixels_convert(
+    const uint8_t *source, size_t source_channels, uint8_t *target, size_t channels, size_t count) {
+    // The numbers of samples are written out, so that the compiler knows them.
+    if (source_channels == 1 && channels == 3)
+        convert(source, 1, target, 3, count);
+    else if (source_channels == 1 && channels == 4)
+        convert(source, 1, target, 4, count);
+    else if (source_channels == 3 && channels == 4)
+        convert(source, 3, target, 4, count);
+    else if (source_channels == 4 && channels == 3)
+        convert(source, 4, target, 3, count);
+    else if (source_channels == 4 && channels == 1)
+        convert(source, 4, target, 1, count);
+    else
+        convert(source, source_channels, target, channels, count);
+}
+
+/// How far two numbers are apart.
+INLINE int32_t distance(int32_t first, int32_t second) {
+    return first < second ? second - first : first - second;
+}
+
+/// Not 0 where a pixel is further from a colour than the tolerance.
+INLINE int32_t is_unlike(const uint8_t *pixel, size_t channels, const cpixels_likeness *likeness) {
+    const int32_t alpha = channels == 4 ? pixel[3] : 255, tolerance = likeness->tolerance * 255;
+    const size_t green = channels > 1 ? 1 : 0, blue = channels > 1 ? 2 : 0;
+    return (distance(pixel[0] * alpha, likeness->color[0]) > tolerance)
+        | (distance(pixel[green] * alpha, likeness->color[1]) > tolerance)
+        | (distance(pixel[blue] * alpha, likeness->color[2]) > tolerance)
+        | (distance(alpha * 255, likeness->color[3]) > tolerance);
+}
+
+enum { search_block = 64 };
+
+INLINE size_t first_unlike(const uint8_t *pixels, size_t channels, size_t count, const cpixels_likeness *likeness) {
+    for (size_t start = 0; start < count; start += search_block) {
+        size_t end = start + search_block < count ? start + search_block : count;
+        int32_t any = 0;
+        for (size_t pixel = start; pixel < end; pixel++)
+            any |= is_unlike(pixels + channels * pixel, channels, likeness);
+        if (!any) continue;
+        for (size_t pixel = start; pixel < end; pixel++) {
+            if (is_unlike(pixels + channels * pixel, channels, likeness)) return pixel;
+        }
+    }
+    return count;
+}
+
+INLINE size_t end_of_unlike(const uint8_t *pixels, size_t channels, size_t count, const cpixels_likeness *likeness) {
+    for (size_t end = count; end > 0;) {
+        size_t start = end > search_block ? end - search_block : 0;
+        int32_t any = 0;
+        for (size_t pixel = start; pixel < end; pixel++)
+            any |= is_unlike(pixels + channels * pixel, channels, likeness);
+        for (; any && end > start; end--) {
+            if (is_unlike(pixels + channels * (end - 1), channels, likeness)) return end;
+        }
+        end = start;
+    }
+    return 0;
+}
+
+KERNEL size_t
+cpixels_first_unlike(const uint8_t *pixels, size_t channels, size_t count, const cpixels_likeness *likeness) {
+    switch (channels) {
+    case 1: return first_unlike(pixels, 1, count, likeness);
+    case 3: return first_unlike(pixels, 3, count, likeness);
+    default: return first_unlike(pixels, 4, count, likeness);
+    }
+}
+
+KERNEL size_t
+cpixels_end_of_unlike(const uint8_t *pixels, size_t channels, size_t count, const cpixels_likeness *likeness) {
+    switch (channels) {
+    case 1: return end_of_unlike(pixels, 1, count, likeness);
+    case 3: return end_of_unlike(pixels, 3, count, likeness);
+    default: return end_of_unlike(pixels, 4, count, likeness);
     }
 }
 
@@ -287,19 +356,6 @@ INLINE void bicubic_pixel(
         store_straight(target, sum);
 }
 
-/// Keeps what of RGBA the target has.
-INLINE void pack(const uint8_t *rgba, uint8_t *target, int32_t channels, size_t count) {
-    if (channels == 1) {
-        for (size_t pixel = 0; pixel < count; pixel++) target[pixel] = rgba[4 * pixel];
-        return;
-    }
-    for (size_t pixel = 0; pixel < count; pixel++) {
-        target[3 * pixel] = rgba[4 * pixel];
-        target[3 * pixel + 1] = rgba[4 * pixel + 1];
-        target[3 * pixel + 2] = rgba[4 * pixel + 2];
-    }
-}
-
 INLINE void rotate_chunk(
     const cpixels_rotation *rotation, int32_t channels, int taps, int64_t column, int64_t row, uint8_t *rgba,
     size_t count) {
@@ -351,20 +407,20 @@ INLINE void nearest_chunk(
 }
 
 // The loop over the chunks of a row, for one kind of chunk and each kind of source.
-#define ROTATE_ROW(chunk_of, taps)                                                             \
-    uint8_t packed[4 * chunk];                                                                 \
-    const size_t channels = (size_t)rotation->target_channels;                                 \
-    for (size_t start = 0; start < count; start += chunk) {                                    \
-        size_t length = count - start < chunk ? count - start : chunk;                         \
-        uint8_t *rgba = channels == 4 ? target + 4 * start : packed;                           \
-        switch (rotation->channels) {                                                          \
-        case 1: chunk_of(rotation, 1, taps, column, row, rgba, length); break;                 \
-        case 3: chunk_of(rotation, 3, taps, column, row, rgba, length); break;                 \
-        default: chunk_of(rotation, 4, taps, column, row, rgba, length); break;                \
-        }                                                                                      \
-        if (channels != 4) pack(packed, target + channels * start, (int32_t)channels, length); \
-        column += rotation->column_step * chunk;                                               \
-        row += rotation->row_step * chunk;                                                     \
+#define ROTATE_ROW(chunk_of, taps)                                                          \
+    uint8_t packed[4 * chunk];                                                              \
+    const size_t channels = (size_t)rotation->target_channels;                              \
+    for (size_t start = 0; start < count; start += chunk) {                                 \
+        size_t length = count - start < chunk ? count - start : chunk;                      \
+        uint8_t *rgba = channels == 4 ? target + 4 * start : packed;                        \
+        switch (rotation->channels) {                                                       \
+        case 1: chunk_of(rotation, 1, taps, column, row, rgba, length); break;              \
+        case 3: chunk_of(rotation, 3, taps, column, row, rgba, length); break;              \
+        default: chunk_of(rotation, 4, taps, column, row, rgba, length); break;             \
+        }                                                                                   \
+        if (channels != 4) convert(packed, 4, target + channels * start, channels, length); \
+        column += rotation->column_step * chunk;                                            \
+        row += rotation->row_step * chunk;                                                  \
     }
 
 KERNEL void cpixels_rotate_nearest(

@@ -7,9 +7,26 @@
 /// Writes `count` pixels of one colour, of whose samples the target has 1, 3 or 4.
 void cpixels_fill(uint8_t *_Nonnull target, const uint8_t *_Nonnull color, size_t channels, size_t count);
 
-/// Writes pixels as ones with as many samples or more: gray becomes a colour, and what has no alpha opaque.
+/// Writes pixels with another number of samples: gray becomes a colour, what had no alpha opaque, and what the target
+/// has no sample for is left out. What becomes gray must be gray.
 void cpixels_convert(
     const uint8_t *_Nonnull source, size_t source_channels, uint8_t *_Nonnull target, size_t channels, size_t count);
+
+/// What pixels are compared with.
+typedef struct {
+    /// Red, green and blue times alpha, and alpha times 255.
+    int32_t color[4];
+    /// How far a premultiplied sample may be away, from 0 to 255.
+    int32_t tolerance;
+} cpixels_likeness;
+
+/// The first pixel of a row that is not like a colour; `count` where there is none.
+size_t cpixels_first_unlike(
+    const uint8_t *_Nonnull pixels, size_t channels, size_t count, const cpixels_likeness *_Nonnull likeness);
+
+/// The end of the last pixel that is not like a colour; 0 where there is none.
+size_t cpixels_end_of_unlike(
+    const uint8_t *_Nonnull pixels, size_t channels, size_t count, const cpixels_likeness *_Nonnull likeness);
 
 /// The bits behind the point of coordinates in `cpixels_rotation`.
 #define CPIXELS_ROTATION_BITS 30

@@ -1,0 +1,188 @@
+public import TintypeImage
+
+/// A line along the edge of a picture, inside of it.
+public struct Border: Sendable, Hashable, Codable {
+    /// Its width in pixels, 0 or more.
+    public var width: Double
+    /// Its colour; where it is not opaque the picture is seen through it.
+    public var color: Color
+
+    /// Describes a line.
+    public init(width: Double, color: Color) {
+        self.width = width
+        self.color = color
+    }
+
+    fileprivate var key: String { "\(self.width),\(self.color)" }
+}
+
+/// Rounds the corners of a picture, and may draw a border along its edge.
+///
+/// What is outside becomes transparent; a pixel that the edge crosses does by the area outside. Radii that together are
+/// longer than a side are made smaller, all by the same factor.
+///
+/// Source: CSS Backgrounds and Borders Level 3, section 5.5, "Overlapping Curves"; section 5.2, "Corner Shaping", for the
+/// inner edge of the border.
+public struct RoundCorners: ImageTransformer, Hashable {
+    /// The radii of the four corners.
+    public struct Radii: Sendable, Hashable {
+        /// That of the top left corner, 0 or more.
+        public var topLeft: Double
+        /// That of the top right corner, 0 or more.
+        public var topRight: Double
+        /// That of the bottom right corner, 0 or more.
+        public var bottomRight: Double
+        /// That of the bottom left corner, 0 or more.
+        public var bottomLeft: Double
+
+        /// Names each corner's radius; those left out are square.
+        public init(topLeft: Double = 0, topRight: Double = 0, bottomRight: Double = 0, bottomLeft: Double = 0) {
+            self.topLeft = topLeft
+            self.topRight = topRight
+            self.bottomRight = bottomRight
+            self.bottomLeft = bottomLeft
+        }
+
+        /// The same radius for all corners.
+        public init(_ radius: Double) {
+            self.init(topLeft: radius, topRight: radius, bottomRight: radius, bottomLeft: radius)
+        }
+
+        var all: [Double] { [self.topLeft, self.topRight, self.bottomRight, self.bottomLeft] }
+
+        func map(_ change: (Double) -> Double) -> Radii {
+            Radii(
+                topLeft: change(self.topLeft),
+                topRight: change(self.topRight),
+                bottomRight: change(self.bottomRight),
+                bottomLeft: change(self.bottomLeft)
+            )
+        }
+    }
+
+    /// What radii are counted in.
+    public enum Unit: String, Sendable, Hashable, Codable, CaseIterable {
+        /// Pixels.
+        case pixels
+        /// Shares of the picture's shorter side: 0.5 makes its ends half circles.
+        case shares
+    }
+
+    /// The radii.
+    public var radii: Radii
+    /// What they are counted in.
+    public var unit: Unit
+    /// The line along the edge.
+    public var border: Border?
+
+    /// Describes corners.
+    public init(_ radii: Radii, unit: Unit = .pixels, border: Border? = nil) {
+        self.radii = radii
+        self.unit = unit
+        self.border = border
+    }
+
+    /// Describes corners that are all alike.
+    public init(radius: Double, unit: Unit = .pixels, border: Border? = nil) {
+        self.init(Radii(radius), unit: unit, border: border)
+    }
+
+    public var key: String {
+        let radii = self.radii.all.map { "\($0)" }.joined(separator: ",")
+        return "roundCorners(\(radii),\(self.unit.rawValue)\(self.border.map { "," + $0.key } ?? ""))"
+    }
+
+    /// The picture in its frame; `nil` where nothing is cut off or drawn.
+    private func frame(width: Int, height: Int) throws(TransformError) -> PictureFrame? {
+        guard self.radii.all.allSatisfy({ $0.isFinite && $0 >= 0 }) else {
+            throw .invalidParameter("Corners can't have radii of \(self.radii.all); give numbers of 0 or more.")
+        }
+        let scale = self.unit == .pixels ? 1 : Double(min(width, height))
+        let whole = PixelRectangle(x: 0, y: 0, width: width, height: height)
+        return try PictureFrame(part: whole, radii: self.radii.map { $0 * scale }, border: self.border)
+    }
+
+    public func footprint(for source: PixelLayout) throws -> TransformFootprint {
+        try self.frame(width: source.width, height: source.height)?.footprint(for: source)
+            ?? TransformFootprint(result: source)
+    }
+
+    public func transform(_ image: Image) throws -> Image {
+        let image = try image.upright()
+        guard let frame = try self.frame(width: image.width, height: image.height) else { return image }
+        return image.replacingPixels(try frame.paint(image.pixels), orientation: .up)
+    }
+}
+
+/// Cuts the largest circle out of the middle of a picture, and may draw a border along its edge.
+///
+/// The result is a square with alpha, transparent outside of the circle.
+public struct Circle: ImageTransformer, Hashable, Codable {
+    /// The line along the edge.
+    public var border: Border?
+
+    /// Describes a circle.
+    public init(border: Border? = nil) {
+        self.border = border
+    }
+
+    public var key: String { "circle(\(self.border?.key ?? ""))" }
+
+    private func frame(width: Int, height: Int) throws(TransformError) -> PictureFrame? {
+        let side = min(width, height)
+        return try PictureFrame(
+            part: Gravity.center.part(side, side, ofWidth: width, height: height),
+            radii: RoundCorners.Radii(Double(side) / 2),
+            border: self.border
+        )
+    }
+
+    public func footprint(for source: PixelLayout) throws -> TransformFootprint {
+        try self.frame(width: source.width, height: source.height)?.footprint(for: source)
+            ?? TransformFootprint(result: source)
+    }
+
+    public func transform(_ image: Image) throws -> Image {
+        let image = try image.upright()
+        guard let frame = try self.frame(width: image.width, height: image.height) else { return image }
+        return image.replacingPixels(try frame.paint(image.pixels), orientation: .up)
+    }
+}
+
+extension RoundCorners.Radii: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case topLeft, topRight, bottomRight, bottomLeft
+    }
+
+    /// Reads one number for all corners, or an object of those that are round.
+    public init(from decoder: any Decoder) throws {
+        if let radius = try? decoder.singleValueContainer().decode(Double.self) {
+            self.init(radius)
+            return
+        }
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            topLeft: try container.decodeIfPresent(Double.self, forKey: .topLeft) ?? 0,
+            topRight: try container.decodeIfPresent(Double.self, forKey: .topRight) ?? 0,
+            bottomRight: try container.decodeIfPresent(Double.self, forKey: .bottomRight) ?? 0,
+            bottomLeft: try container.decodeIfPresent(Double.self, forKey: .bottomLeft) ?? 0
+        )
+    }
+}
+
+extension RoundCorners: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case radii = "radius"
+        case unit, border
+    }
+
+    /// Reads the parameters, such as `{"radius": 20}`; all but the radius may be left out.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            try container.decode(Radii.self, forKey: .radii),
+            unit: try container.decodeIfPresent(Unit.self, forKey: .unit) ?? .pixels,
+            border: try container.decodeIfPresent(Border.self, forKey: .border)
+        )
+    }
+}
