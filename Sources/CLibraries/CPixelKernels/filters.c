@@ -1,0 +1,205 @@
+#include "filters.h"
+
+#include "dispatch.h"
+
+// These loops keep their sums in registers, which compilers do only where they are vectors. All processors make the
+// same sums: multiplications and additions stay apart.
+#pragma STDC FP_CONTRACT OFF
+
+#if defined(__x86_64__) && defined(__linux__)
+#define WIDE_KERNEL __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE_KERNEL
+#endif
+
+typedef float vector __attribute__((vector_size(64), aligned(4)));
+
+// No functions: vectors are passed in other ways where a processor has wider registers.
+#define AT(numbers, index) (*(const vector *)((numbers) + 16 * (index)))
+#define PUT(value, numbers, index) (*(vector *)((numbers) + 16 * (index)) = (value))
+
+WIDE_KERNEL void cpixels_combine_rows(
+    const float *const *rows, size_t row_count, const float *weights, float *const *targets, size_t target_count,
+    int adds, size_t count) {
+    for (size_t start = 0; start < count; start += CPIXELS_ROW_STEP) {
+        const float *weight = weights;
+        for (size_t target = 0; target < target_count; target++) {
+            float *sums = targets[target] + start;
+            vector zero = {0};
+            vector sum0 = adds ? AT(sums, 0) : zero;
+            vector sum1 = adds ? AT(sums, 1) : zero;
+            vector sum2 = adds ? AT(sums, 2) : zero;
+            vector sum3 = adds ? AT(sums, 3) : zero;
+            for (size_t row = 0; row < row_count; row++, weight++) {
+                const float *numbers = rows[row] + start;
+                sum0 += AT(numbers, 0) * *weight;
+                sum1 += AT(numbers, 1) * *weight;
+                sum2 += AT(numbers, 2) * *weight;
+                sum3 += AT(numbers, 3) * *weight;
+            }
+            PUT(sum0, sums, 0);
+            PUT(sum1, sums, 1);
+            PUT(sum2, sums, 2);
+            PUT(sum3, sums, 3);
+        }
+    }
+}
+
+WIDE_KERNEL void cpixels_convolve_row(
+    const float *row, const float *weights, size_t radius, size_t distance, float *target, size_t count) {
+    for (size_t start = 0; start < count; start += CPIXELS_ROW_STEP) {
+        const float *middle = row + start;
+        vector sum0 = AT(middle, 0) * weights[0];
+        vector sum1 = AT(middle, 1) * weights[0];
+        vector sum2 = AT(middle, 2) * weights[0];
+        vector sum3 = AT(middle, 3) * weights[0];
+        for (size_t offset = 1; offset <= radius; offset++) {
+            const float *before = middle - offset * distance;
+            const float *after = middle + offset * distance;
+            sum0 += (AT(before, 0) + AT(after, 0)) * weights[offset];
+            sum1 += (AT(before, 1) + AT(after, 1)) * weights[offset];
+            sum2 += (AT(before, 2) + AT(after, 2)) * weights[offset];
+            sum3 += (AT(before, 3) + AT(after, 3)) * weights[offset];
+        }
+        PUT(sum0, target + start, 0);
+        PUT(sum1, target + start, 1);
+        PUT(sum2, target + start, 2);
+        PUT(sum3, target + start, 3);
+    }
+}
+
+typedef uint8_t bytes __attribute__((vector_size(16), aligned(1)));
+typedef uint8_t aligned_bytes __attribute__((vector_size(16)));
+typedef int32_t integers __attribute__((vector_size(64)));
+
+#define SHUFFLE __builtin_shufflevector
+#define CONVERT __builtin_convertvector
+
+INLINE float limited(float value) {
+    value = value > 0 ? value : 0;
+    return value < 255 ? value : 255;
+}
+
+INLINE void load_pixel(const uint8_t *samples, float *numbers) {
+    float share = samples[3] * (1.0f / 255);
+    for (int channel = 0; channel < 3; channel++) numbers[channel] = samples[channel] * share;
+    numbers[3] = samples[3];
+}
+
+INLINE void store_pixel(const float *numbers, uint8_t *samples) {
+    float alpha = limited(numbers[3]);
+    float scale = alpha >= 0.5f ? 255 / alpha : 0;
+    for (int channel = 0; channel < 3; channel++)
+        samples[channel] = (uint8_t)(limited(numbers[channel] * scale) + 0.5f);
+    samples[3] = (uint8_t)(alpha + 0.5f);
+}
+
+WIDE_KERNEL void cpixels_load_samples(
+    const uint8_t *samples, size_t channels, const float *light, float *numbers, size_t count) {
+    if (light && channels == 4) {
+        for (size_t index = 0; index < 4 * count; index += 4) {
+            float alpha = samples[index + 3];
+            float share = alpha * (1.0f / 255);
+            for (int channel = 0; channel < 3; channel++)
+                numbers[index + channel] = light[samples[index + channel]] * share;
+            numbers[index + 3] = alpha;
+        }
+    } else if (light) {
+        for (size_t index = 0; index < channels * count; index++) numbers[index] = light[samples[index]];
+    } else if (channels == 4) {
+        size_t index = 0;
+        for (; index + 4 <= count; index += 4) {
+            vector straight = CONVERT(*(const bytes *)(samples + 4 * index), vector);
+            vector alpha = SHUFFLE(straight, straight, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15);
+            vector colors = straight * (alpha * (1.0f / 255));
+            PUT(SHUFFLE(colors, straight, 0, 1, 2, 19, 4, 5, 6, 23, 8, 9, 10, 27, 12, 13, 14, 31), numbers + 4 * index,
+                0);
+        }
+        for (; index < count; index++) load_pixel(samples + 4 * index, numbers + 4 * index);
+    } else {
+        for (size_t index = 0; index < channels * count; index++) numbers[index] = samples[index];
+    }
+}
+
+// What 16 numbers from 0 to 255 round to.
+#define ROUNDED(value) CONVERT(CONVERT(LIMITED(value) + 0.5f, integers), aligned_bytes)
+#define LIMITED(value) __builtin_elementwise_min(__builtin_elementwise_max(value, none), most)
+
+WIDE_KERNEL void cpixels_store_samples(
+    const float *numbers, const uint8_t *samples_of_light, uint8_t *samples, size_t channels, size_t count) {
+    const vector none = {0};
+    const vector most = none + 255;
+    const vector one = none + 1;
+    if (samples_of_light) {
+        for (size_t index = 0; index < channels * count; index++) {
+            float scale = 257;
+            if (channels == 4) {
+                float alpha = limited(numbers[index | 3]);
+                if ((index & 3) == 3) {
+                    samples[index] = (uint8_t)(alpha + 0.5f);
+                    continue;
+                }
+                scale = alpha >= 0.5f ? 255 / alpha * 257 : 0;
+            }
+            float light = numbers[index] * scale;
+            light = light > 0 ? light : 0;
+            light = light < 65535 ? light : 65535;
+            samples[index] = samples_of_light[(uint16_t)(int32_t)(light + 0.5f)];
+        }
+    } else if (channels == 4) {
+        size_t index = 0;
+        for (; index + 16 <= count; index += 16) {
+            vector first = AT(numbers + 4 * index, 0), second = AT(numbers + 4 * index, 1);
+            vector third = AT(numbers + 4 * index, 2), fourth = AT(numbers + 4 * index, 3);
+            vector half = SHUFFLE(first, second, 3, 7, 11, 15, 19, 23, 27, 31, -1, -1, -1, -1, -1, -1, -1, -1);
+            vector rest = SHUFFLE(third, fourth, 3, 7, 11, 15, 19, 23, 27, 31, -1, -1, -1, -1, -1, -1, -1, -1);
+            vector alpha = SHUFFLE(half, rest, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            alpha = LIMITED(alpha);
+            vector scale = (vector)((integers)(255 / alpha) & (alpha >= 0.5f));
+            // Alpha itself is taken as it is.
+            first *= SHUFFLE(scale, one, 0, 0, 0, 16, 1, 1, 1, 16, 2, 2, 2, 16, 3, 3, 3, 16);
+            second *= SHUFFLE(scale, one, 4, 4, 4, 16, 5, 5, 5, 16, 6, 6, 6, 16, 7, 7, 7, 16);
+            third *= SHUFFLE(scale, one, 8, 8, 8, 16, 9, 9, 9, 16, 10, 10, 10, 16, 11, 11, 11, 16);
+            fourth *= SHUFFLE(scale, one, 12, 12, 12, 16, 13, 13, 13, 16, 14, 14, 14, 16, 15, 15, 15, 16);
+            *(bytes *)(samples + 4 * index) = ROUNDED(first);
+            *(bytes *)(samples + 4 * index + 16) = ROUNDED(second);
+            *(bytes *)(samples + 4 * index + 32) = ROUNDED(third);
+            *(bytes *)(samples + 4 * index + 48) = ROUNDED(fourth);
+        }
+        for (; index < count; index++) store_pixel(numbers + 4 * index, samples + 4 * index);
+    } else {
+        size_t index = 0, total = channels * count;
+        for (; index + 16 <= total; index += 16) *(bytes *)(samples + index) = ROUNDED(AT(numbers + index, 0));
+        for (; index < total; index++) samples[index] = (uint8_t)(limited(numbers[index]) + 0.5f);
+    }
+}
+
+KERNEL void cpixels_add_row(const float *restrict row, double weight, double *restrict sums, size_t count) {
+    for (size_t index = 0; index < count; index++) sums[index] += row[index] * weight;
+}
+
+INLINE void box_row(
+    const double *restrict sums, size_t radius, size_t channels, double scale, float *restrict target, size_t width) {
+    for (size_t channel = 0; channel < channels; channel++) {
+        const double *column = sums + channel;
+        double first = column[0], last = column[(width - 1) * channels];
+        double sum = first * (double)(radius + 1);
+        for (size_t offset = 1; offset <= radius && offset < width; offset++) sum += column[offset * channels];
+        if (radius >= width) sum += last * (double)(radius + 1 - width);
+        for (size_t pixel = 0; pixel < width; pixel++) {
+            target[pixel * channels + channel] = (float)(sum * scale);
+            double leaving = pixel > radius ? column[(pixel - radius) * channels] : first;
+            double entering = pixel + radius + 1 < width ? column[(pixel + radius + 1) * channels] : last;
+            sum += entering - leaving;
+        }
+    }
+}
+
+KERNEL void cpixels_box_row(
+    const double *sums, size_t radius, size_t channels, double scale, float *target, size_t width) {
+    switch (channels) {
+    case 1: box_row(sums, radius, 1, scale, target, width); break;
+    case 3: box_row(sums, radius, 3, scale, target, width); break;
+    default: box_row(sums, radius, 4, scale, target, width); break;
+    }
+}

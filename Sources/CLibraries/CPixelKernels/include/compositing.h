@@ -1,0 +1,38 @@
+#ifndef CPIXELKERNELS_COMPOSITING_H
+#define CPIXELKERNELS_COMPOSITING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Colours over colours, by W3C Compositing and Blending Level 1.
+
+/// What is seen where both the backdrop and the source are: section 5.2 and on.
+enum cpixels_mixing {
+    cpixels_mixing_source,
+    cpixels_mixing_backdrop,
+    cpixels_mixing_multiply,
+    cpixels_mixing_screen,
+    cpixels_mixing_overlay,
+    cpixels_mixing_darken,
+    cpixels_mixing_lighten,
+    cpixels_mixing_color_dodge,
+    cpixels_mixing_color_burn,
+    cpixels_mixing_hard_light,
+    cpixels_mixing_soft_light,
+    cpixels_mixing_difference,
+    cpixels_mixing_exclusion,
+    cpixels_mixing_hue,
+    cpixels_mixing_saturation,
+    cpixels_mixing_color,
+    cpixels_mixing_luminosity,
+};
+
+/// Draws planes, as `adjustments.h` describes them, over others in place.
+///
+/// `keeps_source` and `keeps_backdrop` (0 or 1) say whether each is seen where it is alone. The alpha of the source is
+/// multiplied by `opacity`.
+void cpixels_blend(
+    enum cpixels_mixing mixing, float keeps_source, float keeps_backdrop, float opacity, const float *_Nonnull source,
+    float *_Nonnull backdrop, size_t stride, size_t count);
+
+#endif

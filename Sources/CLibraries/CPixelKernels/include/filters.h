@@ -1,0 +1,49 @@
+#ifndef CPIXELKERNELS_FILTERS_H
+#define CPIXELKERNELS_FILTERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Rows of numbers, 0 to 255, whose colours are premultiplied where there is alpha. All of them have room for a multiple
+// of CPIXELS_ROW_STEP numbers, and kernels work on that many: what is behind the last sample is undefined.
+
+#define CPIXELS_ROW_STEP 64
+
+/// Makes sums of rows: each of `target_count` rows is the sum of `row_count` rows, times their weights.
+///
+/// `weights` has those of the first target first. With `adds` the sums are added to what the targets hold.
+void cpixels_combine_rows(
+    const float *_Nonnull const *_Nonnull rows, size_t row_count, const float *_Nonnull weights,
+    float *_Nonnull const *_Nonnull targets, size_t target_count, int adds, size_t count);
+
+/// Makes each number the sum of those around it: `weights` are that of the number itself and of those to both sides,
+/// `step` numbers apart. `row` has `radius` times `step` numbers before its first and behind its last.
+void cpixels_convolve_row(
+    const float *_Nonnull row, const float *_Nonnull weights, size_t radius, size_t step, float *_Nonnull target,
+    size_t count);
+
+/// Makes numbers of `count` pixels of 1, 3 or 4 samples, premultiplied where there are 4.
+///
+/// `light` has the number of each sample's light; without it samples stand for themselves.
+void cpixels_load_samples(
+    const uint8_t *_Nonnull samples, size_t channels, const float *_Nullable light, float *_Nonnull numbers,
+    size_t count);
+
+/// Makes `count` pixels of 1, 3 or 4 samples of numbers, divided by alpha where there is one, cut to the range and
+/// rounded.
+///
+/// `samples_of_light` has the samples of 65,536 steps of light. A pixel whose alpha rounds to 0 has no colour: all its
+/// samples are 0.
+void cpixels_store_samples(
+    const float *_Nonnull numbers, const uint8_t *_Nullable samples_of_light, uint8_t *_Nonnull samples,
+    size_t channels, size_t count);
+
+/// Adds a row of numbers, times a weight, to sums.
+void cpixels_add_row(const float *_Nonnull row, double weight, double *_Nonnull sums, size_t count);
+
+/// Makes each of `width` pixels of 1, 3 or 4 numbers the sum of those up to `radius` to both sides, times `scale`;
+/// beyond the ends the row goes on as its first and last pixel are.
+void cpixels_box_row(
+    const double *_Nonnull sums, size_t radius, size_t channels, double scale, float *_Nonnull target, size_t width);
+
+#endif

@@ -1,0 +1,146 @@
+public import TintypeImage
+
+/// Makes every pixel a mean of those around it.
+///
+/// Beyond the borders the picture goes on as its last pixels are. Colours count by their alpha, so that those that can't
+/// be seen do not come in.
+public struct Blur: Hashable, ImageTransformer {
+    /// How far each pixel counts.
+    public enum Kernel: Sendable, Hashable {
+        /// By the bell curve of Gauss with this standard deviation in pixels, 0 to 1,000.
+        case gaussian(sigma: Double)
+        /// All alike in a square that reaches so many pixels to each side, 0 to 10,000.
+        case box(radius: Int)
+    }
+
+    /// How far each pixel counts.
+    public var kernel: Kernel
+    /// How samples are weighed against each other.
+    public var light: LightSpace
+
+    /// Describes a blur.
+    public init(_ kernel: Kernel, light: LightSpace = .sRGB) {
+        self.kernel = kernel
+        self.light = light
+    }
+
+    /// By the bell curve of Gauss: the result is within one level of the exact one.
+    ///
+    /// A sigma of 0 changes nothing.
+    public static func gaussian(sigma: Double, light: LightSpace = .sRGB) -> Blur {
+        Blur(.gaussian(sigma: sigma), light: light)
+    }
+
+    /// The mean of a square: a radius of 1 is one of 3 by 3 pixels, and 0 changes nothing.
+    public static func box(radius: Int, light: LightSpace = .sRGB) -> Blur {
+        Blur(.box(radius: radius), light: light)
+    }
+
+    public var key: String {
+        let light = self.light == .sRGB ? "" : ",\(self.light.rawValue)"
+        return switch self.kernel {
+        case .gaussian(let sigma): "blur(\(sigma)\(light))"
+        case .box(let radius): "blur(box,\(radius)\(light))"
+        }
+    }
+}
+
+extension Blur {
+    /// The largest values: what is beyond them makes pictures of one colour.
+    private static let largestSigma = 1000.0
+    private static let largestRadius = 10_000
+
+    /// Whether nothing changes.
+    ///
+    /// - Throws: `TransformError` where the kernel makes no sense.
+    private func isIdentity() throws(TransformError) -> Bool {
+        switch self.kernel {
+        case .gaussian(let sigma):
+            guard (0...Self.largestSigma).contains(sigma) else {
+                throw TransformError(
+                    code: .invalidParameter,
+                    message: "A blur's sigma can't be \(sigma); choose a number from 0 to \(Self.largestSigma)."
+                )
+            }
+            // So little of the neighbours counts that no sample can change.
+            return sigma < 0.2
+        case .box(let radius):
+            guard (0...Self.largestRadius).contains(radius) else {
+                throw TransformError(
+                    code: .invalidParameter,
+                    message: "A blur's radius can't be \(radius); choose a number from 0 to \(Self.largestRadius)."
+                )
+            }
+            return radius == 0
+        }
+    }
+
+    public func footprint(for source: PixelLayout) throws -> TransformFootprint {
+        guard try !self.isIdentity() else { return TransformFootprint(result: source) }
+        let channels = source.format.channelCount
+        let working =
+            switch self.kernel {
+            case .gaussian(let sigma):
+                GaussianFilter(sigma: sigma).workingByteCount(width: source.width, channels: channels)
+            case .box(let radius): BoxFilter(radius: radius).workingByteCount(width: source.width, channels: channels)
+            }
+        return TransformFootprint(result: source, workingByteCount: working)
+    }
+
+    public func transform(_ image: Image) throws -> Image {
+        guard try !self.isIdentity() else { return image }
+        let working = WorkingRows(format: image.pixels.format, light: self.light)
+        return try image.filtered { rows in
+            let picture = FilteredPicture(
+                width: image.width,
+                height: image.height,
+                channels: working.channels,
+                load: { row, columns, numbers in
+                    working.load(rows.source(row, columns.lowerBound), to: numbers, count: columns.count)
+                },
+                emit: { row, columns, numbers in
+                    working.store(numbers, to: rows.target(row, columns.lowerBound), count: columns.count)
+                }
+            )
+            switch self.kernel {
+            case .gaussian(let sigma): try GaussianFilter(sigma: sigma).run(picture)
+            case .box(let radius): try BoxFilter(radius: radius).run(picture)
+            }
+        }
+    }
+}
+
+extension Blur: Codable {
+    private enum CodingKeys: CodingKey {
+        case sigma, radius, light
+    }
+
+    /// Reads an object with a `sigma` or a `radius`; the light may be left out.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let sigma = try container.decodeIfPresent(Double.self, forKey: .sigma)
+        let radius = try container.decodeIfPresent(Int.self, forKey: .radius)
+        let light = try container.decodeIfPresent(LightSpace.self, forKey: .light) ?? .sRGB
+        switch (sigma, radius) {
+        case (let sigma?, nil): self = .gaussian(sigma: sigma, light: light)
+        case (nil, let radius?): self = .box(radius: radius, light: light)
+        default:
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: container.codingPath,
+                    debugDescription: "A blur has either a sigma, for a Gaussian, or a radius, for a box."
+                )
+            )
+        }
+    }
+
+    /// Writes what is read.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        switch self.kernel {
+        case .gaussian(let sigma): try container.encode(sigma, forKey: .sigma)
+        case .box(let radius): try container.encode(radius, forKey: .radius)
+        }
+        if self.light != .sRGB { try container.encode(self.light, forKey: .light) }
+    }
+}

@@ -1,0 +1,50 @@
+import CPixelKernels
+import TintypeImage
+
+/// Makes every number the mean of a square around it, whatever its size, with two additions for each direction.
+///
+/// Sums are exact: in double precision no sum of so many numbers is rounded. Beyond the borders rows and columns go on as the
+/// last ones are.
+struct BoxFilter {
+    let radius: Int
+
+    /// The memory that it takes for a picture.
+    func workingByteCount(width: Int, channels: Int) -> Int {
+        NumberRows.byteCount(count: 4, width: width * channels)
+    }
+
+    /// Blurs a picture.
+    ///
+    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
+    func run(_ picture: FilteredPicture) throws {
+        let count = picture.width * picture.channels
+        // A double takes the place of two numbers.
+        let rows = try NumberRows(count: 4, width: count)
+        let (row, made) = (rows[2], rows[3])
+        let sums = UnsafeMutableRawPointer(rows[0]).bindMemory(to: Double.self, capacity: count)
+        let columns = 0..<picture.width
+        func add(_ index: Int, times weight: Int) {
+            guard weight != 0 else { return }
+            picture.load(index, columns, row)
+            cpixels_add_row(row, Double(weight), sums, count)
+        }
+        let last = picture.height - 1
+        add(0, times: self.radius + 1)
+        for index in 1..<max(1, min(self.radius, last) + 1) {
+            if index % 16 == 0 { try Task.checkCancellation() }
+            add(index, times: index == last ? self.radius - last + 1 : 1)
+        }
+        // One row has stood for all of them.
+        if last == 0 { add(0, times: self.radius) }
+        let side = Double(2 * self.radius + 1)
+        for index in 0...last {
+            if index % 16 == 0 { try Task.checkCancellation() }
+            cpixels_box_row(sums, self.radius, picture.channels, 1 / (side * side), made, picture.width)
+            picture.emit(index, columns, made)
+            let (leaving, entering) = (max(index - self.radius, 0), min(index + self.radius + 1, last))
+            guard leaving != entering else { continue }
+            add(entering, times: 1)
+            add(leaving, times: -1)
+        }
+    }
+}

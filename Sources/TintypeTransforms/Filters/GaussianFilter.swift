@@ -1,0 +1,265 @@
+import CPixelKernels
+import Glibc
+import TintypeImage
+
+/// Blurs rows of numbers by a Gaussian, in strips of columns, from the top.
+///
+/// A Gaussian is the same as two after another whose variances are half of its own. Between the two, a row of ``step`` is
+/// enough: the first makes those rows only, and the second makes all rows of them. The sum of samples of a Gaussian that
+/// are one standard deviation or less apart is off by 1e-4 at most, as Poisson's formula has it. So every row takes about 15
+/// multiplications down the picture, whatever sigma is, and across it the few rows that are left are filtered directly.
+///
+/// Beyond the borders rows and columns go on as the last ones are. Kernels end at 3.7 standard deviations, beyond which
+/// lie 2e-4 of them.
+struct GaussianFilter {
+    /// A kernel's reach in standard deviations.
+    private static let reach = 3.7
+    /// The source rows that are added at once.
+    fileprivate static let groupHeight = 4
+    /// The numbers of a strip's row: so few that the rows in use stay in the second cache.
+    fileprivate static let stripWidth = 4096
+    /// The rows that are made at once.
+    fileprivate static let batchHeight = 4
+
+    /// The columns to each side that count.
+    fileprivate let radius: Int
+    fileprivate let acrossWeights: [Float]
+    /// The source rows for each row between the two kernels.
+    fileprivate let step: Int
+    /// The first kernel down: the sums of its weights up to each row, from 0 to 1.
+    private let downSums: [Double]
+    fileprivate let downRadius: Int
+    /// The second one: for each source row of a step, the first row that counts and the weights.
+    private let phases: [(first: Int, weights: [Float])]
+    fileprivate let upRadius: Int
+
+    /// - Parameter sigma: The standard deviation in samples, over 0.
+    init(sigma: Double) {
+        self.radius = Self.radius(sigma)
+        self.acrossWeights = Self.weights((0...self.radius).map { Double($0) }, sigma, isHalf: true).map { Float($0) }
+        self.step = max(1, Int(sigma / 2.0.squareRoot()))
+        // Where every row is made there is no first kernel.
+        let part = self.step == 1 ? sigma : sigma / 2.0.squareRoot()
+        let (step, radius) = (self.step, Self.radius(part))
+        self.upRadius = radius
+        self.downRadius = step == 1 ? 0 : radius
+        let down = step == 1 ? [1] : Self.weights((-radius...radius).map { Double($0) }, part, isHalf: false)
+        self.downSums = down.reduce(into: []) { $0.append(($0.last ?? 0) + $1) }
+        self.phases = (0..<step).map { phase in
+            let first = Self.quotientRoundedUp(phase - radius, step)
+            let last = Self.quotientRoundedDown(phase + radius, step)
+            let weights = Self.weights((first...last).map { Double(phase - $0 * step) }, part, isHalf: false)
+            return (first, weights.map { Float($0) })
+        }
+    }
+
+    private static func radius(_ sigma: Double) -> Int { Int((self.reach * sigma).rounded(.up)) }
+
+    /// The Gaussian at distances from its middle; the sum is 1. Of half of it all but the first count twice.
+    private static func weights(_ distances: [Double], _ sigma: Double, isHalf: Bool) -> [Double] {
+        let raw = distances.map { exp(-0.5 * ($0 / sigma) * ($0 / sigma)) }
+        let sum = raw.reduce(0, +)
+        let total = isHalf ? 2 * sum - raw[0] : sum
+        return raw.map { $0 / total }
+    }
+
+    private static func quotientRoundedDown(_ value: Int, _ divisor: Int) -> Int {
+        Int((Double(value) / Double(divisor)).rounded(.down))
+    }
+
+    private static func quotientRoundedUp(_ value: Int, _ divisor: Int) -> Int {
+        Int((Double(value) / Double(divisor)).rounded(.up))
+    }
+
+    /// The share of a row between the kernels in one that is made.
+    fileprivate func share(of low: Int, for row: Int) -> Float {
+        let phase = self.phases[row % self.step]
+        let place = low - row / self.step - phase.first
+        return phase.weights.indices.contains(place) ? phase.weights[place] : 0
+    }
+
+    /// The share of a source row in a row between the kernels; the first and the last stand for those beyond the borders.
+    fileprivate func share(of row: Int, in low: Int, height: Int) -> Float {
+        let place = row - low * self.step + self.downRadius
+        func sum(upTo index: Int) -> Double { index < 0 ? 0 : self.downSums[min(index, self.downSums.count - 1)] }
+        let upper = row == height - 1 ? 1 : sum(upTo: place)
+        return Float(upper - (row == 0 ? 0 : sum(upTo: place - 1)))
+    }
+
+    /// The rows between the kernels that count for a row that is made.
+    fileprivate func lows(for row: Int) -> ClosedRange<Int> {
+        let phase = self.phases[row % self.step]
+        let first = row / self.step + phase.first
+        return first...first + phase.weights.count - 1
+    }
+
+    /// How the rows of a strip lie in memory.
+    fileprivate struct Room {
+        let columns: Int
+        let sums: Int
+        let lows: Int
+
+        init(_ filter: GaussianFilter, width: Int, channels: Int) {
+            self.columns = min(width, max(GaussianFilter.stripWidth / channels, 2 * filter.radius))
+            self.sums = (2 * filter.downRadius + GaussianFilter.groupHeight) / filter.step + 3
+            self.lows = 2 * filter.upRadius / filter.step + 3
+        }
+
+        var count: Int { GaussianFilter.groupHeight + self.sums + self.lows + GaussianFilter.batchHeight }
+    }
+
+    /// The memory that it takes for a picture, at most.
+    func workingByteCount(width: Int, channels: Int) -> Int {
+        let room = Room(self, width: width, channels: channels)
+        return NumberRows.byteCount(count: room.count, width: (room.columns + 2 * self.radius) * channels)
+    }
+
+    /// Blurs a picture.
+    ///
+    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
+    func run(_ picture: FilteredPicture) throws {
+        let room = Room(self, width: picture.width, channels: picture.channels)
+        let width = (room.columns + 2 * self.radius) * picture.channels
+        let rows = try NumberRows(count: room.count, width: width)
+        for start in stride(from: 0, to: picture.width, by: room.columns) {
+            let columns = start..<min(start + room.columns, picture.width)
+            var strip = GaussianStrip(filter: self, picture: picture, columns: columns, rows: rows, room: room)
+            try strip.run()
+        }
+    }
+}
+
+/// Blurs some columns of a picture.
+private struct GaussianStrip {
+    let filter: GaussianFilter
+    let picture: FilteredPicture
+    let columns: Range<Int>
+    let rows: NumberRows
+    let room: GaussianFilter.Room
+    /// What is there of the columns that count; rows have room for those beyond the borders.
+    private let read: Range<Int>
+    /// The first and the last row between the kernels.
+    private let lows: ClosedRange<Int>
+    /// The rows between the kernels that have begun end here, and those that are complete here.
+    private var begun: Int
+    private var complete: Int
+    /// The rows that are made.
+    private var made = 0
+
+    init(
+        filter: GaussianFilter,
+        picture: FilteredPicture,
+        columns: Range<Int>,
+        rows: NumberRows,
+        room: GaussianFilter.Room
+    ) {
+        self.filter = filter
+        self.picture = picture
+        self.columns = columns
+        self.rows = rows
+        self.room = room
+        self.read =
+            max(0, columns.lowerBound - filter.radius)..<min(picture.width, columns.upperBound + filter.radius)
+        self.lows = filter.lows(for: 0).lowerBound...filter.lows(for: picture.height - 1).upperBound
+        self.begun = self.lows.lowerBound
+        self.complete = self.lows.lowerBound
+    }
+
+    mutating func run() throws {
+        let height = self.picture.height
+        for start in stride(from: 0, to: height, by: GaussianFilter.groupHeight) {
+            try Task.checkCancellation()
+            let group = start..<min(start + GaussianFilter.groupHeight, height)
+            for row in group { self.picture.load(row, self.read, self.rows[row - start]) }
+            // The last row stands for those beyond the border.
+            let end = group.upperBound == height ? Int.max : group.upperBound
+            self.add(group, to: self.complete..<self.begun, isNew: false)
+            self.completeRows(before: end)
+            while self.begun <= self.lows.upperBound, self.begun * self.filter.step - self.filter.downRadius < end {
+                // At the borders more begin than there is room for, and some are complete at once.
+                let first = self.begun
+                while self.begun <= self.lows.upperBound, self.begun - self.complete < self.room.sums,
+                    self.begun * self.filter.step - self.filter.downRadius < end
+                {
+                    self.begun += 1
+                }
+                self.add(group, to: first..<self.begun, isNew: true)
+                self.completeRows(before: end)
+            }
+        }
+    }
+
+    private func sum(_ low: Int) -> UnsafeMutablePointer<Float> {
+        self.rows[GaussianFilter.groupHeight + (low - self.lows.lowerBound) % self.room.sums]
+    }
+
+    private func blurred(_ low: Int) -> UnsafeMutablePointer<Float> {
+        self.rows[GaussianFilter.groupHeight + self.room.sums + (low - self.lows.lowerBound) % self.room.lows]
+    }
+
+    /// Adds source rows, which lie at the first places, to rows between the kernels.
+    private func add(_ group: Range<Int>, to lows: Range<Int>, isNew: Bool) {
+        guard !lows.isEmpty else { return }
+        let before = (self.read.lowerBound - self.columns.lowerBound + self.filter.radius) * self.picture.channels
+        let height = self.picture.height
+        let weights = lows.flatMap { low in group.map { self.filter.share(of: $0, in: low, height: height) } }
+        cpixels_combine_rows(
+            group.indices.map { UnsafePointer(self.rows[$0 - group.lowerBound]) },
+            group.count,
+            weights,
+            lows.map { self.sum($0) + before },
+            lows.count,
+            isNew ? 0 : 1,
+            self.read.count * self.picture.channels
+        )
+    }
+
+    /// Completes the rows between the kernels for which no source row from `end` on counts, and makes rows of them.
+    private mutating func completeRows(before end: Int) {
+        while self.complete < self.begun, self.complete * self.filter.step + self.filter.downRadius < end {
+            self.blurAcross(self.sum(self.complete), to: self.blurred(self.complete))
+            self.complete += 1
+            self.makeRows()
+        }
+    }
+
+    /// Continues a row beyond the borders, and blurs it.
+    private func blurAcross(_ row: UnsafeMutablePointer<Float>, to target: UnsafeMutablePointer<Float>) {
+        let (channels, radius) = (self.picture.channels, self.filter.radius)
+        let start = self.columns.lowerBound - radius
+        func fill(_ missing: Range<Int>, with column: Int) {
+            let pixel = row + (column - start) * channels
+            for column in missing { (row + (column - start) * channels).update(from: pixel, count: channels) }
+        }
+        fill(start..<self.read.lowerBound, with: self.read.lowerBound)
+        fill(self.read.upperBound..<self.columns.upperBound + radius, with: self.read.upperBound - 1)
+        let count = self.columns.count * channels
+        cpixels_convolve_row(row + radius * channels, self.filter.acrossWeights, radius, channels, target, count)
+    }
+
+    /// Makes the rows for which all that counts is there.
+    private mutating func makeRows() {
+        func isReady(_ row: Int) -> Bool {
+            row < self.picture.height && self.filter.lows(for: row).upperBound < self.complete
+        }
+        while isReady(self.made) {
+            var end = self.made + 1
+            while end < self.made + GaussianFilter.batchHeight, isReady(end) { end += 1 }
+            let batch = self.made..<end
+            let lows = self.filter.lows(for: self.made).lowerBound...self.filter.lows(for: end - 1).upperBound
+            let weights = batch.flatMap { row in lows.map { self.filter.share(of: $0, for: row) } }
+            let place = GaussianFilter.groupHeight + self.room.sums + self.room.lows - batch.lowerBound
+            cpixels_combine_rows(
+                lows.map { UnsafePointer(self.blurred($0)) },
+                lows.count,
+                weights,
+                batch.map { self.rows[place + $0] },
+                batch.count,
+                0,
+                self.columns.count * self.picture.channels
+            )
+            for row in batch { self.picture.emit(row, self.columns, self.rows[place + row]) }
+            self.made = end
+        }
+    }
+}
