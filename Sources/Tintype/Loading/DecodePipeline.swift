@@ -137,7 +137,7 @@ struct DecodePipeline: Sendable {
         return try await self.gate.withWeight(weight) {
             record.end(.gate, since: start)
             return try await self.onLane(record) {
-                try record.timing(.transform) { try image.resized(geometry, filter: thumbnail.filter) }
+                try record.timing(.transform) { try image.resized(geometry, thumbnail.resampling) }
             }
         }
     }

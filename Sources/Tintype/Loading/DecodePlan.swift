@@ -16,13 +16,13 @@ package struct DecodePlan: Sendable {
 
     private let decoder: ImageDecoder
     private let options: DecodeOptions
-    private let filter: Resize.Filter
+    private let resampling: Resampling
     /// In stored pixels, before the picture is turned upright: the turn is cheaper afterwards.
     private let geometry: ResizeGeometry?
 
     package init(decoder: ImageDecoder, request: ImageRequest, limits: DecodingLimits) throws {
         self.decoder = decoder
-        self.filter = request.filter
+        self.resampling = request.resampling
         self.geometry = try Self.geometry(for: request, header: decoder.header, limits: limits)
         var options = DecodeOptions(request, limits: limits)
         options.sufficientSize = self.geometry.map { Self.sufficientSize(for: $0, header: decoder.header) }
@@ -36,7 +36,7 @@ package struct DecodePlan: Sendable {
         limits: DecodingLimits
     ) throws -> StoredResizing? {
         guard let geometry = try Self.geometry(for: request, header: header, limits: limits) else { return nil }
-        let (filter, width, height) = (request.filter, Double(header.pixelWidth), Double(header.pixelHeight))
+        let (resampling, width, height) = (request.resampling, Double(header.pixelWidth), Double(header.pixelHeight))
         let scaled = { @Sendable (source: PixelSize) in
             geometry.scaled(byWidth: Double(source.width) / width, height: Double(source.height) / height)
         }
@@ -44,10 +44,14 @@ package struct DecodePlan: Sendable {
             sufficientSize: Self.sufficientSize(for: geometry, header: header),
             size: PixelSize(width: geometry.width, height: geometry.height),
             byteCount: { source in
-                scaled(PixelSize(width: source.width, height: source.height))
-                    .byteCount(width: source.width, height: source.height, format: source.format)
+                scaled(PixelSize(width: source.width, height: source.height)).byteCount(
+                    width: source.width,
+                    height: source.height,
+                    format: source.format,
+                    resampling: resampling
+                )
             },
-            resize: { try $0.resized(scaled(PixelSize(width: $0.width, height: $0.height)), filter: filter) }
+            resize: { try $0.resized(scaled(PixelSize(width: $0.width, height: $0.height)), resampling) }
         )
     }
 
@@ -55,7 +59,7 @@ package struct DecodePlan: Sendable {
     init(decoder: ImageDecoder, limits: DecodingLimits) {
         self.decoder = decoder
         self.options = DecodeOptions(limits: limits)
-        self.filter = .lanczos3
+        self.resampling = Resampling()
         self.geometry = nil
     }
 
@@ -91,15 +95,22 @@ package struct DecodePlan: Sendable {
         let (width, height) = (decoded.width, decoded.height)
         guard self.isStreamed else {
             let scaled = self.scaled(geometry, coveredWidth: Double(width), coveredHeight: Double(height))
-            let resampling = scaled.byteCount(width: width, height: height, format: decoded.format)
+            let resampling = scaled.byteCount(
+                width: width,
+                height: height,
+                format: decoded.format,
+                resampling: self.resampling
+            )
             let resizing = decoded.byteCount.saturatingAdded(to: target).saturatingAdded(to: resampling)
             return max(encoded.byteCount(for: .picture, options: self.options), resizing)
         }
         let header = self.decoder.header
-        let strip = ResizeGeometry.stripByteCount(
+        let strip = geometry.byteCount(
             width: header.pixelWidth,
             height: header.pixelHeight,
-            format: decoded.format
+            format: decoded.format,
+            resampling: self.resampling,
+            isStreamed: true
         )
         return encoded.byteCount(for: .rows, options: self.options)
             .saturatingAdded(to: target).saturatingAdded(to: strip)
@@ -158,7 +169,7 @@ package struct DecodePlan: Sendable {
     private func resized(_ decoded: DecodedImage, _ geometry: ResizeGeometry) throws -> Image {
         let scaled = self.scaled(geometry, coveredWidth: decoded.coveredWidth, coveredHeight: decoded.coveredHeight)
         try Task.checkCancellation()
-        return try decoded.image.resized(scaled, filter: self.filter)
+        return try decoded.image.resized(scaled, self.resampling)
     }
 
     /// The resized picture, made row by row; `nil` when it is small, or can't be streamed.
@@ -167,7 +178,7 @@ package struct DecodePlan: Sendable {
         guard self.isStreamed else { return nil }
         return try self.decoder.withRows(options: self.options) { rows, coveredWidth, coveredHeight in
             let scaled = self.scaled(geometry, coveredWidth: coveredWidth, coveredHeight: coveredHeight)
-            let image = try Image.resampling(rows, scaled, filter: self.filter)
+            let image = try Image.resampling(rows, scaled, self.resampling)
             return Image(pixels: image.pixels, orientation: header.orientation, sourceFormat: header.format)
         }
     }
@@ -190,7 +201,7 @@ package struct DecodePlan: Sendable {
         if upright == nil, let limit = request.scaleDownLimit {
             upright = ResizeGeometry(pixelByteLimit: limit, width: size.width, height: size.height)
         }
-        let geometry = header.orientation.swapsSides ? upright?.transposed : upright
+        let geometry = upright?.stored(as: header.orientation, width: header.pixelWidth, height: header.pixelHeight)
         if let geometry {
             try Self.check(geometry, width: header.pixelWidth, height: header.pixelHeight, limits: limits)
         }
@@ -236,5 +247,5 @@ extension DecodeOptions {
 }
 
 extension ImageRequest {
-    fileprivate var filter: Resize.Filter { self.thumbnail?.filter ?? .lanczos3 }
+    fileprivate var resampling: Resampling { self.thumbnail?.resampling ?? Resampling() }
 }

@@ -17,40 +17,53 @@ public struct ResizeGeometry: Sendable, Hashable {
 
     /// The geometry of `resize` for a source of `width` by `height`, which are at least 1.
     ///
-    /// - Throws: `TransformError.Code.invalidSize` when a side of the box is under 1 or over `Int32.max`.
+    /// - Throws: `TransformError.Code.invalidSize` when a side of the box is under 1, or one of the box or of the result
+    ///   is over `Int32.max`; `TransformError.Code.invalidParameter` when a scale is no number over 0.
     public init(_ resize: Resize, width: Int, height: Int) throws(TransformError) {
-        let sides = 1...Int(Int32.max)
-        guard sides.contains(resize.width), sides.contains(resize.height), width > 0, height > 0 else {
-            throw TransformError(
-                code: .invalidSize,
-                message: "A picture can't be resized to \(resize.width)x\(resize.height); "
-                    + "give sides of 1 to \(sides.upperBound) pixels."
-            )
-        }
+        try resize.check()
         let source = (width: Double(width), height: Double(height))
-        let box = (width: Double(resize.width), height: Double(resize.height))
         var part = source
         var target = source
-        switch resize.mode {
-        case .fit:
-            let scale = Self.limited(min(box.width / source.width, box.height / source.height), resize)
+        func limited(_ scale: Double) -> Double { resize.upscales ? scale : min(1, scale) }
+        switch resize.size {
+        case .box(let boxWidth, let boxHeight):
+            let box = (width: Double(boxWidth), height: Double(boxHeight))
+            let across = box.width / source.width
+            let down = box.height / source.height
+            switch resize.mode {
+            case .fit:
+                let scale = limited(min(across, down))
+                target = (source.width * scale, source.height * scale)
+            case .fill, .fillDown:
+                let covering = max(across, down)
+                let scale = resize.mode == .fillDown ? min(1, covering) : limited(covering)
+                // What the box covers of the scaled picture. Where the picture is too small, the
+                // largest part with the box's ratio.
+                let shrink = min(1, min(source.width * scale / box.width, source.height * scale / box.height))
+                target = (box.width * shrink, box.height * shrink)
+                part = (min(source.width, target.width / scale), min(source.height, target.height / scale))
+            case .stretch: target = (source.width * limited(across), source.height * limited(down))
+            }
+        case .width(let side):
+            let scale = limited(Double(side) / source.width)
             target = (source.width * scale, source.height * scale)
-        case .fill:
-            let scale = Self.limited(max(box.width / source.width, box.height / source.height), resize)
-            // What the box covers of the scaled picture. Where the picture is too small, the
-            // largest part with the box's ratio.
-            let shrink = min(1, min(source.width * scale / box.width, source.height * scale / box.height))
-            target = (box.width * shrink, box.height * shrink)
-            part = (min(source.width, target.width / scale), min(source.height, target.height / scale))
-        case .stretch:
-            target = (
-                source.width * Self.limited(box.width / source.width, resize),
-                source.height * Self.limited(box.height / source.height, resize)
+        case .height(let side):
+            let scale = limited(Double(side) / source.height)
+            target = (source.width * scale, source.height * scale)
+        case .scale(let factor):
+            let scale = limited(factor)
+            target = (source.width * scale, source.height * scale)
+        }
+        guard width > 0, height > 0, max(target.width, target.height) < Double(Int32.max) + 0.5 else {
+            throw TransformError(
+                code: .invalidSize,
+                message: "A picture of \(width)x\(height) can't be resized by \(resize.key): a side would be under 1 "
+                    + "or over \(Int32.max) pixels. Ask for a smaller size."
             )
         }
         self.init(
-            left: (source.width - part.width) / 2,
-            top: (source.height - part.height) / 2,
+            left: resize.gravity.start(of: part.width, in: source.width, along: .horizontal),
+            top: resize.gravity.start(of: part.height, in: source.height, along: .vertical),
             sourceWidth: part.width,
             sourceHeight: part.height,
             width: max(1, Int(target.width.rounded())),
@@ -85,10 +98,6 @@ public struct ResizeGeometry: Sendable, Hashable {
         self.height = height
     }
 
-    private static func limited(_ scale: Double, _ resize: Resize) -> Double {
-        resize.upscales ? scale : min(1, scale)
-    }
-
     /// The same part and size with the axes exchanged, for sources that are stored on their side.
     public var transposed: ResizeGeometry {
         ResizeGeometry(
@@ -98,6 +107,32 @@ public struct ResizeGeometry: Sendable, Hashable {
             sourceHeight: self.sourceWidth,
             width: self.height,
             height: self.width
+        )
+    }
+
+    /// The same part and size of a source that is stored as `orientation` says, in its stored pixels.
+    ///
+    /// - Parameters:
+    ///   - orientation: How the stored pixels must be turned for this geometry, which is of the upright picture.
+    ///   - width: The width of the stored picture.
+    ///   - height: Its height.
+    package func stored(as orientation: Orientation, width: Int, height: Int) -> ResizeGeometry {
+        let geometry = orientation.swapsSides ? self.transposed : self
+        let mirrorsColumns: Bool
+        let mirrorsRows: Bool
+        switch orientation {
+        case .up, .leftMirrored: (mirrorsColumns, mirrorsRows) = (false, false)
+        case .upMirrored, .left: (mirrorsColumns, mirrorsRows) = (true, false)
+        case .downMirrored, .right: (mirrorsColumns, mirrorsRows) = (false, true)
+        case .down, .rightMirrored: (mirrorsColumns, mirrorsRows) = (true, true)
+        }
+        return ResizeGeometry(
+            left: mirrorsColumns ? max(0, Double(width) - geometry.left - geometry.sourceWidth) : geometry.left,
+            top: mirrorsRows ? max(0, Double(height) - geometry.top - geometry.sourceHeight) : geometry.top,
+            sourceWidth: geometry.sourceWidth,
+            sourceHeight: geometry.sourceHeight,
+            width: geometry.width,
+            height: geometry.height
         )
     }
 
@@ -119,47 +154,27 @@ public struct ResizeGeometry: Sendable, Hashable {
             && self.width == width && self.height == height
     }
 
-    /// What zimg may take: for more a picture is resampled row by row, also where it is there whole.
-    private static let zimgByteLimit = 32 << 20
-
-    /// The bytes that resampling takes besides source and target, at most about.
+    /// The bytes that resampling takes besides source and target, at most.
     ///
     /// - Parameters:
     ///   - width: The width of the source.
     ///   - height: Its height.
     ///   - format: Its samples.
+    ///   - resampling: The kernel and the light.
+    ///   - isStreamed: Whether the rows come one by one, and are not there whole.
     /// - Returns: The bytes.
-    package func byteCount(width: Int, height: Int, format: PixelFormat) -> Int {
-        guard self.isResampledByRows(width: width, height: height, format: format) else {
-            return self.zimgByteCount(width: width, height: height, format: format)
-        }
-        return Self.stripByteCount(width: width, height: height, format: format)
-    }
-
-    /// Whether a picture that is there whole is resampled row by row, because zimg would take much memory: very wide
-    /// ones that shrink to little.
-    func isResampledByRows(width: Int, height: Int, format: PixelFormat) -> Bool {
-        // Where the picture grows, a source row counts for any number of target rows.
-        guard self.sourceHeight >= Double(self.height), self.sourceWidth >= Double(self.width) else { return false }
-        return self.zimgByteCount(width: width, height: height, format: format) > Self.zimgByteLimit
-    }
-
-    /// The rows of the source that the widest kernel reads, as numbers, and more of them where alpha is multiplied in.
-    private func zimgByteCount(width: Int, height: Int, format: PixelFormat) -> Int {
-        let across = self.sourceWidth / Double(max(1, self.width))
-        let down = self.sourceHeight / Double(max(1, self.height))
-        let shrink = max(1, across, down)
-        // Measured with zimg 3.0: the rows of a kernel of six are rounded up to a power of two.
-        let needed = min(6 * shrink, Double(max(8, height)))
-        let rows = Double(1 << (Int.bitWidth - (Int(needed.rounded(.up)) - 1).leadingZeroBitCount))
-        let samples = Double(max(width, self.width)) * Double(format.channelCount)
-        return Int(min(samples * (300 + rows * (format.hasAlpha ? 16 : 7)), Double(Int.max / 2)))
-    }
-
-    /// The bytes that resampling rows as they come takes besides the target: the target rows that a source row counts
-    /// for, as numbers, and the weights of all columns and rows.
-    package static func stripByteCount(width: Int, height: Int, format: PixelFormat) -> Int {
-        let row = Double(width) * Double(format.channelCount) * 4
-        return Int(min(row * 10 + (Double(width) + Double(height)) * 24, Double(Int.max / 2)))
+    package func byteCount(
+        width: Int,
+        height: Int,
+        format: PixelFormat,
+        resampling: Resampling,
+        isStreamed: Bool = false
+    ) -> Int {
+        RowResampler.byteCount(
+            self,
+            of: (width, height, format),
+            filter: resampling.filter,
+            isStreamed: isStreamed
+        )
     }
 }
