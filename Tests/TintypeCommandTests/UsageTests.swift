@@ -52,7 +52,7 @@ import Testing
         (["load", "a", "--resize", "0x100"], "400x300"),
         (["load", "a", "--resize", "100x-1"], "400x300"),
         (["load", "a", "--mode", "fit"], "--mode needs --resize"),
-        (["load", "a", "--resize", "1x1", "--mode", "crop"], "fit, fill, stretch"),
+        (["load", "a", "--resize", "1x1", "--mode", "crop"], "fit, fill, fillDown, stretch"),
         (["load", "a", "--quality", "0"], "1 to 100"),
         (["load", "a", "--quality=101"], "1 to 100"),
         (["load", "a", "--quality", "good"], "1 to 100"),

@@ -1,5 +1,8 @@
+import FoundationEssentials
+import TestSupport
 import TestTraits
 import Testing
+import TintypeImage
 import TintypeTransforms
 
 /// A source, a resize and the size that must come of them.
@@ -52,7 +55,73 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         GeometryCase(100, 200, .stretch(width: 10, height: 10), is: 10, 10),
         GeometryCase(100, 200, .stretch(width: 500, height: 500), is: 100, 200),
         GeometryCase(100, 200, .stretch(width: 1, height: 1), is: 1, 1),
+        GeometryCase(200, 100, .fillDown(width: 50, height: 50), is: 50, 50),
+        GeometryCase(200, 100, .fillDown(width: 300, height: 300), is: 100, 100),
+        GeometryCase(200, 100, Resize(width: 300, height: 300, mode: .fillDown, upscales: true), is: 100, 100),
+        GeometryCase(200, 100, .width(50), is: 50, 25),
+        GeometryCase(200, 100, .width(800), is: 200, 100),
+        GeometryCase(200, 100, .width(800, upscales: true), is: 800, 400),
+        GeometryCase(10_000, 3, .width(100), is: 100, 1),
+        GeometryCase(200, 100, .height(75), is: 150, 75),
+        GeometryCase(200, 100, .height(101), is: 200, 100),
+        GeometryCase(200, 100, .height(300, upscales: true), is: 600, 300),
+        GeometryCase(201, 100, .scaled(by: 0.5), is: 101, 50),
+        GeometryCase(200, 100, .scaled(by: 1), is: 200, 100),
+        GeometryCase(200, 100, .scaled(by: 0.001), is: 1, 1),
+        GeometryCase(200, 100, .scaled(by: 1.5), is: 300, 150),
+        GeometryCase(200, 100, Resize(.scale(1.5)), is: 200, 100),
     ]
+
+    static let gravities: [(gravity: Gravity, left: Double, top: Double)] = [
+        (.center, 50, 0), (.west, 0, 0), (.east, 100, 0), (.northWest, 0, 0), (.focus(x: 0.3, y: 0.9), 10, 0),
+        (.focus(x: 0.1, y: 0), 0, 0),
+    ]
+
+    @Test(arguments: Self.gravities, [Resize.Mode.fill, .fillDown])
+    func gravitySaysWhichPartIsKept(_ kept: (gravity: Gravity, left: Double, top: Double), mode: Resize.Mode) throws {
+        let resize = Resize(width: 20, height: 20, mode: mode, gravity: kept.gravity)
+        let geometry = try ResizeGeometry(resize, width: 200, height: 100)
+        #expect((geometry.left, geometry.top) == (kept.left, kept.top))
+        #expect((geometry.sourceWidth, geometry.sourceHeight) == (100, 100))
+        let upright = try ResizeGeometry(resize, width: 100, height: 200)
+        #expect((upright.left, upright.top) == (0, min(max(kept.gravity.y * 200 - 50, 0), 100)))
+    }
+
+    @Test(arguments: Orientation.allCases) func aTurnedPictureKeepsThePartThatItShows(orientation: Orientation) throws {
+        // Each pixel of the upright picture has a value of its own; what is stored is turned back.
+        let upright = Image(
+            pixels: try .make(.gray8, width: 12, height: 8) { column, row, _ in UInt8(column + 12 * row) }
+        )
+        let back: [Orientation: Orientation] = [.left: .right, .right: .left]
+        let turned = upright.replacingPixels(upright.pixels, orientation: back[orientation] ?? orientation)
+        let stored = upright.replacingPixels(try turned.upright().pixels, orientation: orientation)
+        #expect(try stored.upright().pixels.samples == upright.pixels.samples)
+
+        let resize = Resize(width: 5, height: 5, mode: .fill, gravity: .focus(x: 0.6, y: 0.2))
+        let expected = try upright.resized(resize).pixels
+        var geometry = TransformGeometry(of: PixelSize(width: 12, height: 8))
+        #expect(try geometry.resize(resize))
+        let result = try geometry.beforeTurn(orientation).transform(
+            upright.replacingPixels(stored.pixels, orientation: .up)
+        ).pixels
+        #expect(result.largestDifference { column, row, _ in expected.sample(column, row) } <= 1)
+    }
+
+    @Test(arguments: [
+        (Resize.width(0), TransformError.Code.invalidSize), (.height(-3), .invalidSize), (.width(.max), .invalidSize),
+        (.scaled(by: 0), .invalidParameter), (.scaled(by: -1), .invalidParameter),
+        (.scaled(by: .nan), .invalidParameter),
+        (.scaled(by: .infinity), .invalidParameter), (.scaled(by: 1e300), .invalidSize),
+        (.height(Int(Int32.max), upscales: true), .invalidSize),
+        (.fill(width: Int(Int32.max) + 1, height: 1), .invalidSize),
+    ])
+    func whatMakesNoSenseIsRefused(resize: Resize, code: TransformError.Code) throws {
+        let image = Image(pixels: try .noise(.gray8, width: 20, height: 10))
+        for attempt in [{ _ = try image.resized(resize) }, { _ = try resize.footprint(for: image.pixels.layout) }] {
+            let error = #expect(throws: TransformError.self) { try attempt() }
+            #expect(error?.code == code)
+        }
+    }
 
     @Test(arguments: Self.sizes) func givesTheSize(of geometry: GeometryCase) throws {
         let result = try ResizeGeometry(
@@ -70,7 +139,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         #expect(result.top >= 0)
         #expect(result.left + result.sourceWidth <= Double(width) + 1e-9)
         #expect(result.top + result.sourceHeight <= Double(height) + 1e-9)
-        // What is cut off is cut off evenly.
+        // What is cut off is cut off evenly where nothing else is said.
         #expect(abs(2 * result.left + result.sourceWidth - Double(width)) < 1e-9)
         #expect(abs(2 * result.top + result.sourceHeight - Double(height)) < 1e-9)
     }
@@ -100,15 +169,6 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         #expect(error?.message.contains("\(box.width)x\(box.height)") == true)
     }
 
-    @Test func transposingExchangesTheAxes() throws {
-        let geometry = try ResizeGeometry(.fill(width: 30, height: 10), width: 70, height: 90)
-        let transposed = geometry.transposed
-        #expect(transposed.transposed == geometry)
-        #expect(transposed.left == geometry.top)
-        #expect(transposed.sourceWidth == geometry.sourceHeight)
-        #expect((transposed.width, transposed.height) == (10, 30))
-    }
-
     @Test func scalingMovesThePartAndKeepsTheSize() throws {
         let geometry = try ResizeGeometry(.fill(width: 400, height: 400), width: 640, height: 480)
             .scaled(byWidth: 0.25, height: 0.5)
@@ -118,24 +178,77 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
         #expect((geometry.width, geometry.height) == (400, 400))
     }
 
-    @Test func keysDifferForEveryParameter() {
-        var keys: Set<String> = []
-        for mode in Resize.Mode.allCases {
-            for filter in Resize.Filter.allCases {
-                for upscales in [false, true] {
-                    for (width, height) in [(1, 2), (2, 1), (12, 1)] {
-                        let resize = Resize(
-                            width: width,
-                            height: height,
-                            mode: mode,
-                            upscales: upscales,
-                            filter: filter
-                        )
-                        keys.insert(resize.key)
+    private static let boxes: [Resize.Size] = [
+        .box(width: 1, height: 2), .box(width: 2, height: 1), .box(width: 12, height: 1), .width(12), .height(12),
+        .scale(0.5), .scale(12),
+    ]
+
+    /// Every combination of a few values of each parameter.
+    private static var everyResize: [Resize] {
+        var all: [Resize] = []
+        for size in Self.boxes {
+            for mode in Resize.Mode.allCases {
+                for filter in Resize.Filter.allCases {
+                    for gravity in [Gravity.center, .north, .focus(x: 0.25, y: 0.5)] {
+                        for (upscales, light) in [(false, LightSpace.sRGB), (true, .sRGB), (true, .linear)] {
+                            let resize = Resize(
+                                size,
+                                mode: mode,
+                                upscales: upscales,
+                                filter: filter,
+                                gravity: gravity,
+                                light: light
+                            )
+                            all.append(resize)
+                        }
                     }
                 }
             }
         }
-        #expect(keys.count == 3 * 4 * 2 * 3)
+        return all
+    }
+
+    @Test func keysDifferForEveryParameter() {
+        let all = Self.everyResize
+        #expect(Set(all.map(\.key)).count == all.count)
+    }
+
+    @Test(arguments: [
+        (Resize.fit(width: 400, height: 300), "resize(400x300,fit,lanczos3)"),
+        (Resize(width: 1, height: 2, mode: .fill, upscales: true, filter: .bicubic), "resize(1x2,fill,bicubic,up)"),
+        (.fill(width: 8, height: 9, gravity: .north), "resize(8x9,fill,lanczos3,gravity=north)"),
+        (.width(800), "resize(800x,fit,lanczos3)"), (.height(600), "resize(x600,fit,lanczos3)"),
+        (Resize(.scale(0.5), light: .linear), "resize(0.5,fit,lanczos3,light=linear)"),
+    ])
+    func keysAreStored(resize: Resize, key: String) {
+        // They name files of caches, which outlive the program.
+        #expect(resize.key == key)
+    }
+
+    @Test func descriptionsAreReadAsTheyWereWritten() throws {
+        let every = Self.everyResize
+        let all = stride(from: 0, to: every.count, by: 13).map { every[$0] }
+        #expect(try JSONDecoder().decode([Resize].self, from: JSONEncoder().encode(all)) == all)
+    }
+
+    @Test(arguments: [
+        (#"{"width": 800}"#, Resize.width(800)), (#"{"height": 600}"#, .height(600)),
+        (
+            #"{"width": 8, "height": 6, "mode": "fill", "gravity": "north"}"#,
+            .fill(width: 8, height: 6, gravity: .north)
+        ),
+        (#"{"scale": 0.5, "light": "linear"}"#, Resize(.scale(0.5), light: .linear)),
+        (#"{"scale": 2}"#, .scaled(by: 2)), (#"{"scale": 2, "upscales": false}"#, Resize(.scale(2))),
+    ])
+    func whatADescriptionLeavesOutHasItsDefault(text: String, resize: Resize) throws {
+        #expect(try JSONDecoder().decode(Resize.self, from: Data(text.utf8)) == resize)
+    }
+
+    @Test(arguments: [
+        "{}", #"{"width": 8, "scale": 0.5}"#, #"{"width": "8"}"#, #"{"width": 8, "mode": "cover"}"#,
+        #"{"width": 8, "filter": "gauss"}"#, #"{"width": 8, "gravity": "up"}"#,
+    ])
+    func aDescriptionThatMakesNoSenseIsRefused(text: String) {
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(Resize.self, from: Data(text.utf8)) }
     }
 }

@@ -15,7 +15,7 @@ import TintypeTransforms
             let geometry = try ResizeGeometry(resize, width: 210, height: 170)
             let whole = try Image(pixels: pixels).resized(geometry, filter: resize.filter).pixels
             let rows = BufferRows(pixels)
-            let streamed = try Image.resampling(rows, geometry, filter: resize.filter).pixels
+            let streamed = try Image.resampling(rows, geometry, Resampling(filter: resize.filter)).pixels
             #expect((streamed.width, streamed.height) == (whole.width, whole.height))
             let worst = zip(Self.visible(streamed), Self.visible(whole)).map { abs($0 - $1) }.max()
             #expect(try #require(worst) <= 2, "\(resize.key)")
@@ -29,7 +29,7 @@ import TintypeTransforms
     @Test func rowsAreReadOnceAndNotBeyondNeed() throws {
         let rows = BufferRows(try .smooth(.gray8, width: 100, height: 1_000))
         let geometry = try ResizeGeometry(.fill(width: 10, height: 10), width: 100, height: 1_000)
-        _ = try Image.resampling(rows, geometry, filter: .lanczos3)
+        _ = try Image.resampling(rows, geometry, Resampling(filter: .lanczos3))
         #expect(rows.readCount > 550)
         #expect(rows.readCount < 600)
     }
@@ -40,7 +40,7 @@ import TintypeTransforms
             return [isRed ? 255 : 0, isRed ? 0 : 255, 0, isRed ? 255 : 0][channel]
         }
         let geometry = try ResizeGeometry(.fit(width: 16, height: 16), width: 64, height: 64)
-        let small = try Image.resampling(BufferRows(pixels), geometry, filter: .lanczos3).pixels
+        let small = try Image.resampling(BufferRows(pixels), geometry, Resampling(filter: .lanczos3)).pixels
         for row in 0..<16 {
             for column in 0..<16 { #expect(small.sample(column, row, 1) == 0) }
         }
@@ -49,7 +49,7 @@ import TintypeTransforms
     @Test func aSourceThatFailsSaysWhy() throws {
         let rows = BufferRows(try .smooth(.gray8, width: 10, height: 10), failsAt: 5)
         let geometry = try ResizeGeometry(.fit(width: 5, height: 5), width: 10, height: 10)
-        #expect(throws: BufferRows.Failure.self) { try Image.resampling(rows, geometry, filter: .lanczos3) }
+        #expect(throws: BufferRows.Failure.self) { try Image.resampling(rows, geometry, Resampling(filter: .lanczos3)) }
     }
 }
 

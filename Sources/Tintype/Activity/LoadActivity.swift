@@ -1,7 +1,7 @@
 public import TintypeCaching
-public import TintypeImage
 import TintypeConcurrency
 public import TintypeDownloading
+public import TintypeImage
 
 /// Something that happened in a loader.
 ///

@@ -16,7 +16,7 @@ package struct DecodePlan: Sendable {
 
     private let decoder: ImageDecoder
     private let options: DecodeOptions
-    private let filter: Resize.Filter
+    private let resampling: Resampling
     /// In stored pixels, before the picture is turned upright: the turn is cheaper afterwards.
     private let geometry: ResizeGeometry?
     /// How what comes of it is turned.
@@ -28,7 +28,7 @@ package struct DecodePlan: Sendable {
         let plan = try Self.transforms(for: request, header: decoder.header, limits: limits)
         let stored = plan.geometry.beforeTurn(decoder.header.orientation)
         self.decoder = decoder
-        self.filter = stored.filter
+        self.resampling = stored.resampling
         self.geometry = stored.resizing
         self.orientation = stored.turn
         self.transforms = plan.rest
@@ -46,7 +46,7 @@ package struct DecodePlan: Sendable {
         let plan = try Self.transforms(for: request, header: header, limits: limits)
         guard !plan.geometry.isIdentity || !plan.rest.isEmpty else { return nil }
         let stored = plan.geometry.beforeTurn(header.orientation)
-        let (geometry, filter, turn) = (stored.resizing, stored.filter, stored.turn)
+        let (geometry, resampling, turn) = (stored.resizing, stored.resampling, stored.turn)
         let scaled = { @Sendable (width: Int, height: Int) in
             geometry?.scaled(
                 byWidth: Double(width) / Double(header.pixelWidth),
@@ -60,11 +60,16 @@ package struct DecodePlan: Sendable {
             orientation: turn,
             byteCount: { source in
                 scaled(source.width, source.height)?
-                    .byteCount(width: source.width, height: source.height, format: source.format) ?? 0
+                    .byteCount(
+                        width: source.width,
+                        height: source.height,
+                        format: source.format,
+                        resampling: resampling
+                    ) ?? 0
             },
             resize: { image in
                 let resized =
-                    try scaled(image.width, image.height).map { try image.resized($0, filter: filter) } ?? image
+                    try scaled(image.width, image.height).map { try image.resized($0, resampling) } ?? image
                 return resized.replacingPixels(resized.pixels, orientation: turn)
             },
             transform: plan.rest.isEmpty
@@ -80,7 +85,7 @@ package struct DecodePlan: Sendable {
     init(decoder: ImageDecoder, limits: DecodingLimits) {
         self.decoder = decoder
         self.options = DecodeOptions(limits: limits)
-        self.filter = .lanczos3
+        self.resampling = Resampling()
         self.geometry = nil
         self.orientation = decoder.header.orientation
         self.transforms = TransformSequence()
@@ -147,15 +152,22 @@ package struct DecodePlan: Sendable {
         let (width, height) = (decoded.width, decoded.height)
         guard self.isStreamed else {
             let scaled = self.scaled(geometry, coveredWidth: Double(width), coveredHeight: Double(height))
-            let resampling = scaled.byteCount(width: width, height: height, format: decoded.format)
+            let resampling = scaled.byteCount(
+                width: width,
+                height: height,
+                format: decoded.format,
+                resampling: self.resampling
+            )
             let resizing = decoded.byteCount.saturatingAdded(to: target).saturatingAdded(to: resampling)
             return max(encoded.byteCount(for: .picture, options: self.options), resizing)
         }
         let header = self.decoder.header
-        let strip = ResizeGeometry.stripByteCount(
+        let strip = geometry.byteCount(
             width: header.pixelWidth,
             height: header.pixelHeight,
-            format: decoded.format
+            format: decoded.format,
+            resampling: self.resampling,
+            isStreamed: true
         )
         return encoded.byteCount(for: .rows, options: self.options)
             .saturatingAdded(to: target).saturatingAdded(to: strip)
@@ -234,7 +246,7 @@ package struct DecodePlan: Sendable {
     private func resized(_ decoded: DecodedImage, _ geometry: ResizeGeometry) throws -> Image {
         let scaled = self.scaled(geometry, coveredWidth: decoded.coveredWidth, coveredHeight: decoded.coveredHeight)
         try Task.checkCancellation()
-        return try decoded.image.resized(scaled, filter: self.filter)
+        return try decoded.image.resized(scaled, self.resampling)
     }
 
     /// The resized picture, made row by row; `nil` when it is small, or can't be streamed.
@@ -243,7 +255,7 @@ package struct DecodePlan: Sendable {
         guard self.isStreamed else { return nil }
         return try self.decoder.withRows(options: self.options) { rows, coveredWidth, coveredHeight in
             let scaled = self.scaled(geometry, coveredWidth: coveredWidth, coveredHeight: coveredHeight)
-            let image = try Image.resampling(rows, scaled, filter: self.filter)
+            let image = try Image.resampling(rows, scaled, self.resampling)
             return Image(pixels: image.pixels, orientation: self.orientation, sourceFormat: header.format)
         }
     }
@@ -336,8 +348,4 @@ extension DecodeOptions {
             scale: request.pictureScale
         )
     }
-}
-
-extension TransformGeometry {
-    fileprivate var filter: Resize.Filter { self.resize?.filter ?? .lanczos3 }
 }

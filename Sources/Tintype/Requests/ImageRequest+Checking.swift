@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TintypeCoding
+import TintypeTransforms
 
 // What makes no sense is refused before any work.
 
@@ -12,15 +13,18 @@ extension ImageRequest.Fields {
     /// - Throws: `LoadError` with the code `invalidURL`, `unsupportedScheme`, `invalidSize` or `invalidRequest`.
     func check(_ scheme: URLScheme, fetchesAnyScheme: Bool) throws(LoadError) {
         try self.checkURL(scheme, fetchesAnyScheme: fetchesAnyScheme)
-        if let thumbnail, thumbnail.width < 1 || thumbnail.height < 1 {
-            throw LoadError(
-                code: .invalidSize,
-                message: "A thumbnail can't be \(thumbnail.width)x\(thumbnail.height) pixels; ask for 1x1 or more."
-            )
-        }
+        if let thumbnail { try Self.check(thumbnail) }
         if let limit = self.scaleDownLimit { try Self.require(limit > 0, "scaleDownLimit", limit) }
         if let cacheKey { try Self.require(!cacheKey.isEmpty, "cacheKey", "empty") }
         try self.details?.check()
+    }
+
+    private static func check(_ thumbnail: Resize) throws(LoadError) {
+        do {
+            try thumbnail.check()
+        } catch {
+            throw LoadError(code: .invalidSize, message: "The thumbnail makes no sense. \(error.message)")
+        }
     }
 
     private func checkURL(_ scheme: URLScheme, fetchesAnyScheme: Bool) throws(LoadError) {

@@ -16,7 +16,7 @@ struct LoadCommand: Subcommand {
           --format FORMAT       jpeg, png, webp or gif; default as the file's name says, else as loaded
           --quality N           1 to 100, for lossy formats; default 80
           --resize WxH          bring the picture to a box; never enlarges
-          --mode MODE           how the box is met: fit (default), fill or stretch
+          --mode MODE           how the box is met: fit (default), fill, fillDown or stretch
           --keep-metadata       take EXIF and XMP over where the picture is encoded anew, without
                                 position, thumbnail and maker's notes
           --cache-dir DIR       the disk cache; default ~/.cache/tintype

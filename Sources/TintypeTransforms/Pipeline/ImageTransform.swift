@@ -36,6 +36,9 @@ extension ImageTransform {
     /// Lays the picture on a larger canvas.
     public static func pad(_ pad: Pad) -> ImageTransform { ImageTransform(pad) }
 
+    /// Takes borders of one colour away.
+    public static func trim(_ trim: Trim) -> ImageTransform { ImageTransform(trim) }
+
     /// Mirrors the picture.
     public static func flip(_ direction: Flip.Direction) -> ImageTransform { ImageTransform(Flip(direction)) }
 
@@ -47,6 +50,26 @@ extension ImageTransform {
     ) -> ImageTransform {
         ImageTransform(Rotate(degrees: degrees, canvas: canvas, background: background))
     }
+
+    /// Rounds the corners.
+    public static func roundCorners(_ corners: RoundCorners) -> ImageTransform { ImageTransform(corners) }
+
+    /// Cuts out the largest circle.
+    public static func circle(border: Border? = nil) -> ImageTransform { ImageTransform(Circle(border: border)) }
+
+    /// Changes the colours.
+    public static func adjust(_ adjustment: ColorAdjustment) -> ImageTransform { ImageTransform(adjustment) }
+
+    /// Lays a colour over the picture.
+    public static func tint(_ color: Color, mode: BlendMode = .sourceIn) -> ImageTransform {
+        ImageTransform(Tint(color, mode: mode))
+    }
+
+    /// Lays the picture over a colour, so that it has no transparency.
+    public static func flatten(_ background: Color = .white) -> ImageTransform { ImageTransform(Flatten(background)) }
+
+    /// Blurs the picture.
+    public static func blur(_ blur: Blur) -> ImageTransform { ImageTransform(blur) }
 
     /// What a program's own transformer does.
     public static func custom(_ transformer: any ImageTransformer) -> ImageTransform { ImageTransform(transformer) }

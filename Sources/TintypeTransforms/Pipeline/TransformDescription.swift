@@ -4,10 +4,18 @@ enum TransformKinds {
 
     /// The library's own.
     static let all: [(name: String, kind: Kind)] = [
+        ("adjust", ColorAdjustment.self),
+        ("blur", Blur.self),
+        ("circle", Circle.self),
         ("crop", Crop.self),
+        ("flatten", Flatten.self),
         ("flip", Flip.self),
         ("pad", Pad.self),
+        ("resize", Resize.self),
         ("rotate", Rotate.self),
+        ("roundCorners", RoundCorners.self),
+        ("tint", Tint.self),
+        ("trim", Trim.self),
     ]
 
     static func kind(named name: String, in decoder: any Decoder) -> Kind? {

@@ -14,6 +14,16 @@ package struct Region: Sendable, Hashable {
         self.height = height
     }
 
+    /// The same region of a picture that was scaled.
+    func scaled(byWidth horizontal: Double, height vertical: Double) -> Region {
+        Region(
+            left: self.left * horizontal,
+            top: self.top * vertical,
+            width: self.width * horizontal,
+            height: self.height * vertical
+        )
+    }
+
     /// Where the region lies before the turn `orientation`, of a picture that is `width` by `height` after it.
     package func undoing(_ orientation: Orientation, width: Double, height: Double) -> Region {
         let right = width - self.left - self.width
@@ -178,15 +188,28 @@ extension TransformGeometry: ImageTransformer {
             sourceWidth: self.region.width,
             sourceHeight: self.region.height,
             width: self.size.width,
-            height: self.size.height
+            height: self.size.height,
+            bounds: self.bounds == Self(of: self.source).bounds ? nil : self.bounds
         )
     }
+
+    /// The kernel, and the light in which it weighs.
+    package var resampling: Resampling { self.resize?.resampling ?? Resampling() }
 
     package func footprint(for source: PixelLayout) throws -> TransformFootprint {
         let size = self.turnedSize
         let result = try PixelLayout(format: source.format, width: size.width, height: size.height)
         guard let resizing else { return TransformFootprint(result: result) }
-        let resampling = resizing.byteCount(width: source.width, height: source.height, format: source.format)
+        let isCopied = resizing.copiedPart(width: source.width, height: source.height) != nil
+        let resampling =
+            isCopied
+            ? 0
+            : resizing.byteCount(
+                width: source.width,
+                height: source.height,
+                format: source.format,
+                resampling: self.resampling
+            )
         // The picture before it is turned lies otherwise, and takes about as much.
         let stored = try PixelLayout(format: source.format, width: self.size.width, height: self.size.height)
         return TransformFootprint(
@@ -197,8 +220,7 @@ extension TransformGeometry: ImageTransformer {
 
     package func transform(_ image: Image) throws -> Image {
         var image = image
-        if let resizing { image = try image.resized(resizing, filter: self.resize?.filter ?? .nearest) }
-        guard self.turn != .up else { return image }
-        return try image.replacingPixels(image.pixels, orientation: self.turn).upright()
+        if let resizing { image = try image.resized(resizing, self.resampling) }
+        return try image.turned(self.turn)
     }
 }

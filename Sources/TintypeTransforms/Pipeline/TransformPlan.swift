@@ -118,6 +118,21 @@ extension Int {
     }
 }
 
+/// Operations on single pixels that are one pass over the memory.
+private struct PointStage: ImageTransformer {
+    let key: String
+    private let pass: PointPass
+
+    init(_ operations: [any PointOperation]) throws(TransformError) {
+        self.key = operations.map(\.key).joined(separator: "|")
+        self.pass = try PointPass(operations)
+    }
+
+    func footprint(for source: PixelLayout) throws -> TransformFootprint { try self.pass.footprint(for: source) }
+
+    func transform(_ image: Image) throws -> Image { try self.pass.transform(image) }
+}
+
 extension ArraySlice<any ImageTransformer> {
     /// Takes those at the start that can be a part of `geometry`.
     fileprivate mutating func addGeometry(to geometry: inout TransformGeometry) throws(TransformError) {
@@ -132,6 +147,11 @@ extension ArraySlice<any ImageTransformer> {
             let count = self.count
             try self.addGeometry(to: &geometry)
             if self.count < count { return geometry }
+        }
+        let operations = self.prefix { $0 is any PointOperation }.compactMap { $0 as? any PointOperation }
+        guard operations.isEmpty else {
+            self.removeFirst(operations.count)
+            return try PointStage(operations)
         }
         return self.removeFirst()
     }

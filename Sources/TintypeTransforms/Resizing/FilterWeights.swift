@@ -1,63 +1,158 @@
 import Glibc
+import TintypeImage
 
 /// For each target sample of one axis: the source samples that it is made of, and their weights.
-struct FilterWeights {
-    /// One target sample.
-    struct Span {
-        let first: Int
-        let weights: [Float]
+final class FilterWeights {
+    /// The first source sample of each target sample.
+    let firsts: UnsafeMutablePointer<Int32>
+    /// How many source samples each target sample is made of.
+    let counts: UnsafeMutablePointer<Int32>
+    /// The weights, one target sample's after the other's.
+    let weights: UnsafeMutablePointer<Float>
+    /// The number of target samples.
+    let count: Int
 
-        /// The last source sample that is used.
-        var last: Int { self.first + self.weights.count - 1 }
-    }
+    private let memory: AlignedMemory
 
-    let spans: [Span]
-
-    /// The weights for an axis of `sourceCount` samples, of which the part from `start` with
-    /// `length` becomes `targetCount` samples.
+    /// The weights for an axis of samples, of which the part from `start` with `length` becomes `targetCount` samples.
     ///
     /// When the picture shrinks the kernel is widened by as much, so that every sample counts.
-    /// At the borders the weights of samples that do not exist are given to those that do.
-    init(filter: Resize.Filter, sourceCount: Int, start: Double, length: Double, targetCount: Int) {
+    /// Beyond a border the picture is mirrored, and beyond those of `bounds` too: samples that are not among these are
+    /// not read.
+    ///
+    /// - Throws: `ImageError.Code.outOfMemory`.
+    init(
+        filter: Resize.Filter,
+        bounds: Range<Int>,
+        start: Double,
+        length: Double,
+        targetCount: Int
+    ) throws(ImageError) {
+        let sourceCount = bounds.count
         let step = length / Double(targetCount)
-        let width = max(1, step)
-        self.spans = (0..<targetCount).map { index in
-            let center = start + (Double(index) + 0.5) * step
-            guard filter != .nearest else {
-                return Span(first: min(max(0, Int(center.rounded(.down))), sourceCount - 1), weights: [1])
+        let size = Self.byteCount(filter: filter, sourceCount: sourceCount, length: length, targetCount: targetCount)
+        self.memory = try AlignedMemory(byteCount: Int(min(size, Double(Int.max / 2))))
+        self.count = targetCount
+        self.firsts = self.memory.start.assumingMemoryBound(to: Int32.self)
+        self.counts = self.firsts + targetCount
+        self.weights = UnsafeMutableRawPointer(self.counts + targetCount).assumingMemoryBound(to: Float.self)
+        let kernel = FilterKernel(filter, step: step)
+        var next = self.weights
+        for index in 0..<targetCount {
+            let center = start - Double(bounds.lowerBound) + (Double(index) + 0.5) * step
+            let (first, weights) = kernel.weights(around: center, sourceCount: sourceCount, into: next)
+            self.firsts[index] = Int32(bounds.lowerBound + first)
+            self.counts[index] = Int32(weights)
+            next += weights
+        }
+    }
+
+    /// The last source sample that a target sample is made of.
+    func last(_ index: Int) -> Int {
+        Int(self.firsts[index]) + Int(self.counts[index]) - 1
+    }
+
+    /// The bytes that the weights of an axis take.
+    static func byteCount(filter: Resize.Filter, sourceCount: Int, length: Double, targetCount: Int) -> Double {
+        let kernel = FilterKernel(filter, step: length / Double(max(1, targetCount)))
+        let weights = kernel.mostWeights(sourceCount: sourceCount)
+        return Double(targetCount) * Double(8 + 4 * weights)
+    }
+}
+
+/// The kernel of a filter, as wide as the step between two target samples demands.
+struct FilterKernel {
+    private let filter: Resize.Filter
+    /// The factor by which the kernel is widened, at least 1.
+    private let width: Double
+    /// How far it reaches to both sides, in source samples.
+    private let reach: Double
+
+    /// The kernel for target samples that are `step` source samples apart.
+    init(_ filter: Resize.Filter, step: Double) {
+        self.filter = filter
+        self.width = max(1, step)
+        let support: Double =
+            switch filter {
+            case .lanczos3: 3
+            case .lanczos2, .bicubic, .mitchell: 2
+            case .bilinear: 1
+            case .box, .nearest: 0.5
             }
-            let support = Self.support(of: filter) * width
-            let first = max(0, Int((center - support).rounded(.down)))
-            let last = max(first, min(sourceCount - 1, Int((center + support).rounded(.up)) - 1))
-            let raw = (first...last).map { Self.kernel(filter, (Double($0) + 0.5 - center) / width) }
-            let total = raw.reduce(0, +)
-            return Span(first: min(first, sourceCount - 1), weights: raw.map { Float($0 / total) })
-        }
+        self.reach = support * self.width
     }
 
-    private static func support(of filter: Resize.Filter) -> Double {
-        switch filter {
-        case .lanczos3: 3
-        case .bicubic: 2
-        case .bilinear, .nearest: 1
-        }
+    /// The most source samples that a target sample is made of.
+    func mostWeights(sourceCount: Int) -> Int {
+        guard self.filter != .nearest else { return 1 }
+        return Int(min(Double(sourceCount), (2 * self.reach).rounded(.up) + 1))
     }
 
-    /// Sources: Duchon, "Lanczos Filtering in One and Two Dimensions", 1979; Keys, "Cubic
-    /// Convolution Interpolation for Digital Image Processing", 1981, with a = -1/2.
-    private static func kernel(_ filter: Resize.Filter, _ position: Double) -> Double {
-        let x = abs(position)
-        switch filter {
-        case .lanczos3: return x < 3 ? self.sinc(x) * self.sinc(x / 3) : 0
+    /// Writes the weights of the target sample whose middle lies at `center` in the source.
+    ///
+    /// - Returns: The first source sample, and the number of weights.
+    func weights(around center: Double, sourceCount: Int, into weights: UnsafeMutablePointer<Float>) -> (Int, Int) {
+        guard self.filter != .nearest else {
+            weights[0] = 1
+            return (min(max(0, Int(center.rounded(.down))), sourceCount - 1), 1)
+        }
+        var first = Int((center - self.reach).rounded(.down))
+        var last = max(first, Int((center + self.reach).rounded(.up)) - 1)
+        // What weighs nothing at the ends is left out: a part that is not scaled is copied.
+        while first < last, self.weight(of: first, center) == 0 { first += 1 }
+        while last > first, self.weight(of: last, center) == 0 { last -= 1 }
+        let within = first.clamped(to: sourceCount)...last.clamped(to: sourceCount)
+        weights.initialize(repeating: 0, count: within.count)
+        var total = 0.0
+        for index in first...last { total += self.weight(of: index, center) }
+        for index in first...last {
+            let mirrored = index < 0 ? -index - 1 : index < sourceCount ? index : 2 * sourceCount - 1 - index
+            let place = min(max(mirrored, within.lowerBound), within.upperBound) - within.lowerBound
+            weights[place] += Float(self.weight(of: index, center) / total)
+        }
+        return (within.lowerBound, within.count)
+    }
+
+    private func weight(of index: Int, _ center: Double) -> Double {
+        guard self.filter != .box else {
+            // The share of the sample that is covered.
+            let (left, right) = (center - self.reach, center + self.reach)
+            return max(0, min(Double(index + 1), right) - max(Double(index), left))
+        }
+        return self.value(at: abs(Double(index) + 0.5 - center) / self.width)
+    }
+
+    /// Sources: Duchon, "Lanczos Filtering in One and Two Dimensions", 1979; Keys, "Cubic Convolution Interpolation for
+    /// Digital Image Processing", 1981, with a = -1/2; Mitchell and Netravali, "Reconstruction Filters in Computer
+    /// Graphics", 1988, with B = C = 1/3.
+    private func value(at x: Double) -> Double {
+        switch self.filter {
+        case .lanczos3: return Self.lanczos(x, lobes: 3)
+        case .lanczos2: return Self.lanczos(x, lobes: 2)
         case .bicubic:
             if x < 1 { return (1.5 * x - 2.5) * x * x + 1 }
             return x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0
+        case .mitchell:
+            if x < 1 { return (7 * x - 12) * x * x / 6 + 8.0 / 9 }
+            return x < 2 ? ((-7.0 / 18 * x + 2) * x - 10.0 / 3) * x + 16.0 / 9 : 0
         case .bilinear: return max(0, 1 - x)
-        case .nearest: return 1
+        case .box, .nearest: return x < 0.5 ? 1 : 0
         }
     }
 
-    private static func sinc(_ x: Double) -> Double {
-        x == 0 ? 1 : sin(.pi * x) / (.pi * x)
+    private static func lanczos(_ x: Double, lobes: Double) -> Double {
+        guard x < lobes else { return 0 }
+        guard x > 1e-9 else { return 1 }
+        // At whole numbers, where the sine is nearly nothing, it is nothing.
+        guard x != x.rounded() else { return 0 }
+        let angle = Double.pi * x
+        return lobes * sin(angle) * sin(angle / lobes) / (angle * angle)
+    }
+}
+
+extension Int {
+    /// The nearest place among `count`.
+    fileprivate func clamped(to count: Int) -> Int {
+        Swift.min(Swift.max(0, self), count - 1)
     }
 }

@@ -14,43 +14,58 @@ public struct ResizeGeometry: Sendable, Hashable {
     public let width: Int
     /// The height that is written, in pixels.
     public let height: Int
+    /// What may be read of the source; `nil` where that is all of it.
+    package let bounds: Region?
 
     /// The geometry of `resize` for a source of `width` by `height`, which are at least 1.
     ///
-    /// - Throws: `TransformError.Code.invalidSize` when a side of the box is under 1 or over `Int32.max`.
+    /// - Throws: `TransformError.Code.invalidSize` when a side of the box is under 1, or one of the box or of the result
+    ///   is over `Int32.max`; `TransformError.Code.invalidParameter` when a scale is no number over 0.
     public init(_ resize: Resize, width: Int, height: Int) throws(TransformError) {
-        let sides = 1...Int(Int32.max)
-        guard sides.contains(resize.width), sides.contains(resize.height), width > 0, height > 0 else {
-            throw TransformError(
-                code: .invalidSize,
-                message: "A picture can't be resized to \(resize.width)x\(resize.height); "
-                    + "give sides of 1 to \(sides.upperBound) pixels."
-            )
-        }
+        try resize.check()
         let source = (width: Double(width), height: Double(height))
-        let box = (width: Double(resize.width), height: Double(resize.height))
         var part = source
         var target = source
-        switch resize.mode {
-        case .fit:
-            let scale = Self.limited(min(box.width / source.width, box.height / source.height), resize)
+        func limited(_ scale: Double) -> Double { resize.upscales ? scale : min(1, scale) }
+        switch resize.size {
+        case .box(let boxWidth, let boxHeight):
+            let box = (width: Double(boxWidth), height: Double(boxHeight))
+            let across = box.width / source.width
+            let down = box.height / source.height
+            switch resize.mode {
+            case .fit:
+                let scale = limited(min(across, down))
+                target = (source.width * scale, source.height * scale)
+            case .fill, .fillDown:
+                let covering = max(across, down)
+                let scale = resize.mode == .fillDown ? min(1, covering) : limited(covering)
+                // What the box covers of the scaled picture. Where the picture is too small, the
+                // largest part with the box's ratio.
+                let shrink = min(1, min(source.width * scale / box.width, source.height * scale / box.height))
+                target = (box.width * shrink, box.height * shrink)
+                part = (min(source.width, target.width / scale), min(source.height, target.height / scale))
+            case .stretch: target = (source.width * limited(across), source.height * limited(down))
+            }
+        case .width(let side):
+            let scale = limited(Double(side) / source.width)
             target = (source.width * scale, source.height * scale)
-        case .fill:
-            let scale = Self.limited(max(box.width / source.width, box.height / source.height), resize)
-            // What the box covers of the scaled picture. Where the picture is too small, the
-            // largest part with the box's ratio.
-            let shrink = min(1, min(source.width * scale / box.width, source.height * scale / box.height))
-            target = (box.width * shrink, box.height * shrink)
-            part = (min(source.width, target.width / scale), min(source.height, target.height / scale))
-        case .stretch:
-            target = (
-                source.width * Self.limited(box.width / source.width, resize),
-                source.height * Self.limited(box.height / source.height, resize)
+        case .height(let side):
+            let scale = limited(Double(side) / source.height)
+            target = (source.width * scale, source.height * scale)
+        case .scale(let factor):
+            let scale = limited(factor)
+            target = (source.width * scale, source.height * scale)
+        }
+        guard width > 0, height > 0, max(target.width, target.height) < Double(Int32.max) + 0.5 else {
+            throw TransformError(
+                code: .invalidSize,
+                message: "A picture of \(width)x\(height) can't be resized by \(resize.key): a side would be under 1 "
+                    + "or over \(Int32.max) pixels. Ask for a smaller size."
             )
         }
         self.init(
-            left: (source.width - part.width) / 2,
-            top: (source.height - part.height) / 2,
+            left: resize.gravity.start(of: part.width, in: source.width, along: .horizontal),
+            top: resize.gravity.start(of: part.height, in: source.height, along: .vertical),
             sourceWidth: part.width,
             sourceHeight: part.height,
             width: max(1, Int(target.width.rounded())),
@@ -76,29 +91,22 @@ public struct ResizeGeometry: Sendable, Hashable {
         )
     }
 
-    package init(left: Double, top: Double, sourceWidth: Double, sourceHeight: Double, width: Int, height: Int) {
+    package init(
+        left: Double,
+        top: Double,
+        sourceWidth: Double,
+        sourceHeight: Double,
+        width: Int,
+        height: Int,
+        bounds: Region? = nil
+    ) {
+        self.bounds = bounds
         self.left = left
         self.top = top
         self.sourceWidth = sourceWidth
         self.sourceHeight = sourceHeight
         self.width = width
         self.height = height
-    }
-
-    private static func limited(_ scale: Double, _ resize: Resize) -> Double {
-        resize.upscales ? scale : min(1, scale)
-    }
-
-    /// The same part and size with the axes exchanged, for sources that are stored on their side.
-    public var transposed: ResizeGeometry {
-        ResizeGeometry(
-            left: self.top,
-            top: self.left,
-            sourceWidth: self.sourceHeight,
-            sourceHeight: self.sourceWidth,
-            width: self.height,
-            height: self.width
-        )
     }
 
     /// The same part of a source that was scaled before.
@@ -109,8 +117,35 @@ public struct ResizeGeometry: Sendable, Hashable {
             sourceWidth: self.sourceWidth * horizontal,
             sourceHeight: self.sourceHeight * vertical,
             width: self.width,
-            height: self.height
+            height: self.height,
+            bounds: self.bounds?.scaled(byWidth: horizontal, height: vertical)
         )
+    }
+
+    /// The columns of `count` that may be read.
+    func boundedColumns(of count: Int) -> Range<Int> {
+        Self.samples(from: self.bounds?.left, self.bounds?.width, of: count)
+    }
+
+    /// The rows of `count` that may be read.
+    func boundedRows(of count: Int) -> Range<Int> {
+        Self.samples(from: self.bounds?.top, self.bounds?.height, of: count)
+    }
+
+    /// The samples that a part touches; a little beside it is rounding.
+    private static func samples(from start: Double?, _ length: Double?, of count: Int) -> Range<Int> {
+        guard let start, let length else { return 0..<count }
+        let first = min(max(0, Int((start + 1e-6).rounded(.down))), count - 1)
+        return first..<max(first + 1, min(count, Int((start + length - 1e-6).rounded(.up))))
+    }
+
+    /// The part of a source of `width` by `height` that is only copied; `nil` where pixels are made of others.
+    func copiedPart(width: Int, height: Int) -> PixelRectangle? {
+        guard self.sourceWidth == Double(self.width), self.sourceHeight == Double(self.height),
+            self.left == self.left.rounded(), self.top == self.top.rounded(), self.left >= 0, self.top >= 0,
+            self.left + self.sourceWidth <= Double(width), self.top + self.sourceHeight <= Double(height)
+        else { return nil }
+        return PixelRectangle(x: Int(self.left), y: Int(self.top), width: self.width, height: self.height)
     }
 
     /// Whether nothing is left to do for a source of `width` by `height`.
@@ -119,47 +154,27 @@ public struct ResizeGeometry: Sendable, Hashable {
             && self.width == width && self.height == height
     }
 
-    /// What zimg may take: for more a picture is resampled row by row, also where it is there whole.
-    private static let zimgByteLimit = 32 << 20
-
-    /// The bytes that resampling takes besides source and target, at most about.
+    /// The bytes that resampling takes besides source and target, at most.
     ///
     /// - Parameters:
     ///   - width: The width of the source.
     ///   - height: Its height.
     ///   - format: Its samples.
+    ///   - resampling: The kernel and the light.
+    ///   - isStreamed: Whether the rows come one by one, and are not there whole.
     /// - Returns: The bytes.
-    package func byteCount(width: Int, height: Int, format: PixelFormat) -> Int {
-        guard self.isResampledByRows(width: width, height: height, format: format) else {
-            return self.zimgByteCount(width: width, height: height, format: format)
-        }
-        return Self.stripByteCount(width: width, height: height, format: format)
-    }
-
-    /// Whether a picture that is there whole is resampled row by row, because zimg would take much memory: very wide
-    /// ones that shrink to little.
-    func isResampledByRows(width: Int, height: Int, format: PixelFormat) -> Bool {
-        // Where the picture grows, a source row counts for any number of target rows.
-        guard self.sourceHeight >= Double(self.height), self.sourceWidth >= Double(self.width) else { return false }
-        return self.zimgByteCount(width: width, height: height, format: format) > Self.zimgByteLimit
-    }
-
-    /// The rows of the source that the widest kernel reads, as numbers, and more of them where alpha is multiplied in.
-    private func zimgByteCount(width: Int, height: Int, format: PixelFormat) -> Int {
-        let across = self.sourceWidth / Double(max(1, self.width))
-        let down = self.sourceHeight / Double(max(1, self.height))
-        let shrink = max(1, across, down)
-        // Measured with zimg 3.0: the rows of a kernel of six are rounded up to a power of two.
-        let needed = min(6 * shrink, Double(max(8, height)))
-        let rows = Double(1 << (Int.bitWidth - (Int(needed.rounded(.up)) - 1).leadingZeroBitCount))
-        let samples = Double(max(width, self.width)) * Double(format.channelCount)
-        return Int(min(samples * (300 + rows * (format.hasAlpha ? 16 : 7)), Double(Int.max / 2)))
-    }
-
-    /// The bytes that resampling rows as they come takes besides the target: the target rows that a source row counts
-    /// for, as numbers, and the weights of all columns and rows.
-    package static func stripByteCount(width: Int, height: Int, format: PixelFormat) -> Int {
-        let row = Double(width) * Double(format.channelCount) * 4
-        return Int(min(row * 10 + (Double(width) + Double(height)) * 24, Double(Int.max / 2)))
+    package func byteCount(
+        width: Int,
+        height: Int,
+        format: PixelFormat,
+        resampling: Resampling,
+        isStreamed: Bool = false
+    ) -> Int {
+        RowResampler.byteCount(
+            self,
+            of: (width, height, format),
+            filter: resampling.filter,
+            isStreamed: isStreamed
+        )
     }
 }

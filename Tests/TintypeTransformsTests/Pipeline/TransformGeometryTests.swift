@@ -63,6 +63,22 @@ import TintypeTransforms
         }
     }
 
+    @Test(arguments: Orientation.allCases, Resize.Filter.allCases)
+    func `beyond a crop no pixel is read`(orientation: Orientation, filter: Resize.Filter) throws {
+        // White beside a black part.
+        let image = Image(
+            pixels: try .make(.rgb8, width: 40, height: 30) { column, row, _ in
+                (10..<30).contains(column) && (5..<25).contains(row) ? 0 : 255
+            }
+        )
+        var geometry = TransformGeometry(of: PixelSize(width: 40, height: 30))
+        geometry.crop(to: PixelRectangle(x: 10, y: 5, width: 20, height: 20))
+        #expect(try geometry.resize(Resize(width: 7, height: 7, filter: filter)))
+        let stored = try image.replacingPixels(image.pixels, orientation: orientation.inverse).upright()
+        let result = try geometry.beforeTurn(orientation).transform(stored)
+        #expect(result.pixels.samples.allSatisfy { $0 == 0 })
+    }
+
     @Test func `turns are joined as they would be done one after the other`() throws {
         let image = Image(pixels: try .noise(.gray8, width: 3, height: 2))
         for first in Orientation.allCases {
