@@ -38,8 +38,9 @@ package struct TransformPlan: Sendable {
     /// - Throws: What the transforms throw of such a picture.
     package func footprint(for source: PixelLayout) throws -> TransformFootprint {
         var total = TransformFootprint(result: source)
-        try total.add(self.geometry, isFirst: true)
-        try self.rest.add(to: &total, isFirst: false)
+        let isWhole = self.geometry.isIdentity
+        if !isWhole { try total.add(self.geometry, isFirst: true) }
+        try self.rest.add(to: &total, isFirst: isWhole)
         return total
     }
 }
