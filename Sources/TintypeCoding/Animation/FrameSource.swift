@@ -82,6 +82,20 @@ public final class FrameSource: Sendable {
         return try await gate.withWeight(self.decoder.byteCount) { try await self.decoder.frame(at: index) }
     }
 
+    /// All frames as they are encoded again, decoded one after the other; a still picture is one frame.
+    ///
+    /// It holds all of them at once: what the limits of the decode let in.
+    ///
+    /// - Throws: What ``frame(at:)`` throws.
+    public func content() async throws -> AnimationContent {
+        var frames: [AnimationContent.Frame] = []
+        for index in 0..<self.frameCount {
+            let milliseconds = index < self.durations.count ? self.durations[index] : 0
+            frames.append(AnimationContent.Frame(image: try await self.frame(at: index), milliseconds: milliseconds))
+        }
+        return AnimationContent(frames: frames, loopCount: self.loopCount)
+    }
+
     /// Decodes all frames into the pool, or the first ones where it does not hold all.
     ///
     /// - Throws: What ``frame(at:)`` throws.

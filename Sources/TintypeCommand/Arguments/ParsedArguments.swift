@@ -9,6 +9,8 @@ struct ParsedArguments {
     private(set) var operands: [Argument] = []
     private var flags: Set<String> = []
     private var values: [String: Argument] = [:]
+    /// The options as they were given, each with its value: the order of some says what is done first.
+    private(set) var order: [(option: String, value: Argument?)] = []
 
     init(_ arguments: some Sequence<Argument>, flags: Set<String>, values: Set<String>) throws(UsageError) {
         var rest = arguments.makeIterator()
@@ -20,6 +22,7 @@ struct ParsedArguments {
                 self.operands.append(argument)
             } else if flags.contains(text) {
                 self.flags.insert(text)
+                self.order.append((text, nil))
             } else {
                 try self.readValue(argument, from: &rest, flags: flags, known: values)
             }
@@ -39,6 +42,7 @@ struct ParsedArguments {
         let given = parts.count == 2 ? Argument(bytes: parts[1]) : rest.next()
         guard let given, !given.bytes.isEmpty else { throw UsageError("\(option) needs a value") }
         self.values[option] = given
+        self.order.append((option, given))
     }
 
     /// Whether a flag was given.

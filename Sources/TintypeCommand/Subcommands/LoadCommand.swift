@@ -5,8 +5,10 @@ import Tintype
 struct LoadCommand: Subcommand {
     static let name = "load"
     static let summary = "load pictures, and write them to files"
-    static let flags: Set = ["--reload", "--revalidate", "--cache-only", "--json", "--no-progress", "--keep-metadata"]
-    static let values: Set = ["-o", "--format", "--quality", "--resize", "--mode", "--cache-dir"]
+    static let flags = TransformArguments.flags.union([
+        "--reload", "--revalidate", "--cache-only", "--json", "--no-progress", "--keep-metadata", "--still",
+    ])
+    static let values = TransformArguments.values.union(["-o", "--format", "--quality", "--cache-dir"])
     static let help = """
         Loads pictures: from the disk cache, or from their origin.
 
@@ -15,8 +17,7 @@ struct LoadCommand: Subcommand {
           -o FILE|DIR           write the picture to FILE, or several to DIR, named as their URLs are
           --format FORMAT       jpeg, png, webp or gif; default as the file's name says, else as loaded
           --quality N           1 to 100, for lossy formats; default 80
-          --resize WxH          bring the picture to a box; never enlarges
-          --mode MODE           how the box is met: fit (default), fill, fillDown or stretch
+          --still               of an animation only the first frame
           --keep-metadata       take EXIF and XMP over where the picture is encoded anew, without
                                 position, thumbnail and maker's notes
           --cache-dir DIR       the disk cache; default ~/.cache/tintype
@@ -26,8 +27,13 @@ struct LoadCommand: Subcommand {
           --json                one JSON object a line on standard output
           --no-progress         no bars on the terminal
 
-        Without --format, --quality and --resize the bytes are written as they were loaded, with
-        all that is in them.
+        What is made of the picture, in the order of the options:
+
+        \(TransformArguments.help)
+
+        Where nothing is made of the picture, and no other format or quality is asked for, the bytes
+        are written as they were loaded, with all that is in them. Animations stay animations in
+        formats that have them: GIF, WebP and PNG.
         """
 
     /// The loads that run at once.

@@ -9,7 +9,10 @@ struct LoadCommandOptions: Sendable {
     let writesToDirectory: Bool
     let format: ImageFormat?
     let quality: Int?
-    let resize: Resize?
+    /// What is made of each picture.
+    let transforms: TransformArguments
+    /// Whether of an animation only the first frame is wanted.
+    let isStill: Bool
     let keepsMetadata: Bool
     let configuration: LoaderActor.Configuration
     let loadOptions: LoadOptions
@@ -30,7 +33,8 @@ struct LoadCommandOptions: Sendable {
             ImageFormat(name: $0)
         }
         self.quality = try arguments.number("--quality", in: 1...100)
-        self.resize = try Self.resize(arguments)
+        self.transforms = try TransformArguments(arguments)
+        self.isStill = arguments.has("--still")
         self.keepsMetadata = arguments.has("--keep-metadata")
         guard !self.keepsMetadata || self.output != nil else { throw UsageError("--keep-metadata needs -o") }
         self.configuration = try Self.configuration(arguments)
@@ -61,18 +65,5 @@ struct LoadCommandOptions: Sendable {
             throw UsageError("\(chosen[0].flag) and \(chosen[1].flag) contradict each other")
         }
         return chosen.first?.policy
-    }
-
-    private static func resize(_ arguments: ParsedArguments) throws(UsageError) -> Resize? {
-        let mode = try arguments.choice("--mode", of: Resize.Mode.allCases.map(\.rawValue))
-        guard let text = arguments.value("--resize") else {
-            guard mode == nil else { throw UsageError("--mode needs --resize") }
-            return nil
-        }
-        let sides = text.split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
-        guard sides.count == 2, let width = sides[0], let height = sides[1], width > 0, height > 0 else {
-            throw UsageError("--resize takes a size such as 400x300, and not \(text)")
-        }
-        return Resize(width: width, height: height, mode: mode.flatMap { Resize.Mode(rawValue: $0) } ?? .fit)
     }
 }

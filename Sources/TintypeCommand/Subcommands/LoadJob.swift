@@ -67,13 +67,7 @@ struct LoadJob: Sendable {
     }
 
     private func load(_ input: Input, index: Int) async throws -> ImageResponse {
-        let request = ImageRequest(
-            url: input.url,
-            thumbnail: self.options.resize,
-            options: self.options.loadOptions,
-            cachePolicy: self.options.cachePolicy
-        )
-        for try await event in self.loader.events(for: request) {
+        for try await event in self.loader.events(for: self.request(for: input)) {
             switch event {
             case .progress(let progress): self.board.update(index, progress)
             case .preview, .cached: break
@@ -83,11 +77,23 @@ struct LoadJob: Sendable {
         throw CancellationError()
     }
 
+    private func request(for input: Input) -> ImageRequest {
+        ImageRequest(
+            url: input.url,
+            transforms: self.options.transforms.pipeline,
+            options: self.options.loadOptions,
+            cachePolicy: self.options.cachePolicy
+        )
+    }
+
     private func write(_ response: ImageResponse, of input: Input, index: Int, to output: Argument) async throws {
         let loaded = response.metadata.formatName.flatMap { ImageFormat(name: $0) }
         let format = self.format(loaded: loaded, image: response.image, output: output)
         let path = self.path(index: index, format: format, output: output)
-        let isUnchanged = format == loaded && self.options.resize == nil && self.options.quality == nil
+        let isStill = response.frameCount == 1 || self.options.isStill
+        let isUnchanged =
+            format == loaded && self.options.transforms.pipeline.isEmpty && self.options.quality == nil
+            && isStill == (response.frameCount == 1)
         if isUnchanged, let data = response.data {
             if input.url.isFileURL, OutputFile.isSameFile(input.path, path) { return }
             return try self.write(data, of: input, index: index, to: path)
@@ -98,12 +104,25 @@ struct LoadJob: Sendable {
             )
         }
         var options = EncodeOptions(quality: self.options.quality ?? EncodeOptions().quality)
+        if let background = self.options.transforms.background { options.background = background }
         if self.options.keepsMetadata, let data = response.data {
             let coders = self.options.configuration.coders
             let decoder = try ImageDecoder(data, registry: coders, limits: self.options.configuration.limits)
             options.metadata = EncodeOptions.Metadata(carryingOver: try decoder.metadata())
         }
-        let data = try await self.loader.encode(response.image, as: format, options: options)
+        let data: Data
+        if isStill || format == .jpeg {
+            if !isStill {
+                let name = input.text.abbreviated
+                self.board.tell(
+                    "tintype: \(name): only the first of \(response.frameCount) frames is written: JPEG has no animations"
+                )
+            }
+            data = try await self.loader.encode(response.image, as: format, options: options)
+        } else {
+            let frames = try await self.loader.frames(for: self.request(for: input))
+            data = try await self.loader.encode(frames.content(), as: format, options: options)
+        }
         try self.write(data, of: input, index: index, to: path)
     }
 

@@ -26,6 +26,8 @@ public struct Resize: Sendable, Hashable {
         case fill
         /// As `fill`, and never enlarged, whatever ``Resize/upscales`` says; `fill-down` of imgproxy.
         case fillDown
+        /// As small as covers the box, in the picture's own ratio; nothing is cut off.
+        case cover
         /// Exactly the box; each side is scaled by itself.
         case stretch
     }

@@ -44,6 +44,9 @@ public struct ResizeGeometry: Sendable, Hashable {
                 let shrink = min(1, min(source.width * scale / box.width, source.height * scale / box.height))
                 target = (box.width * shrink, box.height * shrink)
                 part = (min(source.width, target.width / scale), min(source.height, target.height / scale))
+            case .cover:
+                let scale = limited(max(across, down))
+                target = (source.width * scale, source.height * scale)
             case .stretch: target = (source.width * limited(across), source.height * limited(down))
             }
         case .width(let side):

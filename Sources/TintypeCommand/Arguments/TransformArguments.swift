@@ -1,0 +1,294 @@
+import FoundationEssentials
+import Tintype
+
+/// The options of `tintype load` that transform the picture, in the order in which they are given.
+struct TransformArguments {
+    static let flags: Set = ["--enlarge", "--linear", "--gray", "--sepia", "--invert", "--circle", "--flatten"]
+    static let values: Set = [
+        "--resize", "--mode", "--filter", "--gravity", "--background", "--crop", "--trim", "--rotate", "--flip",
+        "--pad",
+        "--extend", "--blur", "--sharpen", "--pixelate", "--brightness", "--contrast", "--saturation", "--gamma", "--hue", "--round", "--tint",
+        "--pipeline",
+    ]
+    /// Those that say how others work, wherever they stand.
+    private static let settings: Set = ["--enlarge", "--linear", "--mode", "--filter", "--gravity", "--background"]
+
+    static let help = """
+          --resize GEOMETRY     WxH, Wx, xH or N%: bring the picture to a size; never enlarges.
+                                WxH^ covers the box, WxH! is exactly that size, WxH> is as without it
+          --mode MODE           how the box of --resize is met: fit (default), fill, fillDown, cover or
+                                stretch
+          --enlarge             let --resize enlarge
+          --filter FILTER       lanczos3 (default), lanczos2, bicubic, mitchell, bilinear, box or nearest
+          --linear              weigh by light, not by stored values, where pixels are mixed
+          --gravity GRAVITY     what is kept or where: center, north, southeast, ... or a point X,Y in
+                                shares of the sides, such as 0.3,0.7
+          --background COLOR    beside the picture and below it: #rgb or #rrggbb, also with alpha
+          --crop AREA           WxH+X+Y, WxH by gravity, or a ratio such as 16:9
+          --trim TOLERANCE      take away borders of the corner's colour, 0 to 255
+          --rotate DEGREES      turn clockwise; other than quarter turns on a larger canvas
+          --flip DIRECTION      horizontal, vertical or both
+          --pad N[,N,N,N]       add pixels to all sides, or to the top, right, bottom and left
+          --extend WxH          lay the picture on a canvas of that size, by gravity
+          --blur SIGMA          blur with a Gaussian
+          --sharpen SIGMA       sharpen by an unsharp mask
+          --pixelate N          make blocks of N pixels
+          --brightness N, --contrast N, --saturation N, --gamma N, --hue DEGREES
+                                change colours; 1 (0 for --hue) changes nothing
+          --gray, --sepia, --invert
+          --tint COLOR          give all that is drawn this colour
+          --round RADIUS        round the corners
+          --circle              cut out the largest circle
+          --flatten             lay the picture over the background, so that it has no transparency
+          --pipeline FILE       transforms that FILE describes in JSON, such as
+                                [{"resize": {"width": 400}}, {"blur": {"sigma": 2}}]
+        """
+
+    /// What is done, the first thing first.
+    private(set) var pipeline: TransformPipeline = []
+    /// What lies below transparent pixels in formats without alpha; `nil` where nothing is said of it.
+    let background: Color?
+
+    private let arguments: ParsedArguments
+    private let gravity: Gravity
+    private let light: LightSpace
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        self.arguments = arguments
+        self.background = try Self.color("--background", arguments)
+        self.light = arguments.has("--linear") ? .linear : .sRGB
+        var gravity = Gravity.center
+        if let text = arguments.value("--gravity") {
+            guard let named = Gravity(text) else {
+                let names = Gravity.named.map(\.name).joined(separator: ", ")
+                throw UsageError("--gravity takes one of \(names), or a point such as 0.3,0.7, and not \(text)")
+            }
+            gravity = named
+        }
+        self.gravity = gravity
+        for option in ["--mode", "--filter"] where arguments.value(option) != nil && arguments.value("--resize") == nil
+        {
+            throw UsageError("\(option) needs --resize")
+        }
+        if arguments.has("--enlarge"), arguments.value("--resize") == nil {
+            throw UsageError("--enlarge needs --resize")
+        }
+        var transforms: [ImageTransform] = []
+        for (option, value) in arguments.order {
+            guard Self.flags.contains(option) || Self.values.contains(option), !Self.settings.contains(option) else {
+                continue
+            }
+            transforms += try self.transforms(option, value?.text ?? "")
+        }
+        self.pipeline = TransformPipeline(transforms)
+    }
+
+    private func transforms(_ option: String, _ text: String) throws(UsageError) -> [ImageTransform] {
+        switch option {
+        case "--resize": [.resize(try self.resize(text))]
+        case "--crop": [.crop(try self.crop(text))]
+        case "--trim": [.trim(Trim(tolerance: UInt8(try Self.whole(option, text, in: 0...255))))]
+        case "--rotate":
+            [.rotate(degrees: try Self.number(option, text), background: self.background ?? .clear)]
+        case "--flip": [.flip(try Self.named(option, text))]
+        case "--pad": [.pad(try self.pad(text))]
+        case "--extend": [.pad(try self.extend(text))]
+        case "--blur": [.blur(.gaussian(sigma: try Self.number(option, text, atLeast: 0), light: self.light))]
+        case "--sharpen": [.sharpen(Sharpen(sigma: try Self.number(option, text, atLeast: 0)))]
+        case "--pixelate": [.pixelate(size: try Self.whole(option, text, in: 1...1_000_000))]
+        case "--brightness": [.adjust(.brightness(try Self.number(option, text, atLeast: 0)))]
+        case "--contrast": [.adjust(.contrast(try Self.number(option, text, atLeast: 0)))]
+        case "--saturation": [.adjust(.saturation(try Self.number(option, text, atLeast: 0)))]
+        case "--gamma": [.adjust(.gamma(try Self.number(option, text, over: 0)))]
+        case "--hue": [.adjust(.hue(degrees: try Self.number(option, text)))]
+        case "--gray": [.adjust(.grayscale)]
+        case "--sepia": [.adjust(.sepia)]
+        case "--invert": [.adjust(.invert)]
+        case "--tint": [.tint(try Self.color(text, of: option))]
+        case "--round": [.roundCorners(RoundCorners(radius: try Self.number(option, text, atLeast: 0)))]
+        case "--circle": [.circle()]
+        case "--flatten": [.flatten(self.background ?? .white)]
+        default: try self.pipeline(in: text)
+        }
+    }
+
+    // MARK: Sizes and parts
+
+    /// A geometry as ImageMagick and vipsthumbnail write it: `800x600`, `800x`, `800`, `x600`, `50%`, and after it `^`, `!`,
+    /// `<` or `>`.
+    private func resize(_ text: String) throws(UsageError) -> Resize {
+        let mode: Resize.Mode = try Self.named("--mode", self.arguments.value("--mode") ?? Resize.Mode.fit.rawValue)
+        var resize = Resize(
+            .scale(1),
+            mode: mode,
+            upscales: self.arguments.has("--enlarge"),
+            filter: try Self.named("--filter", self.arguments.value("--filter") ?? Resize.Filter.lanczos3.rawValue),
+            gravity: self.gravity,
+            light: self.light
+        )
+        var size = text[...]
+        if let mark = size.last, "^!<>".contains(mark) {
+            size.removeLast()
+            switch mark {
+            case "^": resize.mode = .cover
+            case "!": (resize.mode, resize.upscales) = (.stretch, true)
+            case "<": resize.upscales = true
+            default: resize.upscales = false
+            }
+            guard mark == "<" || mark == ">" || self.arguments.value("--mode") == nil else {
+                throw UsageError("--mode and the \(mark) of --resize contradict each other")
+            }
+        }
+        if size.last == "%" {
+            guard let percent = Double(size.dropLast()), percent > 0, percent.isFinite, percent <= 100_000 else {
+                throw Self.notASize(text)
+            }
+            resize.size = .scale(percent / 100)
+            resize.upscales = resize.upscales || percent > 100
+            return resize
+        }
+        let sides = size.split(separator: "x", omittingEmptySubsequences: false)
+        let numbers = sides.map { Int($0) }
+        for (side, number) in zip(sides, numbers) where !side.isEmpty {
+            guard let number, (1...Int(Int32.max)).contains(number) else { throw Self.notASize(text) }
+        }
+        switch (sides.count, numbers.first ?? nil, numbers.last ?? nil) {
+        case (1, let width?, _), (2, let width?, nil): resize.size = .width(width)
+        case (2, nil, let height?): resize.size = .height(height)
+        case (2, let width?, let height?): resize.size = .box(width: width, height: height)
+        default: throw Self.notASize(text)
+        }
+        return resize
+    }
+
+    private static func notASize(_ text: String) -> UsageError {
+        UsageError("--resize takes a size such as 800x600, 800x, x600, 50%, 800x600^ or 800x600!, and not \(text)")
+    }
+
+    /// `WxH+X+Y`, `WxH` by gravity, or a ratio `W:H`.
+    private func crop(_ text: String) throws(UsageError) -> Crop {
+        let refusal = UsageError("--crop takes an area such as 400x300+16+32, 400x300 or 16:9, and not \(text)")
+        let ratio = text.split(separator: ":", omittingEmptySubsequences: false).map { Double($0) ?? .nan }
+        if ratio.count == 2 {
+            guard ratio.allSatisfy({ $0 > 0 && $0.isFinite }) else { throw refusal }
+            return .aspectRatio(ratio[0] / ratio[1], gravity: self.gravity)
+        }
+        let parts = text.split(separator: "+", omittingEmptySubsequences: false)
+        guard let size = Self.box(parts[0]) else { throw refusal }
+        if parts.count == 1 { return .size(width: size.width, height: size.height, gravity: self.gravity) }
+        guard parts.count == 3, let x = Int(parts[1]), let y = Int(parts[2]), x >= 0, y >= 0 else { throw refusal }
+        return .rectangle(x: x, y: y, width: size.width, height: size.height)
+    }
+
+    private func pad(_ text: String) throws(UsageError) -> Pad {
+        let sides = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) ?? -1 }
+        guard sides.count == 1 || sides.count == 4, sides.allSatisfy({ (0...1_000_000).contains($0) }) else {
+            throw UsageError("--pad takes a number of pixels, or four for top, right, bottom and left, and not \(text)")
+        }
+        let (top, right, bottom, left) =
+            sides.count == 4 ? (sides[0], sides[1], sides[2], sides[3]) : (sides[0], sides[0], sides[0], sides[0])
+        return .sides(left: left, top: top, right: right, bottom: bottom, color: self.background ?? .clear)
+    }
+
+    private func extend(_ text: String) throws(UsageError) -> Pad {
+        guard let size = Self.box(text[...]) else {
+            throw UsageError("--extend takes a size such as 800x600, and not \(text)")
+        }
+        return .size(
+            width: size.width,
+            height: size.height,
+            gravity: self.gravity,
+            color: self.background ?? .clear
+        )
+    }
+
+    private static func box(_ text: Substring) -> (width: Int, height: Int)? {
+        let sides = text.split(separator: "x", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
+        guard sides.count == 2, sides.allSatisfy({ (1...Int(Int32.max)).contains($0) }) else { return nil }
+        return (sides[0], sides[1])
+    }
+
+    // MARK: Values
+
+    private static func number(
+        _ option: String,
+        _ text: String,
+        atLeast least: Double = -.infinity,
+        over bound: Double = -.infinity
+    ) throws(UsageError) -> Double {
+        guard let number = Double(text), number.isFinite, number >= least, number > bound else {
+            let range = bound.isFinite ? " over \(Int(bound))" : least.isFinite ? ", \(Int(least)) or more" : ""
+            throw UsageError("\(option) takes a number\(range), and not \(text)")
+        }
+        return number
+    }
+
+    private static func whole(_ option: String, _ text: String, in range: ClosedRange<Int>) throws(UsageError) -> Int {
+        guard let number = Int(text), range.contains(number) else {
+            throw UsageError("\(option) takes a number, \(range.lowerBound) to \(range.upperBound), and not \(text)")
+        }
+        return number
+    }
+
+    private static func named<Value: RawRepresentable<String> & CaseIterable>(
+        _ option: String,
+        _ text: String
+    ) throws(UsageError) -> Value {
+        guard let value = Value(rawValue: text) else {
+            let names = Value.allCases.map(\.rawValue).joined(separator: ", ")
+            throw UsageError("\(option) takes one of \(names), and not \(text)")
+        }
+        return value
+    }
+
+    private static func color(_ option: String, _ arguments: ParsedArguments) throws(UsageError) -> Color? {
+        guard let text = arguments.value(option) else { return nil }
+        return try self.color(text, of: option)
+    }
+
+    private static func color(_ text: String, of option: String) throws(UsageError) -> Color {
+        guard let color = Color(hex: text) else {
+            throw UsageError("\(option) takes a colour such as #f80 or #ff8800, and not \(text)")
+        }
+        return color
+    }
+
+    // MARK: Descriptions
+
+    /// The transforms that a file describes.
+    private func pipeline(in path: String) throws(UsageError) -> [ImageTransform] {
+        let text: Data
+        do {
+            text = try Data(contentsOf: URL(filePath: path))
+        } catch {
+            throw UsageError("\(path) can't be read: \(ErrorText(error).line)")
+        }
+        do {
+            return try JSONDecoder().decode(TransformPipeline.self, from: text).transforms
+        } catch let error as DecodingError {
+            throw UsageError("\(path) describes no transforms: \(error.reason)")
+        } catch {
+            throw UsageError("\(path) describes no transforms: \(error)")
+        }
+    }
+}
+
+extension DecodingError {
+    /// What is wrong, and where, in a line.
+    fileprivate var reason: String {
+        let context: Context? =
+            switch self {
+            case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context): context
+            case .keyNotFound(let key, let context):
+                Context(
+                    codingPath: context.codingPath,
+                    debugDescription: "\(key.stringValue) is missing",
+                    underlyingError: context.underlyingError
+                )
+            @unknown default: nil
+            }
+        guard let context else { return "\(self)" }
+        let path = context.codingPath.map { $0.intValue.map { "\($0 + 1)." } ?? $0.stringValue }.joined(separator: " ")
+        return path.isEmpty ? context.debugDescription : "\(path): \(context.debugDescription)"
+    }
+}
