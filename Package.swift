@@ -109,7 +109,7 @@ let package = Package(
                 "CLCMS2",
             ]
         ),
-        .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg", "CPixelKernels"]),
+        .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CCrypto", "CZimg", "CPixelKernels"]),
         .target(
             name: "TintypeCaching",
             dependencies: ["TintypeImage", "TintypeConcurrency", "TintypeHTTP", "CCrypto", "CShims", "CXXHash"]

@@ -77,8 +77,20 @@ struct SlowBlur {
         }
     }
 
-    /// The largest difference of a sample to the exact number. Where alpha is low, a level of a colour is nothing: colours
-    /// are compared by what of them can be seen.
+    /// The rows with colours divided by alpha.
+    var straight: [[Double]] {
+        guard self.format == .rgba8 else { return self.rows }
+        return self.rows.map { row in
+            row.indices.map { index in
+                let alpha = row[index - index % 4 + 3]
+                return index % 4 == 3 || alpha == 0 ? row[index] : row[index] / alpha * 255
+            }
+        }
+    }
+
+    /// The largest difference of a sample to the exact number.
+    ///
+    /// Where alpha is low, a level of a colour is nothing: colours are compared by what of them can be seen.
     func largestDifference(to pixels: PixelBuffer) -> Double {
         let channels = self.format.channelCount
         guard pixels.format == self.format, pixels.height == self.rows.count else { return .infinity }

@@ -203,3 +203,92 @@ KERNEL void cpixels_box_row(
     default: box_row(sums, radius, 4, scale, target, width); break;
     }
 }
+
+#define LUMA(red, green, blue) (0.2126f * (red) + 0.7152f * (green) + 0.0722f * (blue))
+
+KERNEL void cpixels_load_luma(const uint8_t *restrict samples, size_t channels, float *restrict numbers, size_t count) {
+    if (channels == 4) {
+        for (size_t pixel = 0; pixel < count; pixel++) {
+            const uint8_t *color = samples + 4 * pixel;
+            numbers[2 * pixel] = LUMA(color[0], color[1], color[2]) * (color[3] * (1.0f / 255));
+            numbers[2 * pixel + 1] = color[3];
+        }
+    } else {
+        for (size_t pixel = 0; pixel < count; pixel++) {
+            const uint8_t *color = samples + 3 * pixel;
+            numbers[pixel] = LUMA(color[0], color[1], color[2]);
+        }
+    }
+}
+
+INLINE float distant(float difference, float amount, float threshold) {
+    float size = difference < 0 ? -difference : difference;
+    return size >= threshold ? difference * amount : 0;
+}
+
+INLINE uint8_t rounded(float value) {
+    return (uint8_t)(int32_t)(limited(value) + 0.5f);
+}
+
+KERNEL void cpixels_sharpen_samples(
+    const uint8_t *restrict samples, const float *restrict blurred, size_t channels, float amount, float threshold,
+    uint8_t *restrict target, size_t count) {
+    if (channels == 4) {
+        for (size_t pixel = 0; pixel < count; pixel++) {
+            const uint8_t *color = samples + 4 * pixel;
+            const float *soft = blurred + 4 * pixel;
+            float scale = soft[3] > 0 ? 255 / soft[3] : 0;
+            uint8_t *made = target + 4 * pixel;
+            made[0] = rounded(color[0] + distant(color[0] - soft[0] * scale, amount, threshold));
+            made[1] = rounded(color[1] + distant(color[1] - soft[1] * scale, amount, threshold));
+            made[2] = rounded(color[2] + distant(color[2] - soft[2] * scale, amount, threshold));
+            made[3] = color[3];
+        }
+    } else {
+        for (size_t index = 0; index < count * channels; index++) {
+            target[index] = rounded(samples[index] + distant(samples[index] - blurred[index], amount, threshold));
+        }
+    }
+}
+
+KERNEL void cpixels_sharpen_luma(
+    const uint8_t *restrict samples, const float *restrict blurred, size_t channels, float amount, float threshold,
+    uint8_t *restrict target, size_t count) {
+    if (channels == 4) {
+        for (size_t pixel = 0; pixel < count; pixel++) {
+            const uint8_t *color = samples + 4 * pixel;
+            float alpha = blurred[2 * pixel + 1];
+            float soft = alpha > 0 ? blurred[2 * pixel] * (255 / alpha) : 0;
+            float step = distant(LUMA(color[0], color[1], color[2]) - soft, amount, threshold);
+            uint8_t *made = target + 4 * pixel;
+            made[0] = rounded(color[0] + step);
+            made[1] = rounded(color[1] + step);
+            made[2] = rounded(color[2] + step);
+            made[3] = color[3];
+        }
+    } else {
+        for (size_t pixel = 0; pixel < count; pixel++) {
+            const uint8_t *color = samples + 3 * pixel;
+            float step = distant(LUMA(color[0], color[1], color[2]) - blurred[pixel], amount, threshold);
+            uint8_t *made = target + 3 * pixel;
+            made[0] = rounded(color[0] + step);
+            made[1] = rounded(color[1] + step);
+            made[2] = rounded(color[2] + step);
+        }
+    }
+}
+
+void cpixels_average_blocks(
+    const double *sums, size_t size, size_t rows, size_t channels, float *target, size_t width) {
+    for (size_t start = 0; start < width; start += size) {
+        size_t end = size < width - start ? start + size : width;
+        double scale = 1 / ((double)(end - start) * (double)rows);
+        for (size_t channel = 0; channel < channels; channel++) {
+            double sum = 0;
+            for (size_t pixel = start; pixel < end; pixel++) sum += sums[pixel * channels + channel];
+            for (size_t pixel = start; pixel < end; pixel++) {
+                target[pixel * channels + channel] = (float)(sum * scale);
+            }
+        }
+    }
+}

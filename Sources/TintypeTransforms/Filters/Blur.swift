@@ -46,8 +46,6 @@ public struct Blur: Hashable, ImageTransformer {
 }
 
 extension Blur {
-    /// The largest values: what is beyond them makes pictures of one colour.
-    private static let largestSigma = 1000.0
     private static let largestRadius = 10_000
 
     /// Whether nothing changes.
@@ -56,14 +54,14 @@ extension Blur {
     private func isIdentity() throws(TransformError) -> Bool {
         switch self.kernel {
         case .gaussian(let sigma):
-            guard (0...Self.largestSigma).contains(sigma) else {
+            guard (0...GaussianFilter.largestSigma).contains(sigma) else {
                 throw TransformError(
                     code: .invalidParameter,
-                    message: "A blur's sigma can't be \(sigma); choose a number from 0 to \(Self.largestSigma)."
+                    message:
+                        "A blur's sigma can't be \(sigma); choose a number from 0 to \(GaussianFilter.largestSigma)."
                 )
             }
-            // So little of the neighbours counts that no sample can change.
-            return sigma < 0.2
+            return sigma < GaussianFilter.smallestSigma
         case .box(let radius):
             guard (0...Self.largestRadius).contains(radius) else {
                 throw TransformError(

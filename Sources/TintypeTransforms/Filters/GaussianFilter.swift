@@ -12,6 +12,10 @@ import TintypeImage
 /// Beyond the borders rows and columns go on as the last ones are. Kernels end at 3.7 standard deviations, beyond which
 /// lie 2e-4 of them.
 struct GaussianFilter {
+    /// Of less, so little of the neighbours counts that no sample changes.
+    static let smallestSigma = 0.2
+    /// What is beyond is a picture of one colour.
+    static let largestSigma = 1000.0
     /// A kernel's reach in standard deviations.
     private static let reach = 3.7
     /// The source rows that are added at once.
@@ -55,7 +59,7 @@ struct GaussianFilter {
 
     private static func radius(_ sigma: Double) -> Int { Int((self.reach * sigma).rounded(.up)) }
 
-    /// The Gaussian at distances from its middle; the sum is 1. Of half of it all but the first count twice.
+    /// The Gaussian at distances from its middle, with a sum of 1; of half of it all but the first count twice.
     private static func weights(_ distances: [Double], _ sigma: Double, isHalf: Bool) -> [Double] {
         let raw = distances.map { exp(-0.5 * ($0 / sigma) * ($0 / sigma)) }
         let sum = raw.reduce(0, +)

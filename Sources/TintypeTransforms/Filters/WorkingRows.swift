@@ -24,7 +24,9 @@ struct WorkingRows {
         cpixels_store_samples(numbers, table, samples, self.channels, count)
     }
 
-    /// The light of each sample, 0 to 255. Source: IEC 61966-2-1.
+    /// The light of each sample, 0 to 255.
+    ///
+    /// Source: IEC 61966-2-1.
     private static let lightOfSamples: [Float] = (0..<256).map { sample in
         let value = Double(sample) / 255
         return Float(255 * (value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)))

@@ -46,4 +46,25 @@ void cpixels_add_row(const float *_Nonnull row, double weight, double *_Nonnull 
 void cpixels_box_row(
     const double *_Nonnull sums, size_t radius, size_t channels, double scale, float *_Nonnull target, size_t width);
 
+/// Makes the luma of `count` pixels of 3 samples; of 4 samples, it is premultiplied and followed by alpha.
+///
+/// Source: ITU-R BT.709.
+void cpixels_load_luma(const uint8_t *_Nonnull samples, size_t channels, float *_Nonnull numbers, size_t count);
+
+/// Moves the samples of `count` pixels away from blurred ones, which are as `cpixels_load_samples` makes them, `amount`
+/// times as far as they are apart, where that is at least `threshold`. Alpha stays.
+void cpixels_sharpen_samples(
+    const uint8_t *_Nonnull samples, const float *_Nonnull blurred, size_t channels, float amount, float threshold,
+    uint8_t *_Nonnull target, size_t count);
+
+/// The same by luma, which is as `cpixels_load_luma` makes it: the colours of a pixel move together.
+void cpixels_sharpen_luma(
+    const uint8_t *_Nonnull samples, const float *_Nonnull blurred, size_t channels, float amount, float threshold,
+    uint8_t *_Nonnull target, size_t count);
+
+/// Makes each of `width` pixels of 1, 3 or 4 numbers the mean of the `size` pixels of its block: `sums` are those of
+/// `rows` rows.
+void cpixels_average_blocks(
+    const double *_Nonnull sums, size_t size, size_t rows, size_t channels, float *_Nonnull target, size_t width);
+
 #endif

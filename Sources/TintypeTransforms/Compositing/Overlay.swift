@@ -1,0 +1,405 @@
+import CCrypto
+import CPixelKernels
+public import TintypeImage
+
+/// Draws an image on a picture, such as a watermark: once, or as tiles all over it.
+///
+/// What of it does not fit on the picture is cut off. The picture keeps its size; it gets colours or alpha where the image
+/// brings them.
+public struct Overlay: ImageTransformer {
+    /// Where the image lies.
+    public enum Placement: Sendable, Hashable {
+        /// Once. It is moved by the offset: away from the border that gravity names, and else to the right and down.
+        case single(Gravity, offsetX: Double = 0, offsetY: Double = 0)
+        /// Again and again in both directions with gaps between, all over the picture. One lies where gravity says.
+        case tiled(Gravity = .northWest, gapX: Double = 0, gapY: Double = 0)
+    }
+
+    /// What offsets and gaps are counted in.
+    public enum Unit: String, Sendable, Hashable, Codable, CaseIterable {
+        /// Pixels.
+        case pixels
+        /// Shares of the picture's width and height.
+        case shares
+    }
+
+    /// What is drawn.
+    public let image: Image
+    /// What names the image in a description.
+    public let source: String
+    /// What stands for the image in keys.
+    private let identity: String
+    /// Where it lies.
+    public var placement: Placement
+    /// What offsets and gaps are counted in.
+    public var unit: Unit
+    /// The share of the picture's sides that the image is brought to, as large as fits in its own ratio, with Lanczos;
+    /// `nil` draws it as it is.
+    public var scale: Double?
+    /// From 0, invisible, to 1, as it is.
+    public var opacity: Double
+    /// How it goes together with the picture, where it lies.
+    public var mode: BlendMode
+
+    /// Describes an overlay.
+    ///
+    /// - Parameters:
+    ///   - image: What is drawn, upright and in sRGB.
+    ///   - name: What stands for the image in keys and descriptions. Another image needs another name: results are stored
+    ///     by it. By default a digest of the size and of all pixels.
+    ///   - placement: Where it lies.
+    ///   - unit: What offsets and gaps are counted in.
+    ///   - scale: The share of the picture's sides that the image is brought to.
+    ///   - opacity: From 0 to 1.
+    ///   - mode: How it goes together with the picture.
+    public init(
+        _ image: Image,
+        name: String? = nil,
+        placement: Placement = .single(.center),
+        unit: Unit = .pixels,
+        scale: Double? = nil,
+        opacity: Double = 1,
+        mode: BlendMode = .sourceOver
+    ) {
+        let identity = name ?? Self.digest(of: image.pixels)
+        self.init(image, identity: identity, source: identity, placement, unit, scale, opacity, mode)
+    }
+
+    private init(
+        _ image: Image,
+        identity: String,
+        source: String,
+        _ placement: Placement,
+        _ unit: Unit,
+        _ scale: Double?,
+        _ opacity: Double,
+        _ mode: BlendMode
+    ) {
+        self.image = image
+        self.identity = identity
+        self.source = source
+        self.placement = placement
+        self.unit = unit
+        self.scale = scale
+        self.opacity = opacity
+        self.mode = mode
+    }
+
+    private static func digest(of pixels: PixelBuffer) -> String {
+        var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
+        pixels.withUnsafeBytes { bytes in
+            _ = SHA256(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count, &digest)
+        }
+        let digits = digest.prefix(16).map { byte in
+            (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+        return "\(pixels.width)x\(pixels.height)-\(pixels.format)-\(digits.joined())"
+    }
+
+    public var key: String {
+        var parts = [String(reflecting: self.identity)]
+        switch self.placement {
+        case .single(let gravity, let x, let y): parts += ["\(gravity)", "\(x)", "\(y)"]
+        case .tiled(let gravity, let x, let y): parts += ["tiled", "\(gravity)", "\(x)", "\(y)"]
+        }
+        parts += [self.unit.rawValue, self.scale.map { "\($0)" } ?? "-", "\(self.opacity)", self.mode.rawValue]
+        return "overlay(\(parts.joined(separator: ",")))"
+    }
+
+    // MARK: - Drawing
+
+    /// The resize that brings the image to its share of a picture; `nil` where it is drawn as it is.
+    private func resize(width: Int, height: Int) -> Resize? {
+        guard let scale = self.scale else { return nil }
+        func side(_ length: Int) -> Double { max(1, Double(length) * scale) }
+        let factor = min(side(width) / Double(self.image.width), side(height) / Double(self.image.height))
+        func scaled(_ length: Int) -> Int { max(1, Int(min((Double(length) * factor).rounded(), 1e9))) }
+        return .stretch(width: scaled(self.image.width), height: scaled(self.image.height), upscales: true)
+    }
+
+    /// - Throws: `TransformError` where a parameter makes no sense.
+    private func check() throws(TransformError) {
+        func check(_ name: String, _ value: Double, _ range: ClosedRange<Double>) throws(TransformError) {
+            guard !range.contains(value) else { return }
+            throw TransformError(
+                code: .invalidParameter,
+                message: "The \(name) of an overlay can't be \(value); choose a number from \(range.lowerBound) to "
+                    + "\(range.upperBound)."
+            )
+        }
+        try check("opacity", self.opacity, 0...1)
+        if let scale = self.scale { try check("scale", scale, 0.000_1...10) }
+        switch self.placement {
+        case .single(_, let x, let y):
+            for offset in [x, y] { try check("offset", offset, -1e9...1e9) }
+        case .tiled(_, let x, let y):
+            for gap in [x, y] { try check("gap", gap, 0...1e9) }
+        }
+    }
+
+    /// Whether nothing is drawn, and nothing taken away.
+    private var isInvisible: Bool { self.opacity == 0 && self.mode != .sourceIn }
+
+    /// What a picture becomes that the image is drawn on.
+    private func result(for format: PixelFormat) -> PixelFormat {
+        let isOpaque = !self.image.hasAlpha && self.opacity == 1
+        if format.hasAlpha || (self.mode == .sourceIn && !isOpaque) { return .rgba8 }
+        return format == .gray8 && self.image.pixels.format == .gray8 ? .gray8 : .rgb8
+    }
+
+    public func footprint(for source: PixelLayout) throws -> TransformFootprint {
+        try self.check()
+        guard !self.isInvisible else { return TransformFootprint(result: source) }
+        let format = self.result(for: source.format)
+        let layout = try PixelLayout(format: format, width: source.width, height: source.height)
+        var working = OverlayDrawing.workingByteCount
+        if let resize = self.resize(width: source.width, height: source.height) {
+            let drawn = self.image.pixels
+            let geometry = try ResizeGeometry(resize, width: drawn.width, height: drawn.height)
+            working += try PixelLayout(format: drawn.format, width: geometry.width, height: geometry.height).byteCount
+            working += geometry.byteCount(width: drawn.width, height: drawn.height, format: drawn.format)
+        }
+        return TransformFootprint(result: layout, workingByteCount: working)
+    }
+
+    public func transform(_ image: Image) throws -> Image {
+        try self.check()
+        guard !self.isInvisible else { return image }
+        let drawn = try self.resize(width: image.width, height: image.height).map { try self.image.resized($0) }
+        let drawing = OverlayDrawing(
+            self,
+            (drawn ?? self.image).pixels,
+            width: image.width,
+            height: image.height
+        )
+        guard drawing.isSeen else { return image }
+        return try image.filtered(to: self.result(for: image.pixels.format)) { rows in
+            try drawing.run(rows, from: image.pixels.format, to: self.result(for: image.pixels.format))
+        }
+    }
+}
+
+/// Draws an image that has its size on the rows of a picture.
+private struct OverlayDrawing {
+    /// The pixels that are worked on at once: their planes stay in the nearest cache.
+    private static let tileWidth = 512
+    /// The planes of both sides of a tile.
+    static let workingByteCount = 2 * 4 * tileWidth * MemoryLayout<Float>.stride
+
+    private let drawn: PixelBuffer
+    private let composition: Composition
+    private let opacity: Double
+    private let width: Int
+    private let height: Int
+    /// Where it begins, which may be outside, and the distance from one to the next: `nil` for one alone.
+    private let left: Int
+    private let top: Int
+    private let step: (x: Int, y: Int)?
+
+    init(_ overlay: Overlay, _ drawn: PixelBuffer, width: Int, height: Int) {
+        self.drawn = drawn
+        self.composition = .drawing(overlay.mode)
+        self.opacity = overlay.opacity
+        self.width = width
+        self.height = height
+        func pixels(_ value: Double, of total: Int) -> Int {
+            // Further away it can't be seen either.
+            Int(min(max((overlay.unit == .pixels ? value : value * Double(total)).rounded(), -4e9), 4e9))
+        }
+        func start(_ share: Double, _ length: Int, _ total: Int, offset: Int) -> Int {
+            // From the right and from below, what is positive leads inwards.
+            Int((share * Double(total - length)).rounded()) + (share > 0.5 ? -offset : offset)
+        }
+        switch overlay.placement {
+        case .single(let gravity, let x, let y):
+            self.left = start(gravity.x, drawn.width, width, offset: pixels(x, of: width))
+            self.top = start(gravity.y, drawn.height, height, offset: pixels(y, of: height))
+            self.step = nil
+        case .tiled(let gravity, let x, let y):
+            self.left = start(gravity.x, drawn.width, width, offset: 0)
+            self.top = start(gravity.y, drawn.height, height, offset: 0)
+            self.step = (drawn.width + pixels(x, of: width), drawn.height + pixels(y, of: height))
+        }
+    }
+
+    /// Whether any of it lies on the picture.
+    var isSeen: Bool {
+        (0..<self.width).overlaps(self.left..<self.left + self.drawn.width)
+            && (0..<self.height).overlaps(self.top..<self.top + self.drawn.height)
+    }
+
+    /// The row of the image on a row of the picture.
+    private func drawnRow(_ row: Int) -> Int? {
+        let distance = row - self.top
+        let place = self.step.map { Self.remainder(distance, $0.y) } ?? distance
+        return (0..<self.drawn.height).contains(place) ? place : nil
+    }
+
+    /// The columns of a row of the picture that it covers, from the left.
+    private var covered: [Range<Int>] {
+        let length = self.drawn.width
+        let starts =
+            if let step = self.step {
+                Array(stride(from: Self.remainder(self.left, step.x) - step.x, to: self.width, by: step.x))
+            } else {
+                [self.left]
+            }
+        return starts.filter { (0..<self.width).overlaps($0..<$0 + length) }.map { $0..<$0 + length }
+    }
+
+    private static func remainder(_ value: Int, _ divisor: Int) -> Int {
+        let rest = value % divisor
+        return rest < 0 ? rest + divisor : rest
+    }
+
+    /// Writes all rows of the result.
+    func run(_ rows: StoredRows, from format: PixelFormat, to result: PixelFormat) throws {
+        let memory = try AlignedMemory(byteCount: Self.workingByteCount)
+        let planes = memory.start.bindMemory(to: Float.self, capacity: 8 * Self.tileWidth)
+        let covered = self.covered
+        for row in 0..<self.height {
+            if row % 16 == 0 { try Task.checkCancellation() }
+            let target = rows.target(row, 0)
+            if format == result {
+                target.update(from: rows.source(row, 0), count: self.width * format.channelCount)
+            } else {
+                self.forEachTile(0..<self.width) { columns in
+                    let source = rows.source(row, columns.lowerBound)
+                    cpixels_to_planes(source, format.channelCount, planes, Self.tileWidth, columns.count)
+                    let made = rows.target(row, columns.lowerBound)
+                    cpixels_from_planes(planes, Self.tileWidth, made, result.channelCount, columns.count)
+                }
+            }
+            guard let drawnRow = self.drawnRow(row) else { continue }
+            self.drawn.withUnsafeBytes { bytes in
+                guard let base = bytes.baseAddress else { return }
+                let line = base + drawnRow * self.drawn.layout.planes[0].bytesPerRow
+                for span in covered {
+                    self.draw(line.assumingMemoryBound(to: UInt8.self), span, rows, row, result, planes)
+                }
+            }
+        }
+    }
+
+    /// Draws a row of the image on the columns of `span` that the picture has.
+    private func draw(
+        _ line: UnsafePointer<UInt8>,
+        _ span: Range<Int>,
+        _ rows: StoredRows,
+        _ row: Int,
+        _ result: PixelFormat,
+        _ planes: UnsafeMutablePointer<Float>
+    ) {
+        let stride = Self.tileWidth
+        let channels = self.drawn.format.channelCount
+        self.forEachTile(span.clamped(to: 0..<self.width)) { columns in
+            let target = rows.target(row, columns.lowerBound)
+            let source = planes + 4 * stride
+            cpixels_to_planes(target, result.channelCount, planes, stride, columns.count)
+            let samples = line + (columns.lowerBound - span.lowerBound) * channels
+            cpixels_to_planes(samples, channels, source, stride, columns.count)
+            self.composition.draw(source, over: planes, opacity: self.opacity, stride: stride, count: columns.count)
+            cpixels_from_planes(planes, stride, target, result.channelCount, columns.count)
+        }
+    }
+
+    private func forEachTile(_ columns: Range<Int>, _ body: (Range<Int>) -> Void) {
+        for start in Swift.stride(from: columns.lowerBound, to: columns.upperBound, by: Self.tileWidth) {
+            body(start..<min(start + Self.tileWidth, columns.upperBound))
+        }
+    }
+}
+
+// MARK: - As a description
+
+extension Overlay: Hashable {
+    /// Whether the keys are equal: equal ones stand for equal images.
+    public static func == (first: Overlay, second: Overlay) -> Bool {
+        first.key == second.key && first.source == second.source
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.key)
+    }
+}
+
+extension Overlay: Codable {
+    /// Finds the image that a description names.
+    ///
+    /// A description has the text ``Overlay/source`` in the place of pixels. What reads descriptions puts a resolver into
+    /// its decoder: `decoder.userInfo = resolver.userInfo`. There the program says what the text means, and what it may reach.
+    public struct Resolver: Sendable {
+        fileprivate static let key = CodingUserInfoKey(rawValue: "tintype.overlay.resolver")
+
+        /// Gives the image for a text, or throws.
+        public let image: @Sendable (_ source: String) throws -> Image
+
+        /// Wraps a function that gives the image for a text, or throws.
+        public init(_ image: @escaping @Sendable (_ source: String) throws -> Image) {
+            self.image = image
+        }
+
+        /// What a decoder needs in its `userInfo`.
+        public var userInfo: [CodingUserInfoKey: any Sendable] {
+            Self.key.map { [$0: self] } ?? [:]
+        }
+    }
+
+    private enum CodingKeys: CodingKey {
+        case source, gravity, x, y, tiled, unit, scale, opacity, mode
+    }
+
+    /// Reads a description; all but the `source` may be left out.
+    ///
+    /// `gravity`, `x` and `y` place the image; with `tiled` the last two are the gaps.
+    ///
+    /// - Throws: `TransformError.Code.invalidParameter` where the decoder has no ``Resolver``; what the resolver throws;
+    ///   `DecodingError`.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let source = try container.decode(String.self, forKey: .source)
+        guard let resolver = Resolver.key.flatMap({ decoder.userInfo[$0] }) as? Resolver else {
+            throw TransformError(
+                code: .invalidParameter,
+                message: "Nothing says what the overlay \(String(reflecting: String(source.prefix(100)))) is; put an "
+                    + "Overlay.Resolver into the decoder's userInfo."
+            )
+        }
+        let isTiled = try container.decodeIfPresent(Bool.self, forKey: .tiled) ?? false
+        let gravity = try container.decodeIfPresent(Gravity.self, forKey: .gravity) ?? (isTiled ? .northWest : .center)
+        let x = try container.decodeIfPresent(Double.self, forKey: .x) ?? 0
+        let y = try container.decodeIfPresent(Double.self, forKey: .y) ?? 0
+        let image = try resolver.image(source)
+        self.init(
+            image,
+            identity: Self.digest(of: image.pixels),
+            source: source,
+            isTiled ? .tiled(gravity, gapX: x, gapY: y) : .single(gravity, offsetX: x, offsetY: y),
+            try container.decodeIfPresent(Unit.self, forKey: .unit) ?? .pixels,
+            try container.decodeIfPresent(Double.self, forKey: .scale),
+            try container.decodeIfPresent(Double.self, forKey: .opacity) ?? 1,
+            try container.decodeIfPresent(BlendMode.self, forKey: .mode) ?? .sourceOver
+        )
+    }
+
+    /// Writes what is read, with ``source`` in the place of the image.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(self.source, forKey: .source)
+        switch self.placement {
+        case .single(let gravity, let x, let y):
+            try container.encode(gravity, forKey: .gravity)
+            try container.encode(x, forKey: .x)
+            try container.encode(y, forKey: .y)
+        case .tiled(let gravity, let x, let y):
+            try container.encode(true, forKey: .tiled)
+            try container.encode(gravity, forKey: .gravity)
+            try container.encode(x, forKey: .x)
+            try container.encode(y, forKey: .y)
+        }
+        try container.encode(self.unit, forKey: .unit)
+        try container.encodeIfPresent(self.scale, forKey: .scale)
+        try container.encode(self.opacity, forKey: .opacity)
+        try container.encode(self.mode, forKey: .mode)
+    }
+}
