@@ -71,6 +71,15 @@ extension ImageTransform {
     /// Blurs the picture.
     public static func blur(_ blur: Blur) -> ImageTransform { ImageTransform(blur) }
 
+    /// Sharpens the picture.
+    public static func sharpen(_ sharpen: Sharpen = Sharpen()) -> ImageTransform { ImageTransform(sharpen) }
+
+    /// Makes blocks of `size` by `size` pixels.
+    public static func pixelate(size: Int) -> ImageTransform { ImageTransform(Pixelate(size: size)) }
+
+    /// Draws an image on the picture.
+    public static func overlay(_ overlay: Overlay) -> ImageTransform { ImageTransform(overlay) }
+
     /// What a program's own transformer does.
     public static func custom(_ transformer: any ImageTransformer) -> ImageTransform { ImageTransform(transformer) }
 }

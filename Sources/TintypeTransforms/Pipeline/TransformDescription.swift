@@ -10,10 +10,13 @@ enum TransformKinds {
         ("crop", Crop.self),
         ("flatten", Flatten.self),
         ("flip", Flip.self),
+        ("overlay", Overlay.self),
         ("pad", Pad.self),
+        ("pixelate", Pixelate.self),
         ("resize", Resize.self),
         ("rotate", Rotate.self),
         ("roundCorners", RoundCorners.self),
+        ("sharpen", Sharpen.self),
         ("tint", Tint.self),
         ("trim", Trim.self),
     ]
