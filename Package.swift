@@ -199,6 +199,11 @@ let package = Package(
         ),
         .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
         .executableTarget(
+            name: "FuzzTransforms",
+            dependencies: ["FuzzSupport", "TintypeTransforms", "TintypeImage"],
+            path: "Fuzz/Transforms"
+        ),
+        .executableTarget(
             name: "SlowFiles",
             dependencies: ["Tintype", "TintypeCoding", "TintypeImage", "TestSupport", "CDeflate", "CShims"],
             path: "Fuzz/SlowFiles"

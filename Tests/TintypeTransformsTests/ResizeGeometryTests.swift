@@ -248,7 +248,7 @@ struct GeometryCase: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: [
-        "{}", #"{"width": 8, "scale": 0.5}"#, #"{"width": "8"}"#, #"{"width": 8, "mode": "cover"}"#,
+        "{}", #"{"width": 8, "scale": 0.5}"#, #"{"width": "8"}"#, #"{"width": 8, "mode": "contain"}"#,
         #"{"width": 8, "filter": "gauss"}"#, #"{"width": 8, "gravity": "up"}"#,
     ])
     func aDescriptionThatMakesNoSenseIsRefused(text: String) {

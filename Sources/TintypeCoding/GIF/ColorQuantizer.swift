@@ -39,6 +39,21 @@ package struct ColorQuantizer {
         return try self.refine(means)
     }
 
+    /// The mean squared distance of the pixels from the nearest of `colors`, as far as the cells of colour space tell.
+    func error(of colors: [UInt32]) -> Double {
+        let search = NearestColor(colors)
+        var (error, count) = (0.0, 0.0)
+        for (cell, square) in zip(self.sums, self.squares) where cell.w > 0 {
+            let mean = cell / cell.w
+            let color = colors[search.index(red: Float(mean.x), green: Float(mean.y), blue: Float(mean.z))]
+            let shown = SIMD4(Double(color & 255), Double(color >> 8 & 255), Double(color >> 16 & 255), 0)
+            // The squared distances of many pixels from one colour, of their sums.
+            error += square - 2 * (shown * cell).sum() + cell.w * (shown * shown).sum()
+            count += cell.w
+        }
+        return count > 0 ? max(0, error / count) : 0
+    }
+
     /// Moves each colour to the mean of the cells that are nearest to it, some times.
     private func refine(_ colors: [UInt32]) throws -> [UInt32] {
         let cells = self.sums.filter { $0.w > 0 }

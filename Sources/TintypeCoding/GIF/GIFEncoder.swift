@@ -4,7 +4,9 @@ import TintypeImage
 /// Writes pictures as the frames of one GIF.
 ///
 /// A frame holds only the rectangle that changes, transparent where nothing changes in it. Colours are exact where a
-/// palette can hold them: one palette for the file, or else one for each frame. Source: GIF89a, CompuServe 1990.
+/// palette can hold them. Where none can, the frames share a palette that was chosen for all of them, as long as that
+/// shows them nearly as well as one of their own would: what stands still must not change its colour from frame to frame.
+/// Source: GIF89a, CompuServe 1990.
 struct GIFEncoder {
     private static let maximumSide = 65_535
 
@@ -15,6 +17,10 @@ struct GIFEncoder {
     private let maximumColorCount: Int
     /// The colours of all frames, where a palette can hold them.
     private let sharedColors: ColorSet?
+    /// The colours that show all frames nearly as well as colours of their own, where no palette holds all.
+    private let sharedPalette: [UInt32]?
+    /// How much larger the mean squared error of a shared palette may be, and what is too small to be seen.
+    private static let (toleratedRatio, invisibleError) = (1.5, 12.0)
     private var bytes: [UInt8] = []
 
     /// The bytes of an animation, or of a still picture when `loopCount` is `nil`.
@@ -73,7 +79,33 @@ struct GIFEncoder {
         self.maximumColorCount = maximumColorCount
         var colors = ColorSet()
         let areFew = try frames.allSatisfy { colors.insert(opaque: try GIFPicture($0.image.pixels).pixels) }
-        self.sharedColors = areFew && colors.colors.count <= maximumColorCount ? colors : nil
+        let isExact = areFew && colors.colors.count <= maximumColorCount
+        self.sharedColors = isExact ? colors : nil
+        self.sharedPalette = isExact || frames.count == 1 ? nil : try Self.palette(of: frames, maximumColorCount)
+    }
+
+    /// The palette that all frames share, with room for the entry that draws nothing; `nil` where frames of their own
+    /// colours are shown better.
+    private static func palette(of frames: [AnimationContent.Frame], _ maximumColorCount: Int) throws -> [UInt32]? {
+        guard maximumColorCount > 2 else { return nil }
+        var whole = ColorQuantizer()
+        for frame in frames {
+            let pixels = try GIFPicture(frame.image.pixels).pixels
+            var colors = ColorSet()
+            // A frame that can be exact stays so.
+            if colors.insert(opaque: pixels), colors.colors.count <= maximumColorCount { return nil }
+            whole.count(pixels)
+        }
+        let palette = try whole.colors(maximum: maximumColorCount - 1)
+        for frame in frames {
+            var quantizer = ColorQuantizer()
+            quantizer.count(try GIFPicture(frame.image.pixels).pixels)
+            let own = quantizer.error(of: try quantizer.colors(maximum: maximumColorCount - 1))
+            guard quantizer.error(of: palette) <= max(Self.invisibleError, own * Self.toleratedRatio) else {
+                return nil
+            }
+        }
+        return palette
     }
 
     private mutating func write(_ frames: [AnimationContent.Frame], loopCount: Int) throws {
@@ -125,6 +157,7 @@ struct GIFEncoder {
             pixels,
             width: area.columns.count,
             shared: self.sharedColors,
+            sharedPalette: self.sharedPalette,
             maximumColorCount: self.maximumColorCount,
             isDithered: self.options.isDithered,
             mustBeExact: mustBeExact
@@ -159,7 +192,7 @@ struct GIFEncoder {
     private mutating func writeStart(firstPalette: [UInt32]?, loopCount: Int) {
         // One more entry is for drawing nothing, where there is room.
         let shared = self.sharedColors.map { $0.colors.count < 256 ? $0.colors + [0] : $0.colors }
-        let palette = shared ?? firstPalette ?? []
+        let palette = shared ?? self.sharedPalette.map { $0 + [0] } ?? firstPalette ?? []
         self.bytes += Array("GIF89a".utf8)
         self.append(UInt16(clamping: self.width))
         self.append(UInt16(clamping: self.height))
@@ -187,7 +220,7 @@ struct GIFEncoder {
             self.append(UInt16(clamping: number))
         }
         // Without shared colours the first frame's palette is that of the file.
-        let isInStart = isFirst && self.sharedColors == nil
+        let isInStart = isFirst && self.sharedColors == nil && self.sharedPalette == nil
         if let palette = patch.palette, !isInStart {
             self.bytes.append(0x80 | UInt8(GIFPatch.tableBits(entryCount: palette.count)))
             self.append(palette)

@@ -24,6 +24,7 @@ struct GIFPatch {
     ///   - pixels: What is to be drawn; zero where nothing is.
     ///   - width: The width of the part.
     ///   - shared: The colours of the whole file, where they are few.
+    ///   - sharedPalette: The colours of the whole file that are nearest, where they are many.
     ///   - maximumColorCount: The most entries of a palette, 2 to 256.
     ///   - isDithered: Whether colours that are missing are mixed.
     ///   - mustBeExact: Whether only a palette that holds all colours will do.
@@ -32,6 +33,7 @@ struct GIFPatch {
         _ pixels: [UInt32],
         width: Int,
         shared: ColorSet?,
+        sharedPalette: [UInt32]? = nil,
         maximumColorCount: Int,
         isDithered: Bool,
         mustBeExact: Bool = false
@@ -42,11 +44,23 @@ struct GIFPatch {
             return
         }
         var colors = ColorSet()
-        if colors.insert(opaque: pixels), colors.colors.count <= maximum {
+        if sharedPalette == nil, colors.insert(opaque: pixels), colors.colors.count <= maximum {
             self.init(exactly: pixels, colors: colors, isShared: false)
             return
         }
         guard !mustBeExact else { return nil }
+        if let sharedPalette {
+            let transparentIndex = UInt8(clamping: sharedPalette.count)
+            var mapper = PaletteMapper(palette: sharedPalette, transparentIndex: transparentIndex)
+            let indices = try isDithered ? mapper.dither(pixels, width: width) : mapper.map(pixels, width: width)
+            self.init(
+                indices,
+                palette: sharedPalette,
+                isShared: true,
+                transparentIndex: pixels.contains(0) ? transparentIndex : nil
+            )
+            return
+        }
         var quantizer = ColorQuantizer()
         quantizer.count(pixels)
         let palette = try quantizer.colors(maximum: maximum)

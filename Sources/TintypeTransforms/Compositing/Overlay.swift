@@ -157,7 +157,12 @@ public struct Overlay: ImageTransformer {
             let drawn = self.image.pixels
             let geometry = try ResizeGeometry(resize, width: drawn.width, height: drawn.height)
             working += try PixelLayout(format: drawn.format, width: geometry.width, height: geometry.height).byteCount
-            working += geometry.byteCount(width: drawn.width, height: drawn.height, format: drawn.format)
+            working += geometry.byteCount(
+                width: drawn.width,
+                height: drawn.height,
+                format: drawn.format,
+                resampling: resize.resampling
+            )
         }
         return TransformFootprint(result: layout, workingByteCount: working)
     }

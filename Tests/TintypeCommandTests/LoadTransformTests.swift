@@ -1,0 +1,110 @@
+import FoundationEssentials
+import TestSupport
+import TestTraits
+import Testing
+import Tintype
+
+/// `tintype load` with options that transform the picture.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct LoadTransformTests {
+    let fixture: CommandFixture
+
+    init() throws {
+        self.fixture = try CommandFixture()
+        try self.fixture.folder.write(Pictures.jpeg(width: 64, height: 32), to: "wide.jpg")
+    }
+
+    /// Three frames that differ, of 100 ms each.
+    private static func animation() throws -> Data {
+        let frames = try (0..<3).map { index in
+            let pixels = try PixelBuffer.make(.rgb8, width: 24, height: 16) { column, row, channel in
+                UInt8(column * 8 + row * index + channel)
+            }
+            return AnimationContent.Frame(image: Image(pixels: pixels), milliseconds: 100)
+        }
+        return try PNGCoder().encode(AnimationContent(frames: frames), as: .png, options: EncodeOptions())
+    }
+
+    @Test(arguments: [
+        ("32x", 32, 16), ("x16", 32, 16), ("32", 32, 16), ("16x16", 16, 8), ("16x16^", 32, 16), ("16x20!", 16, 20),
+        ("128x>", 64, 32), ("128x<", 128, 64), ("50%", 32, 16), ("200%", 128, 64), ("128x128", 64, 32),
+        ("100x20!", 100, 20),
+    ])
+    func `sizes are written as users of other commands write them`(text: String, width: Int, height: Int) async throws {
+        let run = try await self.fixture.run("load", "wide.jpg", "-o", "small.png", "--resize", text)
+        #expect(run.code == 0, "\(run.errors)")
+        let info = try await self.fixture.info("small.png")
+        #expect((info["width"]?.number, info["height"]?.number) == (Double(width), Double(height)))
+    }
+
+    @Test(arguments: [
+        (["--crop", "20x10"], 20, 10), (["--crop", "1:1", "--gravity", "east"], 32, 32),
+        (["--crop", "20x10+60+30"], 4, 2), (["--rotate", "90"], 32, 64),
+        (["--rotate", "90", "--resize", "x32"], 16, 32), (["--resize", "x16", "--rotate", "-90"], 16, 32),
+        (["--pad", "3"], 70, 38), (["--pad", "1,2,3,4", "--background", "#f00"], 70, 36),
+        (["--extend", "100x100", "--gravity", "south"], 100, 100), (["--circle"], 32, 32), (["--blur", "2"], 64, 32),
+        (["--flip", "both", "--gray", "--invert", "--brightness", "1.2", "--hue", "20"], 64, 32),
+        (["--round", "8", "--sharpen", "1", "--pixelate", "4", "--tint", "#123"], 64, 32),
+    ])
+    func `what is made of the picture follows the order of the options`(
+        options: [String],
+        width: Int,
+        height: Int
+    ) async throws {
+        let run = try await self.fixture.run(["load", "wide.jpg", "-o", "made.png"] + options)
+        #expect(run.code == 0, "\(run.errors)")
+        let info = try await self.fixture.info("made.png")
+        #expect((info["width"]?.number, info["height"]?.number) == (Double(width), Double(height)))
+    }
+
+    @Test func `a pipeline comes from a file, at its place among the options`() async throws {
+        let description = #"[{"crop": {"aspectRatio": {"ratio": 1}}}, {"resize": {"width": 10}}]"#
+        try self.fixture.folder.write(Array(description.utf8), to: "square.json")
+        let run = try await self.fixture.run(
+            ["load", "wide.jpg", "-o", "made.png", "--pipeline", "square.json", "--pad", "1"]
+        )
+        #expect(run.code == 0, "\(run.errors)")
+        let info = try await self.fixture.info("made.png")
+        #expect((info["width"]?.number, info["height"]?.number) == (12, 12))
+        try self.fixture.folder.write(Array(#"[{"blurr": {}}]"#.utf8), to: "bad.json")
+        let refused = try await self.fixture.run("load", "wide.jpg", "-o", "made.png", "--pipeline", "bad.json")
+        #expect(refused.code == 2)
+        #expect(refused.errors.contains("There is no transform blurr"))
+        #expect(try await self.fixture.run("load", "wide.jpg", "--pipeline", "missing.json").code == 2)
+    }
+
+    @Test(arguments: [
+        ["--resize", "x"], ["--resize", "0x4"], ["--resize", "4x4x4"], ["--resize", "-3x"], ["--resize", "nan%"],
+        ["--resize", "4x4^", "--mode", "fill"], ["--crop", "4"], ["--crop", "0:1"], ["--crop", "4x4+1"],
+        ["--rotate", "left"], ["--rotate", "inf"], ["--flip", "up"], ["--pad", "1,2"], ["--pad", "-1"],
+        ["--extend", "4"],
+        ["--blur", "-1"], ["--gamma", "0"], ["--trim", "256"], ["--tint", "blue"], ["--gravity", "up"], ["--enlarge"],
+        ["--background", "1"], ["--filter", "lanczos3"],
+    ])
+    func `what makes no sense is wrong usage`(options: [String]) async throws {
+        let run = try await self.fixture.run(["load", "wide.jpg", "-o", "made.png"] + options)
+        #expect(run.code == 2)
+        #expect(run.errors.hasPrefix("tintype: "))
+    }
+
+    @Test(arguments: ["gif", "webp", "png"])
+    func `an animation stays one where the format has animations`(name: String) async throws {
+        try self.fixture.folder.write(Self.animation(), to: "moving.png")
+        let run = try await self.fixture.run("load", "moving.png", "-o", "small.\(name)", "--resize", "8x8!")
+        #expect(run.code == 0, "\(run.errors)")
+        let info = try await self.fixture.info("small.\(name)")
+        #expect(info["frames"]?.number == 3)
+        #expect((info["width"]?.number, info["height"]?.number) == (8, 8))
+        #expect(try await self.fixture.run("load", "moving.png", "-o", "still.\(name)", "--still").code == 0)
+        #expect(try await self.fixture.info("still.\(name)")["frames"]?.number == 1)
+    }
+
+    @Test func `it is said where an animation is lost`() async throws {
+        try self.fixture.folder.write(Self.animation(), to: "moving.png")
+        let run = try await self.fixture.run("load", "moving.png", "-o", "still.jpg")
+        #expect(run.code == 0)
+        #expect(run.errors.contains("only the first of 3 frames"))
+        let asked = try await self.fixture.run("load", "moving.png", "-o", "still.jpg", "--still")
+        #expect(asked.code == 0)
+        #expect(!asked.errors.contains("frames"))
+    }
+}
