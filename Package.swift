@@ -96,7 +96,7 @@ let package = Package(
         .target(name: "CWebPSteps", dependencies: ["CWebP"], path: "Sources/CLibraries/CWebPSteps"),
 
         // Floor 1
-        .target(name: "TintypeImage", dependencies: ["CShims"]),
+        .target(name: "TintypeImage", dependencies: ["CPixelKernels", "CShims"]),
         .target(name: "TintypeConcurrency", dependencies: ["CShims"]),
         .target(name: "TintypeHTTP", dependencies: ["CCrypto"]),
 
@@ -143,7 +143,7 @@ let package = Package(
             name: "TintypeBenchmarks",
             dependencies: [
                 "Tintype", "TintypeCaching", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading",
-                "TintypeImage",
+                "TintypeImage", "TintypeTransforms",
                 "CAllocationCounter", "CCodecLoops",
             ],
             path: "Benchmarks/TintypeBenchmarks"

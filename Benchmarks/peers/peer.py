@@ -134,7 +134,58 @@ def vips_encode(data, options):
     return {"width": picture.width, "height": picture.height, "bytes": len(out)}
 
 
+def pillow_geometry(data, options):
+    from PIL import Image
+
+    def decode(data):
+        picture = Image.open(io.BytesIO(data)).convert("RGB")
+        if options["hasAlpha"]:
+            picture.putalpha(Image.linear_gradient("L").resize(picture.size))
+        return picture
+
+    picture = decoded(("pillow-geometry", options["hasAlpha"]), data, decode)
+    result = {
+        "crop": lambda: picture.crop((501, 301, 501 + 3001, 301 + 2001)),
+        "flip-horizontal": lambda: picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT),
+        "flip-vertical": lambda: picture.transpose(Image.Transpose.FLIP_TOP_BOTTOM),
+        "rotate-90": lambda: picture.transpose(Image.Transpose.ROTATE_270),
+        "rotate-17-nearest": lambda: picture.rotate(-17, Image.Resampling.NEAREST, expand=True),
+        "rotate-17-bilinear": lambda: picture.rotate(-17, Image.Resampling.BILINEAR, expand=True),
+        "rotate-17-bicubic": lambda: picture.rotate(-17, Image.Resampling.BICUBIC, expand=True),
+    }[options["operation"]]()
+    return {"width": result.width, "height": result.height, "bytes": 0}
+
+
+def vips_geometry(data, options):
+    def decode(data):
+        picture = pyvips().Image.new_from_buffer(data, "")
+        if options["hasAlpha"]:
+            rows = pyvips().Image.xyz(picture.width, picture.height)[1]
+            picture = picture.bandjoin((rows * (256 / picture.height)).cast("uchar"))
+        return picture.copy_memory()
+
+    picture = decoded(("vips-geometry", options["hasAlpha"]), data, decode)
+
+    def rotate(kind):
+        return picture.rotate(17, interpolate=pyvips().Interpolate.new(kind))
+
+    result = {
+        "crop": lambda: picture.crop(501, 301, 3001, 2001),
+        "flip-horizontal": picture.fliphor,
+        "flip-vertical": picture.flipver,
+        "rotate-90": picture.rot90,
+        "rotate-17-nearest": lambda: rotate("nearest"),
+        "rotate-17-bilinear": lambda: rotate("bilinear"),
+        "rotate-17-bicubic": lambda: rotate("bicubic"),
+    }[options["operation"]]()
+    # Until now it is only a plan.
+    result = result.copy_memory()
+    return {"width": result.width, "height": result.height, "bytes": 0}
+
+
 JOBS = {
+    "pillow-geometry": pillow_geometry,
+    "vips-geometry": vips_geometry,
     "pillow-frames": pillow_frames,
     "pillow-encode": pillow_encode,
     "vips-encode": vips_encode,

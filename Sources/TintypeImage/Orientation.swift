@@ -1,3 +1,5 @@
+import CPixelKernels
+
 /// How stored pixels must be turned to be upright: the EXIF tag 0x0112.
 ///
 /// Source: Exif 2.32, section 4.6.4, "Orientation".
@@ -78,25 +80,17 @@ extension PixelBuffer {
             target,
             fillingUnsafely: { destination in
                 try self.withUnsafeBytes { source in
+                    guard let source = source.baseAddress, let destination = destination.baseAddress else { return }
                     for (from, to) in zip(self.layout.planes, target.planes) {
-                        let turn = PlaneTurn(from: from, to: to, orientation: orientation)
-                        switch from.usedBytesPerRow / from.width {
-                        case 1: try turn.copy(UInt8.self, from: source, to: destination)
-                        case 3: try turn.copy(Triple.self, from: source, to: destination)
-                        default: try turn.copy(UInt32.self, from: source, to: destination)
-                        }
+                        try PlaneTurn(from: from, to: to, orientation: orientation).copy(
+                            source.assumingMemoryBound(to: UInt8.self) + from.offset,
+                            destination.assumingMemoryBound(to: UInt8.self) + to.offset
+                        )
                     }
                 }
             }
         )
     }
-}
-
-/// Three bytes that are moved together.
-private struct Triple: BitwiseCopyable {
-    var first: UInt8
-    var second: UInt8
-    var third: UInt8
 }
 
 /// How the pixels of one plane move.
@@ -108,47 +102,49 @@ private struct PlaneTurn {
     let to: PixelLayout.Plane
     let orientation: Orientation
 
-    /// The first source pixel of an upright row, and the step to the next one, in bytes.
-    private func walk(row: Int, size: Int) -> (start: Int, step: Int) {
-        let lastColumn = self.from.width - 1
-        let lastRow = self.from.height - 1
-        func at(_ column: Int, _ row: Int) -> Int { self.from.offset + row * self.from.bytesPerRow + column * size }
-        return switch self.orientation {
-        case .up: (at(0, row), size)
-        case .upMirrored: (at(lastColumn, row), -size)
-        case .down: (at(lastColumn, lastRow - row), -size)
-        case .downMirrored: (at(0, lastRow - row), size)
-        case .leftMirrored: (at(row, 0), self.from.bytesPerRow)
-        case .right: (at(row, lastRow), -self.from.bytesPerRow)
-        case .rightMirrored: (at(lastColumn - row, lastRow), -self.from.bytesPerRow)
-        case .left: (at(lastColumn - row, 0), self.from.bytesPerRow)
-        }
+    /// Whether the rows of the source are walked from the last one on.
+    private var startsAtLastRow: Bool {
+        [.down, .downMirrored, .right, .rightMirrored].contains(self.orientation)
     }
 
-    /// Moves the pixels in tiles, so that turning by 90 degrees stays within the CPU cache.
-    func copy<Pixel: BitwiseCopyable>(
-        _: Pixel.Type,
-        from source: UnsafeRawBufferPointer,
-        to destination: UnsafeMutableRawBufferPointer
-    ) throws {
-        guard let source = source.baseAddress, let destination = destination.baseAddress else { return }
-        // Not `stride`: a pixel of three bytes takes three.
-        let size = MemoryLayout<Pixel>.size
-        let tile = self.orientation.swapsSides ? 32 : self.to.width
-        for left in stride(from: 0, to: self.to.width, by: tile) {
-            let right = min(left + tile, self.to.width)
-            let rowsBetweenLooks = max(1, Self.pixelsBetweenLooks / (right - left))
-            for row in 0..<self.to.height {
-                if row % rowsBetweenLooks == 0 { try Task.checkCancellation() }
-                let (start, step) = self.walk(row: row, size: size)
-                var from = source + (start + left * step)
-                var to = destination + (self.to.offset + row * self.to.bytesPerRow + left * size)
-                for _ in left..<right {
-                    to.storeBytes(of: from.loadUnaligned(as: Pixel.self), as: Pixel.self)
-                    from += step
-                    to += size
+    /// Whether its columns are.
+    private var startsAtLastColumn: Bool {
+        [.upMirrored, .down, .rightMirrored, .left].contains(self.orientation)
+    }
+
+    /// Moves the pixels from the first byte of one plane to that of another.
+    func copy(_ source: UnsafePointer<UInt8>, _ target: UnsafeMutablePointer<UInt8>) throws {
+        let size = self.from.usedBytesPerRow / self.from.width
+        let rowsAtOnce = max(16, Self.pixelsBetweenLooks / self.to.width / 16 * 16)
+        let lastRow = source + (self.from.height - 1) * self.from.bytesPerRow
+        for row in stride(from: 0, to: self.to.height, by: rowsAtOnce) {
+            try Task.checkCancellation()
+            let count = min(rowsAtOnce, self.to.height - row)
+            let line = target + row * self.to.bytesPerRow
+            guard self.orientation.swapsSides else {
+                let first = self.startsAtLastRow ? lastRow : source
+                let step = self.startsAtLastRow ? -self.from.bytesPerRow : self.from.bytesPerRow
+                for index in 0..<count {
+                    let (from, to) = (first + (row + index) * step, line + index * self.to.bytesPerRow)
+                    if self.startsAtLastColumn {
+                        cpixels_mirror(from, to, size, self.to.width)
+                    } else {
+                        to.update(from: from, count: self.to.usedBytesPerRow)
+                    }
                 }
+                continue
             }
+            // A column of the source is a row of the target; from the last one on, the target's rows are written so.
+            let column = self.startsAtLastColumn ? self.from.width - row - count : row
+            cpixels_transpose(
+                (self.startsAtLastRow ? lastRow : source) + column * size,
+                self.startsAtLastRow ? -self.from.bytesPerRow : self.from.bytesPerRow,
+                self.startsAtLastColumn ? line + (count - 1) * self.to.bytesPerRow : line,
+                self.startsAtLastColumn ? -self.to.bytesPerRow : self.to.bytesPerRow,
+                size,
+                self.to.width,
+                count
+            )
         }
     }
 }

@@ -4,7 +4,7 @@ import TintypeImage
 
 @Suite struct OrientationTests {
     /// Sizes around the tiles that the turn works in.
-    static let sizes = [(1, 1), (1, 40), (31, 31), (32, 32), (33, 33), (33, 31), (64, 2), (70, 45)]
+    static let sizes = [(1, 1), (1, 40), (6, 7), (31, 31), (32, 32), (33, 33), (33, 31), (64, 2), (70, 45)]
 
     @Test(arguments: Orientation.allCases, [PixelFormat.gray8, .rgb8, .rgba8])
     func turnsLikeTheSlowReference(orientation: Orientation, format: PixelFormat) throws {

@@ -52,6 +52,144 @@ KERNEL void cpixels_convert(
         convert(source, source_channels, target, channels, count);
 }
 
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
+typedef uint32_t words4 __attribute__((vector_size(16)));
+typedef uint32_t unaligned_word __attribute__((aligned(1), may_alias));
+
+KERNEL void cpixels_mirror(const uint8_t *source, uint8_t *target, size_t channels, size_t count) {
+    if (channels == 1) {
+        for (size_t pixel = 0; pixel < count; pixel++) target[pixel] = source[count - 1 - pixel];
+        return;
+    }
+    if (channels == 4) {
+        const unaligned_word *from = (const unaligned_word *)source;
+        unaligned_word *to = (unaligned_word *)target;
+        for (size_t pixel = 0; pixel < count; pixel++) to[pixel] = from[count - 1 - pixel];
+        return;
+    }
+    size_t pixel = 0;
+    // Five pixels of which the first begins a byte behind what is read, and a byte that the next store writes over.
+    for (; pixel + 6 <= count; pixel += 5) {
+        bytes16 samples;
+        memcpy(&samples, source + 3 * (count - 5 - pixel) - 1, 16);
+        samples = __builtin_shufflevector(samples, samples, 13, 14, 15, 10, 11, 12, 7, 8, 9, 4, 5, 6, 1, 2, 3, 0);
+        memcpy(target + 3 * pixel, &samples, 16);
+    }
+    for (; pixel < count; pixel++) memcpy(target + 3 * pixel, source + 3 * (count - 1 - pixel), 3);
+}
+
+INLINE void transpose4(words4 rows[4]) {
+    words4 a = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5),
+           b = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+    words4 c = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7),
+           d = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+    rows[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+    rows[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+    rows[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+    rows[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
+INLINE void transpose_words(
+    const uint8_t *source, ptrdiff_t source_stride, uint8_t *target, ptrdiff_t target_stride, size_t columns,
+    size_t rows) {
+    size_t row = 0;
+    for (; row + 4 <= rows; row += 4) {
+        size_t column = 0;
+        for (; column + 4 <= columns; column += 4) {
+            words4 block[4];
+            for (int i = 0; i < 4; i++)
+                memcpy(&block[i], source + (ptrdiff_t)(column + i) * source_stride + 4 * row, 16);
+            transpose4(block);
+            for (int i = 0; i < 4; i++)
+                memcpy(target + (ptrdiff_t)(row + i) * target_stride + 4 * column, &block[i], 16);
+        }
+        for (; column < columns; column++) {
+            for (size_t i = row; i < row + 4; i++)
+                memcpy(
+                    target + (ptrdiff_t)i * target_stride + 4 * column,
+                    source + (ptrdiff_t)column * source_stride + 4 * i, 4);
+        }
+    }
+    for (; row < rows; row++) {
+        for (size_t column = 0; column < columns; column++)
+            memcpy(
+                target + (ptrdiff_t)row * target_stride + 4 * column,
+                source + (ptrdiff_t)column * source_stride + 4 * row, 4);
+    }
+}
+
+/// As with words: four bytes more are read and written than the pixels of a block have, `spare_rows` and
+/// `spare_columns` say of how many pixels behind the last ones.
+INLINE void transpose_triples(
+    const uint8_t *source, ptrdiff_t source_stride, uint8_t *target, ptrdiff_t target_stride, size_t columns,
+    size_t rows, size_t spare_columns, size_t spare_rows) {
+    size_t row = 0;
+    for (; row + 4 <= rows && row + 6 <= rows + spare_rows; row += 4) {
+        size_t column = 0;
+        for (; column + 4 <= columns && column + 6 <= columns + spare_columns; column += 4) {
+            words4 block[4];
+            for (int i = 0; i < 4; i++) {
+                bytes16 samples;
+                memcpy(&samples, source + (ptrdiff_t)(column + i) * source_stride + 3 * row, 16);
+                block[i] = (words4)__builtin_shufflevector(
+                    samples, samples, 0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11);
+            }
+            transpose4(block);
+            for (int i = 0; i < 4; i++) {
+                bytes16 samples = (bytes16)block[i];
+                samples =
+                    __builtin_shufflevector(samples, samples, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15);
+                memcpy(target + (ptrdiff_t)(row + i) * target_stride + 3 * column, &samples, 16);
+            }
+        }
+        for (; column < columns; column++) {
+            for (size_t i = row; i < row + 4; i++)
+                memcpy(
+                    target + (ptrdiff_t)i * target_stride + 3 * column,
+                    source + (ptrdiff_t)column * source_stride + 3 * i, 3);
+        }
+    }
+    for (; row < rows; row++) {
+        for (size_t column = 0; column < columns; column++)
+            memcpy(
+                target + (ptrdiff_t)row * target_stride + 3 * column,
+                source + (ptrdiff_t)column * source_stride + 3 * row, 3);
+    }
+}
+
+INLINE void transpose_bytes(
+    const uint8_t *source, ptrdiff_t source_stride, uint8_t *target, ptrdiff_t target_stride, size_t columns,
+    size_t rows) {
+    for (size_t row = 0; row < rows; row++) {
+        for (size_t column = 0; column < columns; column++)
+            target[(ptrdiff_t)row * target_stride + (ptrdiff_t)column] =
+                source[(ptrdiff_t)column * source_stride + (ptrdiff_t)row];
+    }
+}
+
+KERNEL void cpixels_transpose(
+    const uint8_t *source, ptrdiff_t source_stride, uint8_t *target, ptrdiff_t target_stride, size_t channels,
+    size_t columns, size_t rows) {
+    // Tiles whose lines are whole cache lines on both sides, where pixels have four samples.
+    enum { tile = 16 };
+    for (size_t row = 0; row < rows; row += tile) {
+        size_t height = rows - row < tile ? rows - row : tile;
+        for (size_t column = 0; column < columns; column += tile) {
+            size_t width = columns - column < tile ? columns - column : tile;
+            const uint8_t *from = source + (ptrdiff_t)column * source_stride + channels * row;
+            uint8_t *to = target + (ptrdiff_t)row * target_stride + channels * column;
+            if (channels == 4)
+                transpose_words(from, source_stride, to, target_stride, width, height);
+            else if (channels == 3)
+                transpose_triples(
+                    from, source_stride, to, target_stride, width, height, columns - column - width,
+                    rows - row - height);
+            else
+                transpose_bytes(from, source_stride, to, target_stride, width, height);
+        }
+    }
+}
+
 /// How far two numbers are apart.
 INLINE int32_t distance(int32_t first, int32_t second) {
     return first < second ? second - first : first - second;
@@ -389,21 +527,29 @@ INLINE void rotate_chunk(
 INLINE void nearest_chunk(
     const cpixels_rotation *rotation, int32_t channels, int taps, int64_t column, int64_t row, uint8_t *rgba,
     size_t count) {
-    span inside = pixels_within(rotation, column, row, count, 0, 0);
-    for (int64_t pixel = 0; pixel < (int64_t)count; pixel++) {
-        uint8_t *target = rgba + 4 * pixel;
-        if (pixel < inside.first || pixel >= inside.end) {
-            memcpy(target, rotation->background, 4);
-            continue;
-        }
+    (void)taps;
+    span touched = pixels_within(rotation, column, row, count, 0, 0);
+    // Four bytes are read of each pixel, which is one too many of the last.
+    span inside = pixels_within(rotation, column, row, count, 0, one);
+    if (inside.first >= inside.end) inside = (span){touched.end, touched.end};
+    for (int64_t pixel = 0; pixel < touched.first; pixel++) memcpy(rgba + 4 * pixel, rotation->background, 4);
+    for (int64_t pixel = touched.first; pixel < touched.end; pixel++) {
         int64_t x = (column + pixel * rotation->column_step) >> CPIXELS_ROTATION_BITS;
         int64_t y = (row + pixel * rotation->row_step) >> CPIXELS_ROTATION_BITS;
         const uint8_t *source = rotation->pixels + (size_t)y * rotation->bytes_per_row + (size_t)x * channels;
-        target[0] = source[0];
-        target[1] = source[channels == 1 ? 0 : 1];
-        target[2] = source[channels == 1 ? 0 : 2];
-        target[3] = channels == 4 ? source[3] : 255;
+        uint8_t *target = rgba + 4 * pixel;
+        if (channels > 1 && pixel >= inside.first && pixel < inside.end) {
+            memcpy(target, source, 4);
+        } else {
+            target[0] = source[0];
+            target[1] = source[channels == 1 ? 0 : 1];
+            target[2] = source[channels == 1 ? 0 : 2];
+            target[3] = source[channels == 4 ? 3 : 0];
+        }
+        if (channels < 4) target[3] = 255;
     }
+    for (int64_t pixel = touched.end; pixel < (int64_t)count; pixel++)
+        memcpy(rgba + 4 * pixel, rotation->background, 4);
 }
 
 // The loop over the chunks of a row, for one kind of chunk and each kind of source.

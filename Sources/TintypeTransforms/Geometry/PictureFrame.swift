@@ -37,7 +37,7 @@ private struct RoundedRectangle {
         return min(max(width * height - outside, 0), 1)
     }
 
-    /// The area of a pixel that is cut off by a corner. The pixel begins so far from the corner's two sides.
+    /// The area that a corner cuts off a pixel, which begins so far from the corner's two sides.
     private static func outside(_ fromSide: Double, _ fromOtherSide: Double, _ radius: Double) -> Double {
         // Seen from the centre of the corner's circle, towards the corner.
         let (x, endX) = (max(radius - fromSide - 1, 0), min(radius - fromSide, radius))

@@ -12,6 +12,17 @@ void cpixels_fill(uint8_t *_Nonnull target, const uint8_t *_Nonnull color, size_
 void cpixels_convert(
     const uint8_t *_Nonnull source, size_t source_channels, uint8_t *_Nonnull target, size_t channels, size_t count);
 
+/// Writes the pixels of a row from the last to the first.
+void cpixels_mirror(const uint8_t *_Nonnull source, uint8_t *_Nonnull target, size_t channels, size_t count);
+
+/// Writes the rows of a target of `columns` by `rows` pixels, each of which is a column of the source.
+///
+/// Strides are the ways from a row to the next in bytes; rows that are written or read from the last one on have
+/// negative ones. The source and target must not overlap.
+void cpixels_transpose(
+    const uint8_t *_Nonnull source, ptrdiff_t source_stride, uint8_t *_Nonnull target, ptrdiff_t target_stride,
+    size_t channels, size_t columns, size_t rows);
+
 /// What pixels are compared with.
 typedef struct {
     /// Red, green and blue times alpha, and alpha times 255.

@@ -1,0 +1,76 @@
+import Foundation
+import TintypeImage
+import TintypeTransforms
+
+/// Pixels moved within memory: cut, mirrored, turned, on one thread.
+enum Geometry {
+    /// One operation on a picture of 12 megapixels.
+    struct Job: Sendable {
+        let name: String
+        let transformer: any ImageTransformer
+        /// The operation as the Python worker knows it.
+        let operation: String
+        /// Whether the picture has alpha, which grows from nothing at the top to all at the bottom.
+        let hasAlpha: Bool
+        /// The size of the result; those of the peers may differ by a pixel where the angle is no quarter turn.
+        let size: (width: Int, height: Int)
+
+        var options: PythonWorker.JobOptions {
+            PythonWorker.JobOptions(operation: self.operation, hasAlpha: self.hasAlpha)
+        }
+    }
+
+    private static let picture = Picture.camera
+    private static let turned = (width: 4919, height: 3973)
+
+    private static let jobs = [false, true].flatMap { hasAlpha in
+        let (width, height) = (picture.width, picture.height)
+        // Without alpha what is beside the picture is black, as in Pillow.
+        func turn(_ interpolation: Rotate.Interpolation) -> Rotate {
+            Rotate(degrees: 17, background: hasAlpha ? .clear : .black, interpolation: interpolation)
+        }
+        let operations: [(String, any ImageTransformer, (Int, Int))] = [
+            ("crop", Crop.rectangle(x: 501, y: 301, width: 3001, height: 2001), (3001, 2001)),
+            ("flip-horizontal", Flip.horizontal, (width, height)),
+            ("flip-vertical", Flip.vertical, (width, height)),
+            ("rotate-90", Rotate(degrees: 90), (height, width)),
+            ("rotate-17-nearest", turn(.nearest), turned),
+            ("rotate-17-bilinear", turn(.bilinear), turned),
+            ("rotate-17-bicubic", turn(.bicubic), turned),
+        ]
+        return operations.map { name, transformer, size in
+            Job(
+                name: "\(name)-\(hasAlpha ? "rgba" : "rgb")-12MP",
+                transformer: transformer,
+                operation: name,
+                hasAlpha: hasAlpha,
+                size: size
+            )
+        }
+    }
+
+    static let benchmarks = jobs.map { job in
+        Benchmark(name: job.name, summary: "\(job.operation) of a decoded picture, against Pillow and pyvips") {
+            session in
+            try await run(job, session)
+        }
+    }
+
+    private static func run(_ job: Job, _ session: Session) async throws -> [Row] {
+        let path = try await self.picture.path(session)
+        var contest = Contest()
+        await contest.enterOurs { try TintypeGeometry.contestant(job, path) }
+        for (peer, name) in [("Pillow", "pillow-geometry"), ("pyvips", "vips-geometry")] {
+            await contest.enter(peer) {
+                try await session.python().contestant(job: name, path: path, options: job.options) { width, height in
+                    guard abs(width - job.size.width) < 3, abs(height - job.size.height) < 3 else {
+                        throw Unavailable("the result has \(width)x\(height) pixels")
+                    }
+                }
+            }
+        }
+        try await contest.measure(session.plan.limited(to: 11))
+        return contest.rows(named: job.name, .wall(.milliseconds))
+            + contest.rows(named: job.name, .cpu(.milliseconds)) { _ in [.times(1)] }
+    }
+}
