@@ -24,7 +24,7 @@ extension Image {
 
     package func resized(_ geometry: ResizeGeometry, _ resampling: Resampling) throws -> Image {
         guard !geometry.isIdentity(width: self.width, height: self.height) else { return self }
-        let rows = try SourceRows(self.pixels)
+        let rows = SourceRows(self.pixels)
         let pixels = try RowResampler(rows, geometry: geometry, resampling: resampling).resample()
         return self.replacingPixels(pixels, orientation: self.orientation)
     }
