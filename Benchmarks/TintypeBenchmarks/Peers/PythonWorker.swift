@@ -27,6 +27,8 @@ actor PythonWorker {
         var level: Int?
         /// How many frames there must be.
         var frames: Int?
+        /// Whether a resize weighs light.
+        var linear: Bool?
     }
 
     /// One request; the fields that do not belong to it stay away.
