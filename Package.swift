@@ -58,12 +58,6 @@ let package = Package(
             providers: [.apt(["libwebp-dev"])]
         ),
         .systemLibrary(
-            name: "CZimg",
-            path: "Sources/CLibraries/CZimg",
-            pkgConfig: "zimg",
-            providers: [.apt(["libzimg-dev"])]
-        ),
-        .systemLibrary(
             name: "CCrypto",
             path: "Sources/CLibraries/CCrypto",
             pkgConfig: "libcrypto",
@@ -109,7 +103,7 @@ let package = Package(
                 "CLCMS2",
             ]
         ),
-        .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CCrypto", "CZimg", "CPixelKernels"]),
+        .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CCrypto", "CPixelKernels"]),
         .target(
             name: "TintypeCaching",
             dependencies: ["TintypeImage", "TintypeConcurrency", "TintypeHTTP", "CCrypto", "CShims", "CXXHash"]

@@ -183,9 +183,28 @@ def vips_geometry(data, options):
     return {"width": result.width, "height": result.height, "bytes": 0}
 
 
+def pillow_resize(data, options):
+    """Shrinks by a box first, as Pillow's own `thumbnail` does: twice as fast as without."""
+    from PIL import Image
+
+    picture = decoded("pillow-rgba", data, lambda data: Image.open(io.BytesIO(data)).convert("RGBA"))
+    size = (options["side"], options["side"] * picture.height // picture.width)
+    small = picture.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
+    return {"width": small.width, "height": small.height, "bytes": 0}
+
+
+def vips_resize(data, options):
+    """As `vipsthumbnail` does: alpha is multiplied in and taken out again."""
+    picture = decoded("vips", data, lambda data: pyvips().Image.new_from_buffer(data, "").copy_memory())
+    small = picture.thumbnail_image(options["side"], size="down", linear=options["linear"]).copy_memory()
+    return {"width": small.width, "height": small.height, "bytes": 0}
+
+
 JOBS = {
     "pillow-geometry": pillow_geometry,
     "vips-geometry": vips_geometry,
+    "pillow-resize": pillow_resize,
+    "vips-resize": vips_resize,
     "pillow-frames": pillow_frames,
     "pillow-encode": pillow_encode,
     "vips-encode": vips_encode,
@@ -280,6 +299,22 @@ def make_large(request):
         for x in range(0, big.width, tile.width):
             big.paste(tile, (x, y))
     save(big, request["path"], quality=85, progressive=request.get("progressive", False))
+    return {"bytes": os.path.getsize(request["path"])}
+
+
+def make_translucent(request):
+    """A PNG with alpha that falls from the middle to the corners."""
+    import numpy
+    from PIL import Image
+
+    width, height = request["width"], request["height"]
+    picture = upright(Image.open(request["original"])).convert("RGB")
+    picture = picture.resize((width, height), Image.Resampling.LANCZOS)
+    y, x = numpy.mgrid[0:height, 0:width].astype(numpy.float32)
+    distance = numpy.hypot(x / width - 0.5, y / height - 0.5)
+    alpha = numpy.clip(360 - 600 * distance, 0, 255).astype(numpy.uint8)
+    picture.putalpha(Image.fromarray(alpha))
+    save(picture, request["path"], compress_level=1)
     return {"bytes": os.path.getsize(request["path"])}
 
 
@@ -449,6 +484,7 @@ COMMANDS = {
     "disk-cache": disk_cache,
     "compare": compare,
     "make-large": make_large,
+    "make-translucent": make_translucent,
     "make-animation": make_animation,
     "make-near": make_near,
     "make-plain": make_plain,

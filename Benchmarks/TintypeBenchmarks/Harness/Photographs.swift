@@ -93,6 +93,21 @@ struct Photographs: Sendable {
         }
     }
 
+    /// A PNG of 4,000 by 3,000 pixels of a photograph that becomes transparent from its middle outwards.
+    func translucent(_ session: Session) async throws -> String {
+        let path = self.folders.results.appendingPathComponent("photograph-rgba-4000x3000.png").path
+        return try await self.made(path, session) {
+            let original = try await self.path("photos/Canon_EOS_450D.jpg", width: 4272, height: 2848, session)
+            return PythonWorker.Request(
+                do: "make-translucent",
+                path: path,
+                original: original,
+                width: 4_000,
+                height: 3_000
+            )
+        }
+    }
+
     /// A GIF of 24 frames of 640x480 that differ all over.
     func animation(_ session: Session) async throws -> String {
         let path = self.folders.results.appendingPathComponent("animation-640x480.gif").path

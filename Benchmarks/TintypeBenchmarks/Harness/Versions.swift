@@ -10,7 +10,7 @@ enum Versions {
         versions["commit"] = await self.firstLine([
             "/usr/bin/env", "git", "-C", session.folders.benchmarks.path, "describe", "--always", "--dirty",
         ])
-        for library in ["libjpeg", "spng", "libwebp", "zimg", "libcurl"] {
+        for library in ["libjpeg", "spng", "libwebp", "libcurl"] {
             versions["tintype \(library)"] = await self.firstLine([
                 "/usr/bin/env", "pkg-config", "--modversion", library,
             ])

@@ -30,6 +30,8 @@ actor PythonWorker {
         /// What is done to the pixels, and whether they have alpha.
         var operation: String?
         var hasAlpha: Bool?
+        /// Whether a resize weighs light.
+        var linear: Bool?
     }
 
     /// One request; the fields that do not belong to it stay away.

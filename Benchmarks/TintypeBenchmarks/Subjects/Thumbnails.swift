@@ -39,11 +39,25 @@ enum Thumbnails {
         }
     }
 
-    static let benchmarks = jobs.flatMap { job in
+    /// A picture whose rows are resampled as they are decoded.
+    private static let largePNG = Job(
+        name: "png-96mp-400",
+        picture: Picture(file: "diagram-12000x8000.png", width: 12_000, height: 8_000),
+        format: "jpeg"
+    )
+
+    static let benchmarks =
+        thumbnails + [
+            Benchmark(name: largePNG.name, summary: "96 MP PNG to 400 px jpeg: processor time, wall time") { session in
+                try await times(largePNG, try await session.photographs.enormousPNG(session), session, rounds: 7)
+            }
+        ]
+
+    private static let thumbnails = jobs.flatMap { job in
         [
             Benchmark(name: job.name, summary: "12 MP JPEG to 400 px \(job.format): processor time, wall time") {
                 session in
-                try await times(job, session)
+                try await times(job, try await job.picture.path(session), session, rounds: 15)
             },
             Benchmark(
                 name: job.name + "-closeness",
@@ -54,8 +68,12 @@ enum Thumbnails {
         ]
     }
 
-    private static func times(_ job: Job, _ session: Session) async throws -> [Row] {
-        let path = try await job.picture.path(session)
+    private static func times(
+        _ job: Job,
+        _ path: String,
+        _ session: Session,
+        rounds: Int
+    ) async throws -> [Row] {
         var contest = Contest()
         await contest.enterOurs { TintypeThumbnails.contestant(job, path) }
         for (peer, name) in [(Self.rival, "vips-thumbnail"), ("Pillow", "pillow-thumbnail")] {
@@ -65,7 +83,7 @@ enum Thumbnails {
                 }
             }
         }
-        try await contest.measure(session.plan.limited(to: 15))
+        try await contest.measure(session.plan.limited(to: rounds))
         return contest.rows(named: job.name, .cpu(.milliseconds)) { $0 == Self.rival ? [.times(1)] : [] }
             + contest.rows(named: job.name, .wall(.milliseconds))
     }

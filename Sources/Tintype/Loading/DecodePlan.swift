@@ -11,7 +11,7 @@ package struct DecodePlan: Sendable {
     /// The bytes of decoded pixels from which on rows are resampled as they are decoded, so that the picture is
     /// never there whole.
     ///
-    /// Below, zimg is faster.
+    /// Below, several sizes can share what was decoded.
     private static let streamingThreshold = 32 << 20
 
     private let decoder: ImageDecoder

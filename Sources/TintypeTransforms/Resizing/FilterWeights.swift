@@ -1,7 +1,7 @@
 import Glibc
 import TintypeImage
 
-/// For each target sample of one axis: the source samples that it is made of, and their weights.
+/// For each target sample of one axis: the source samples that it is made of, and their weights, which make 1.
 final class FilterWeights {
     /// The first source sample of each target sample.
     let firsts: UnsafeMutablePointer<Int32>
@@ -52,11 +52,77 @@ final class FilterWeights {
         Int(self.firsts[index]) + Int(self.counts[index]) - 1
     }
 
-    /// The bytes that the weights of an axis take.
+    /// The bytes that the weights of an axis take, those as whole numbers not counted.
     static func byteCount(filter: Resize.Filter, sourceCount: Int, length: Double, targetCount: Int) -> Double {
         let kernel = FilterKernel(filter, step: length / Double(max(1, targetCount)))
         let weights = kernel.mostWeights(sourceCount: sourceCount)
         return Double(targetCount) * Double(8 + 4 * weights)
+    }
+}
+
+/// The same weights as whole numbers.
+final class WholeWeights {
+    /// The first source sample of each target sample, or the first pair of them.
+    let firsts: UnsafeMutablePointer<Int32>
+    /// How many source samples each target sample is made of, or how many pairs.
+    let counts: UnsafeMutablePointer<Int32>
+    /// The weights, one target sample's after the other's.
+    let weights: UnsafeMutablePointer<Int16>
+    /// What the weights of a target sample make is 1 shifted by that.
+    let unitBits: Int
+
+    private let memory: AlignedMemory
+
+    /// Rounds `exact`.
+    ///
+    /// - Parameters:
+    ///   - exact: The weights.
+    ///   - inPairs: Whether source samples are taken in pairs, of which each begins at an even place.
+    /// - Throws: `ImageError.Code.outOfMemory`.
+    init(_ exact: FilterWeights, inPairs: Bool) throws(ImageError) {
+        let total = (0..<exact.count).reduce(0) { $0 + Int(exact.counts[$1]) + (inPairs ? 2 : 0) }
+        self.memory = try AlignedMemory(byteCount: exact.count * 8 + total * 2)
+        self.firsts = self.memory.start.assumingMemoryBound(to: Int32.self)
+        self.counts = self.firsts + exact.count
+        self.weights = UnsafeMutableRawPointer(self.counts + exact.count).assumingMemoryBound(to: Int16.self)
+        self.unitBits = Self.unitBits(exact)
+        let unit = Float(1 << self.unitBits)
+        var (from, to) = (exact.weights, self.weights)
+        for index in 0..<exact.count {
+            let first = exact.firsts[index]
+            let count = Int(exact.counts[index])
+            let lead = inPairs ? Int(first & 1) : 0
+            let places = inPairs ? (lead + count + 1) / 2 * 2 : count
+            to.initialize(repeating: 0, count: places)
+            // What rounding takes from one weight goes to the next, so that nothing is lost.
+            var sum: Float = 0
+            var rounded = 0
+            for place in 0..<count {
+                sum += from[place]
+                let next = place + 1 == count ? 1 << self.unitBits : Int((sum * unit).rounded())
+                to[lead + place] = Int16(next - rounded)
+                rounded = next
+            }
+            self.firsts[index] = inPairs ? first / 2 : first
+            self.counts[index] = Int32(inPairs ? places / 2 : places)
+            from += count
+            to += places
+        }
+    }
+
+    /// A weight fits into 16 bits, and all samples by their weights into 32.
+    private static func unitBits(_ exact: FilterWeights) -> Int {
+        var from = exact.weights
+        for index in 0..<exact.count {
+            var sum: Float = 0
+            for _ in 0..<exact.counts[index] {
+                guard abs(from[0]) < 0.99 else { return 14 }
+                sum += abs(from[0])
+                from += 1
+            }
+            guard sum < 1.9 else { return 14 }
+        }
+        return 15
     }
 }
 
@@ -65,6 +131,8 @@ struct FilterKernel {
     private let filter: Resize.Filter
     /// The factor by which the kernel is widened, at least 1.
     private let width: Double
+    /// Whether it is as wide as the step.
+    private let shrinks: Bool
     /// How far it reaches to both sides, in source samples.
     private let reach: Double
 
@@ -72,6 +140,7 @@ struct FilterKernel {
     init(_ filter: Resize.Filter, step: Double) {
         self.filter = filter
         self.width = max(1, step)
+        self.shrinks = step >= 1
         let support: Double =
             switch filter {
             case .lanczos3: 3
@@ -98,18 +167,22 @@ struct FilterKernel {
         }
         var first = Int((center - self.reach).rounded(.down))
         var last = max(first, Int((center + self.reach).rounded(.up)) - 1)
-        // What weighs nothing at the ends is left out: a part that is not scaled is copied.
-        while first < last, self.weight(of: first, center) == 0 { first += 1 }
-        while last > first, self.weight(of: last, center) == 0 { last -= 1 }
+        // What weighs nothing at the ends is left out: a part that is not scaled is copied. Where it grows, target samples
+        // would not begin in the order of their places then.
+        while self.shrinks, first < last, self.weight(of: first, center) == 0 { first += 1 }
+        while self.shrinks, last > first, self.weight(of: last, center) == 0 { last -= 1 }
         let within = first.clamped(to: sourceCount)...last.clamped(to: sourceCount)
         weights.initialize(repeating: 0, count: within.count)
         var total = 0.0
-        for index in first...last { total += self.weight(of: index, center) }
         for index in first...last {
             let mirrored = index < 0 ? -index - 1 : index < sourceCount ? index : 2 * sourceCount - 1 - index
             let place = min(max(mirrored, within.lowerBound), within.upperBound) - within.lowerBound
-            weights[place] += Float(self.weight(of: index, center) / total)
+            let weight = self.weight(of: index, center)
+            weights[place] += Float(weight)
+            total += weight
         }
+        let scale = Float(1 / total)
+        for place in 0..<within.count { weights[place] *= scale }
         return (within.lowerBound, within.count)
     }
 
@@ -127,8 +200,8 @@ struct FilterKernel {
     /// Graphics", 1988, with B = C = 1/3.
     private func value(at x: Double) -> Double {
         switch self.filter {
-        case .lanczos3: return Self.lanczos(x, lobes: 3)
-        case .lanczos2: return Self.lanczos(x, lobes: 2)
+        case .lanczos3: return Self.lanczos3(x)
+        case .lanczos2: return Self.lanczos2(x)
         case .bicubic:
             if x < 1 { return (1.5 * x - 2.5) * x * x + 1 }
             return x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0
@@ -140,13 +213,21 @@ struct FilterKernel {
         }
     }
 
-    private static func lanczos(_ x: Double, lobes: Double) -> Double {
-        guard x < lobes else { return 0 }
+    private static func lanczos3(_ x: Double) -> Double {
+        guard x < 3 else { return 0 }
         guard x > 1e-9 else { return 1 }
         // At whole numbers, where the sine is nearly nothing, it is nothing.
-        guard x != x.rounded() else { return 0 }
-        let angle = Double.pi * x
-        return lobes * sin(angle) * sin(angle / lobes) / (angle * angle)
+        guard x != 1, x != 2 else { return 0 }
+        // The sine of three times an angle follows from the angle's.
+        let part = sin(.pi * x / 3)
+        return 3 * part * part * (3 - 4 * part * part) / (.pi * .pi * x * x)
+    }
+
+    private static func lanczos2(_ x: Double) -> Double {
+        guard x < 2 else { return 0 }
+        guard x > 1e-9 else { return 1 }
+        guard x != 1 else { return 0 }
+        return 2 * sin(.pi * x) * sin(.pi * x / 2) / (.pi * .pi * x * x)
     }
 }
 

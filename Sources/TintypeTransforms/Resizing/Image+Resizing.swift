@@ -27,7 +27,7 @@ extension Image {
         if let part = geometry.copiedPart(width: self.width, height: self.height) {
             return self.replacingPixels(try self.pixels.cut(to: part), orientation: self.orientation)
         }
-        let rows = try SourceRows(self.pixels)
+        let rows = SourceRows(self.pixels)
         let pixels = try RowResampler(rows, geometry: geometry, resampling: resampling).resample()
         return self.replacingPixels(pixels, orientation: self.orientation)
     }

@@ -176,7 +176,7 @@ public struct ResizeGeometry: Sendable, Hashable {
         RowResampler.byteCount(
             self,
             of: (width, height, format),
-            filter: resampling.filter,
+            resampling,
             isStreamed: isStreamed
         )
     }

@@ -1,32 +1,41 @@
 import CPixelKernels
-import Glibc
 import TintypeImage
 
 /// Resamples a picture whose rows are read once, from the top.
 ///
-/// Where the picture gets lower, rows are added by their weights to the few target rows that they count for. Complete
-/// ones are brought to the target's width, several together. Where it gets higher, rows are brought to the target's
-/// width first, and each target row is mixed of a few of them. So the memory is the target and a strip.
+/// Rows are added by their weights to the few target rows that they count for. Complete ones are put into a pack of a
+/// few, which is brought to the target's width at once. So the memory is the target and a strip. Samples are added in
+/// whole numbers, light in fractions.
+///
+/// Where the picture gets higher but narrower, rows are brought to the target's width first, and each target row is mixed
+/// of a few of them.
 struct RowResampler {
+    /// How the rows go through.
+    private enum Way {
+        /// Each few target rows are made of the rows that they need, which are few.
+        case gathering
+        /// Each few rows are added to all target rows that they count for.
+        case adding
+        /// Columns first.
+        case columnsFirst
+    }
+
     private let source: SourceRows
     private let layout: PixelLayout
+    private let way: Way
     private let vertical: FilterWeights
     private let horizontal: FilterWeights
     private let light: LightTables?
-    private let isEnlarged: Bool
-    private let channels: Int
-    /// The numbers of rows of the source's and the target's width, padded.
-    private let (sourceCount, targetCount): (Int, Int)
+
+    private var channels: Int { self.layout.format.channelCount }
 
     init(_ source: SourceRows, geometry: ResizeGeometry, resampling: Resampling) throws(ImageError) {
         let from = source.layout
         self.source = source
         self.layout = try PixelLayout(format: from.format, width: geometry.width, height: geometry.height)
         self.light = resampling.light == .linear ? .shared : nil
-        self.isEnlarged = geometry.sourceHeight < Double(geometry.height)
-        self.channels = from.format.channelCount
-        self.sourceCount = Self.padded(from.width * self.channels)
-        self.targetCount = Self.padded(geometry.width * self.channels)
+        self.way = Self.way(geometry, of: (from.width, from.height), resampling)
+        try source.reserve(Self.rowsTogether(self.way))
         self.vertical = try FilterWeights(
             filter: resampling.filter,
             bounds: geometry.boundedRows(of: from.height),
@@ -43,6 +52,25 @@ struct RowResampler {
         )
     }
 
+    /// The source rows that are used together.
+    private static func rowsTogether(_ way: Way) -> Int {
+        way == .gathering ? Int(cpixels_most_packed_rows) : Int(cpixels_most_rows)
+    }
+
+    private static func way(
+        _ geometry: ResizeGeometry,
+        of source: (width: Int, height: Int),
+        _ resampling: Resampling
+    ) -> Way {
+        let step = geometry.sourceHeight / Double(geometry.height)
+        let isNarrowed = geometry.sourceWidth > Double(geometry.width)
+        if step < 1, isNarrowed || resampling.light == .linear { return .columnsFirst }
+        guard resampling.light == .sRGB else { return .adding }
+        // Each row is loaded for all packs that it counts for: where these are many, sums are cheaper.
+        let needed = FilterKernel(resampling.filter, step: step).mostWeights(sourceCount: source.height)
+        return needed <= Int(cpixels_most_packed_rows) / 2 ? .gathering : .adding
+    }
+
     /// The resampled pixels, in the source's format.
     ///
     /// - Throws: What the source throws, `ImageError`, `CancellationError`.
@@ -50,122 +78,150 @@ struct RowResampler {
         try PixelBuffer(
             self.layout,
             fillingUnsafely: { target in
-                try self.withSamples { samples in
-                    try self.isEnlarged ? self.enlarge(to: target, samples) : self.reduce(to: target, samples)
+                guard let base = target.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+                let rows = TargetRows(base: base, bytesPerRow: self.layout.planes[0].bytesPerRow)
+                switch self.way {
+                case .gathering: try self.gather(into: rows)
+                case .adding where self.light == nil:
+                    try self.add(
+                        into: rows,
+                        WholeStrip(self.source.layout, vertical: self.vertical, horizontal: self.horizontal)
+                    )
+                case .adding:
+                    try self.withSamples { samples in
+                        let strip = try FractionStrip(self.source.layout, samples, self.vertical, self.horizontal)
+                        try self.add(into: rows, strip)
+                    }
+                case .columnsFirst: try self.withSamples { try self.mix(into: rows, $0) }
                 }
             }
         )
     }
 
-    // MARK: Lower
+    // MARK: Gathering
+
+    private func gather(into target: TargetRows) throws {
+        let width = self.source.layout.width
+        let pack = try WholePack(width, channels: self.channels, self.horizontal)
+        let whole = try WholeWeights(self.vertical, inPairs: false)
+        let most = Int(cpixels_most_packed_rows)
+        var shares = [Int16](repeating: 0, count: most * pack.placeCount)
+        var next = whole.weights
+        var index = 0
+        while index < self.vertical.count {
+            try Task.checkCancellation()
+            let first = Int(self.vertical.firsts[index])
+            var (end, count) = (first, 0)
+            while count < pack.placeCount, index + count < self.vertical.count,
+                self.vertical.last(index + count) < first + most
+            {
+                let lead = Int(whole.firsts[index + count]) - first
+                let taps = Int(whole.counts[index + count])
+                for place in 0..<most {
+                    let isShare = place >= lead && place < lead + taps
+                    shares[count * most + place] = isShare ? next[place - lead] : 0
+                }
+                next += taps
+                end = max(end, first + lead + taps)
+                count += 1
+            }
+            let rows = try self.source.lend(end - first, from: first)
+            cpixels_pack_rows(
+                rows,
+                rows.count,
+                self.channels,
+                shares,
+                count,
+                CInt(whole.unitBits),
+                pack.numbers,
+                width
+            )
+            pack.store(into: target.rows(count, from: index))
+            index += count
+        }
+    }
+
+    // MARK: Adding
 
     /// A target row that has begun.
     private struct Sum {
-        let row: FloatRow
+        let row: NumberRow
         /// The target row.
         let index: Int
-        /// Its weights, of all its source rows.
-        let weights: UnsafePointer<Float>
+        /// The place of its first weight.
+        let place: Int
     }
 
-    private func reduce(to target: UnsafeMutableRawBufferPointer, _ samples: UnsafePointer<cpixels_samples>) throws {
-        let pack = try RowPack(self.source.layout.width, channels: self.channels, horizontal: self.horizontal)
-        let finished = try FloatRow.rows(pack.rowCount, count: self.targetCount)
+    private func add(into target: TargetRows, _ strip: some Strip) throws {
         var sums: [Sum] = []
-        var spare: [FloatRow] = []
-        var (begun, stored) = (0, 0)
-        var nextWeights = UnsafePointer(self.vertical.weights)
-        var shares: [Float] = []
-        var isNew: [Bool] = []
+        var spare: [NumberRow] = []
+        var (begun, stored, place) = (0, 0, 0)
         var first = Int(self.vertical.firsts[0])
         let last = self.vertical.last(self.vertical.count - 1)
         while stored < self.vertical.count {
             try Task.checkCancellation()
-            let rows = try self.source.lend(min(SourceRows.mostRows, last + 1 - first), from: first)
+            let rows = try self.source.lend(min(Int(cpixels_most_rows), last + 1 - first), from: first)
             let end = first + rows.count
-            shares.removeAll(keepingCapacity: true)
-            isNew.removeAll(keepingCapacity: true)
-            isNew.append(contentsOf: repeatElement(false, count: sums.count))
+            let older = sums.count
             while begun < self.vertical.count, self.vertical.firsts[begun] < end {
-                let row = try spare.popLast() ?? FloatRow(count: self.sourceCount)
-                sums.append(Sum(row: row, index: begun, weights: nextWeights))
-                isNew.append(true)
-                nextWeights += Int(self.vertical.counts[begun])
+                let row = try spare.popLast() ?? NumberRow(self.source.layout.width * self.channels)
+                sums.append(Sum(row: row, index: begun, place: place))
+                place += Int(self.vertical.counts[begun])
                 begun += 1
             }
-            for sum in sums {
-                let start = first - Int(self.vertical.firsts[sum.index])
-                for place in start..<start + SourceRows.mostRows {
-                    let counts = place >= 0 && place < self.vertical.counts[sum.index]
-                    shares.append(counts ? sum.weights[place] : 0)
-                }
-            }
             if !sums.isEmpty {
-                let width = self.source.layout.width
-                cpixels_add_rows(rows, rows.count, samples, sums.map(\.row.numbers), shares, isNew, sums.count, width)
-            }
-            while let sum = sums.first, self.vertical.last(sum.index) < end {
-                pack.put(sum.row, at: sum.index % pack.rowCount)
-                spare.append(sum.row)
-                sums.removeFirst()
-                guard (sum.index + 1) % pack.rowCount == 0 || sum.index + 1 == self.vertical.count else { continue }
-                let count = sum.index + 1 - stored
-                pack.filter(into: finished.prefix(count))
-                for row in finished.prefix(count) {
-                    self.store(row, at: stored, in: target, samples)
-                    stored += 1
+                let shares = sums.map { sum in
+                    let from = Int(self.vertical.firsts[sum.index])
+                    return Share(place: sum.place, from: from, count: Int(self.vertical.counts[sum.index]))
                 }
+                let isNew = sums.indices.map { $0 >= older }
+                strip.add(rows, from: first, to: sums.map(\.row), shares, isNew: isNew)
             }
+            var complete = 0
+            while complete < sums.count, self.vertical.last(sums[complete].index) < end {
+                let sum = sums[complete]
+                complete += 1
+                strip.pack(sum.row, at: sum.index % strip.placeCount)
+                spare.append(sum.row)
+                guard (sum.index + 1) % strip.placeCount == 0 || sum.index + 1 == self.vertical.count else { continue }
+                strip.store(into: target.rows(sum.index + 1 - stored, from: stored))
+                stored = sum.index + 1
+            }
+            sums.removeFirst(complete)
             first = end
         }
     }
 
-    // MARK: Higher
+    // MARK: Columns first
 
-    private func enlarge(to target: UnsafeMutableRawBufferPointer, _ samples: UnsafePointer<cpixels_samples>) throws {
-        let width = self.source.layout.width
-        let pack = try RowPack(width, channels: self.channels, horizontal: self.horizontal)
-        let wide = try FloatRow.rows(pack.rowCount, count: self.sourceCount)
+    private func mix(into target: TargetRows, _ samples: UnsafePointer<cpixels_samples>) throws {
+        let strip = try FractionStrip(self.source.layout, samples, self.vertical, self.horizontal)
+        let targetCount = self.layout.width * self.channels
+        let wide = try NumberRow(self.source.layout.width * self.channels)
         // The last rows of the target's width: those of a kernel, and those that come with its last one.
-        let recent = try FloatRow.rows(2 * SourceRows.mostRows, count: self.targetCount)
-        let mixed = try FloatRow(count: self.targetCount)
+        let recent = try NumberRow.rows(2 * Int(cpixels_most_rows), targetCount)
+        let mixed = try NumberRow(targetCount)
         var weights = UnsafePointer(self.vertical.weights)
         var read = Int(self.vertical.firsts[0])
         let last = self.vertical.last(self.vertical.count - 1)
         for index in 0..<self.vertical.count {
             if index % 8 == 0 { try Task.checkCancellation() }
             while read <= self.vertical.last(index) {
-                let rows = try self.source.lend(min(pack.rowCount, last + 1 - read), from: read)
+                let rows = try self.source.lend(min(strip.placeCount, last + 1 - read), from: read)
                 for (place, row) in rows.enumerated() {
-                    cpixels_add_rows([row], 1, samples, [wide[place].numbers], Self.whole, [true], 1, width)
-                    pack.put(wide[place], at: place)
+                    strip.load(row, into: wide)
+                    strip.pack(wide, at: place)
                 }
-                pack.filter(into: (read..<read + rows.count).map { recent[$0 % recent.count] })
+                strip.filter(into: (read..<read + rows.count).map { recent[$0 % recent.count] })
                 read += rows.count
             }
             let first = Int(self.vertical.firsts[index])
             let count = Int(self.vertical.counts[index])
-            let rows = (first..<first + count).map { UnsafePointer(recent[$0 % recent.count].numbers) }
-            cpixels_mix_rows(rows, weights, count, mixed.numbers, self.layout.width * self.channels)
+            let rows = (first..<first + count).map { UnsafePointer(recent[$0 % recent.count].fractions) }
+            cpixels_mix_rows(rows, weights, count, mixed.fractions, targetCount)
             weights += count
-            self.store(mixed, at: index, in: target, samples)
+            cpixels_store_row(mixed.fractions, samples, target.row(index), self.layout.width)
         }
-    }
-
-    /// The shares of a row alone.
-    private static let whole: [Float] = [1, 0, 0, 0, 0, 0, 0, 0]
-
-    // MARK: Both
-
-    private func store(
-        _ row: FloatRow,
-        at index: Int,
-        in target: UnsafeMutableRawBufferPointer,
-        _ samples: UnsafePointer<cpixels_samples>
-    ) {
-        guard let base = target.baseAddress else { return }
-        let bytes = (base + index * self.layout.planes[0].bytesPerRow).assumingMemoryBound(to: UInt8.self)
-        cpixels_store_row(row.numbers, samples, bytes, self.layout.width)
     }
 
     private func withSamples(_ body: (UnsafePointer<cpixels_samples>) throws -> Void) throws {
@@ -183,11 +239,6 @@ struct RowResampler {
         }
     }
 
-    fileprivate static func padded(_ count: Int) -> Int {
-        let unit = Int(cpixels_row_padding)
-        return (count + unit - 1) / unit * unit
-    }
-
     // MARK: Memory
 
     /// The bytes that resampling takes at most besides source and target.
@@ -195,121 +246,263 @@ struct RowResampler {
     /// - Parameters:
     ///   - geometry: The part and the size.
     ///   - source: How the source lies.
-    ///   - filter: The kernel.
+    ///   - resampling: The kernel and the light.
     ///   - isStreamed: Whether the rows come one by one, and are not there whole.
     static func byteCount(
         _ geometry: ResizeGeometry,
         of source: (width: Int, height: Int, format: PixelFormat),
-        filter: Resize.Filter,
+        _ resampling: Resampling,
         isStreamed: Bool
     ) -> Int {
         let channels = Double(source.format.channelCount)
-        let (width, target) = (Double(source.width) * channels, Double(geometry.width) * channels)
-        let group = Double(SourceRows.mostRows)
-        let packed = Double(cpixels_pack_rows(source.format.channelCount))
+        let places = Double(cpixels_places(source.format.channelCount))
+        // Numbers of a row take four bytes, in a pack of whole numbers two; rows are padded.
+        let (wide, narrow) = (4 * (Double(source.width) * channels + 64), 4 * (Double(geometry.width) * channels + 64))
+        let group = Double(cpixels_most_rows)
         let step = geometry.sourceHeight / Double(max(1, geometry.height))
-        let weights = Double(FilterKernel(filter, step: step).mostWeights(sourceCount: source.height))
-        // Numbers: rows of the source's width, and of the target's.
-        let rows: (wide: Double, narrow: Double) =
-            step < 1
-            ? (2 * packed, 2 * group + 1) : ((weights + group) / step + 2 + packed, packed)
-        let stored = isStreamed ? group * width : 0
-        let axes =
-            FilterWeights.byteCount(
-                filter: filter,
-                sourceCount: source.width,
-                length: geometry.sourceWidth,
-                targetCount: geometry.width
-            )
-            + FilterWeights.byteCount(
-                filter: filter,
-                sourceCount: source.height,
-                length: geometry.sourceHeight,
-                targetCount: geometry.height
-            )
-        let strip = 4 * (rows.wide * (width + 32) + rows.narrow * (target + 32)) + stored + 16_384
-        return Int(min(strip + axes, Double(Int.max / 2)))
+        let needed = Double(FilterKernel(resampling.filter, step: step).mostWeights(sourceCount: source.height))
+        let way = Self.way(geometry, of: (source.width, source.height), resampling)
+        let rows: Double
+        switch way {
+        case .gathering: rows = wide * places / 2
+        case .adding:
+            let sums = min((needed + group) / step + 2, Double(geometry.height))
+            rows =
+                resampling.light == .sRGB
+                ? wide * (sums + places / 2) : wide * (sums + places) + narrow * places
+        case .columnsFirst: rows = wide * (1 + places) + narrow * (places + 2 * group + 1)
+        }
+        let horizontal = FilterWeights.byteCount(
+            filter: resampling.filter,
+            sourceCount: source.width,
+            length: geometry.sourceWidth,
+            targetCount: geometry.width
+        )
+        let vertical = FilterWeights.byteCount(
+            filter: resampling.filter,
+            sourceCount: source.height,
+            length: geometry.sourceHeight,
+            targetCount: geometry.height
+        )
+        let stored = isStreamed ? (Double(source.width) * channels + 128) * Double(self.rowsTogether(way)) : 0
+        // Whole weights take less than the others, and there is a little besides.
+        return Int(min(rows + 2 * (horizontal + vertical) + stored + 16_384, Double(Int.max / 2)))
     }
 }
 
-/// A row of numbers.
-final class FloatRow {
-    /// The numbers; zero at first.
-    let numbers: UnsafeMutablePointer<Float>
+/// The rows of the target.
+private struct TargetRows {
+    let base: UnsafeMutablePointer<UInt8>
+    let bytesPerRow: Int
+
+    func row(_ index: Int) -> UnsafeMutablePointer<UInt8> { self.base + index * self.bytesPerRow }
+
+    func rows(_ count: Int, from first: Int) -> [UnsafeMutablePointer<UInt8>] {
+        (first..<first + count).map(self.row)
+    }
+}
+
+/// A row of numbers: fractions, or whole ones.
+private final class NumberRow {
+    /// How much further than its numbers a row can be read and written.
+    private static let padding = 32
+
+    let fractions: UnsafeMutablePointer<Float>
     private let memory: AlignedMemory
 
-    init(count: Int) throws(ImageError) {
+    /// A row of `count` numbers, which are zero at first.
+    init(_ count: Int) throws(ImageError) {
+        let count = count + Self.padding
         self.memory = try AlignedMemory(byteCount: count * MemoryLayout<Float>.size)
-        self.numbers = self.memory.start.bindMemory(to: Float.self, capacity: count)
-        self.numbers.initialize(repeating: 0, count: count)
+        self.fractions = self.memory.start.assumingMemoryBound(to: Float.self)
+        self.fractions.initialize(repeating: 0, count: count)
     }
 
-    static func rows(_ rowCount: Int, count: Int) throws(ImageError) -> [FloatRow] {
-        var rows: [FloatRow] = []
-        for _ in 0..<rowCount { rows.append(try FloatRow(count: count)) }
+    static func rows(_ rowCount: Int, _ count: Int) throws(ImageError) -> [NumberRow] {
+        var rows: [NumberRow] = []
+        for _ in 0..<rowCount { rows.append(try NumberRow(count)) }
         return rows
+    }
+
+    var wholeNumbers: UnsafeMutablePointer<Int32> { self.memory.start.assumingMemoryBound(to: Int32.self) }
+    var halves: UnsafeMutablePointer<Int16> { self.memory.start.assumingMemoryBound(to: Int16.self) }
+}
+
+/// Where the weights of a target row begin, and which source rows they are of.
+private struct Share {
+    let place: Int
+    let from: Int
+    let count: Int
+
+    /// The weights of the rows from `first` on, 0 for those that don't count.
+    func weights<Weight: Numeric>(_ all: UnsafePointer<Weight>, from first: Int) -> some Sequence<Weight> {
+        (first - self.from..<first - self.from + Int(cpixels_most_rows)).lazy.map { number in
+            number >= 0 && number < self.count ? all[self.place + number] : 0
+        }
     }
 }
 
-/// A few rows of the source's width that are brought to the target's together.
-private final class RowPack {
-    let rowCount: Int
-    private let numbers: FloatRow
-    private let width: Int
+/// What adds rows and filters their columns.
+private protocol Strip {
+    /// How many rows' columns are filtered at once.
+    var placeCount: Int { get }
+
+    func add(
+        _ rows: [UnsafePointer<UInt8>],
+        from first: Int,
+        to sums: [NumberRow],
+        _ shares: [Share],
+        isNew: [Bool]
+    )
+    func pack(_ row: NumberRow, at place: Int)
+    func store(into rows: [UnsafeMutablePointer<UInt8>])
+}
+
+/// A few rows whose columns are filtered at once, in whole numbers.
+private final class WholePack {
+    let placeCount: Int
+    let numbers: UnsafeMutablePointer<Int16>
+    private let memory: NumberRow
     private let channels: Int
-    private let horizontal: FilterWeights
+    private let width: Int
+    private let horizontal: WholeWeights
 
-    init(_ width: Int, channels: Int, horizontal: FilterWeights) throws(ImageError) {
-        self.rowCount = cpixels_pack_rows(channels)
-        self.width = width
+    init(_ sourceWidth: Int, channels: Int, _ horizontal: FilterWeights) throws(ImageError) {
+        self.placeCount = cpixels_places(channels)
         self.channels = channels
-        self.horizontal = horizontal
-        self.numbers = try FloatRow(count: width * channels * self.rowCount)
+        self.width = horizontal.count
+        self.horizontal = try WholeWeights(horizontal, inPairs: true)
+        // Columns lie in pairs.
+        self.memory = try NumberRow((sourceWidth + 1) / 2 * channels * self.placeCount)
+        self.numbers = self.memory.halves
     }
 
-    func put(_ row: FloatRow, at place: Int) {
-        cpixels_pack_row(row.numbers, self.channels, place, self.numbers.numbers, self.width)
-    }
-
-    func filter(into rows: some Collection<FloatRow>) {
-        cpixels_filter_columns(
-            self.numbers.numbers,
+    func store(into rows: [UnsafeMutablePointer<UInt8>]) {
+        cpixels_store_columns(
+            self.numbers,
             self.channels,
             self.horizontal.firsts,
             self.horizontal.counts,
             self.horizontal.weights,
-            rows.map(\.numbers),
+            CInt(self.horizontal.unitBits),
+            rows,
             rows.count,
-            self.horizontal.count
+            self.width
         )
     }
 }
 
-/// The light of samples, and the way back.
-struct LightTables: Sendable {
-    static let shared = LightTables()
+/// Samples as they are, in whole numbers.
+private final class WholeStrip: Strip {
+    private let layout: PixelLayout
+    private let vertical: WholeWeights
+    private let numbers: WholePack
 
-    /// The light of each sample, on the scale of samples.
-    let samples: [Float]
-    /// The light from which on each sample is the nearest one.
-    let limits: [Float]
-    /// The sample for the beginning of each 1/4096 of the light.
-    let nearest: [UInt8]
+    init(_ layout: PixelLayout, vertical: FilterWeights, horizontal: FilterWeights) throws(ImageError) {
+        self.layout = layout
+        self.vertical = try WholeWeights(vertical, inPairs: false)
+        self.numbers = try WholePack(layout.width, channels: layout.format.channelCount, horizontal)
+    }
 
-    private init() {
-        /// IEC 61966-2-1: the light of a value in the curve of sRGB.
-        func light(_ value: Double) -> Double {
-            value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
-        }
-        self.samples = (0..<256).map { Float(255 * light(Double($0) / 255)) }
-        let limits = [0] + (1..<256).map { Float(255 * light((Double($0) - 0.5) / 255)) } + [.infinity]
-        self.limits = limits
-        var sample = 0
-        self.nearest = (0...4_096).map { part in
-            // A little less, as the place of a light among the parts is rounded too.
-            let begin = Float(part) * 255 / 4_096 * 0.999_999
-            while begin >= limits[sample + 1] { sample += 1 }
-            return UInt8(sample)
+    var placeCount: Int { self.numbers.placeCount }
+
+    func add(
+        _ rows: [UnsafePointer<UInt8>],
+        from first: Int,
+        to sums: [NumberRow],
+        _ shares: [Share],
+        isNew: [Bool]
+    ) {
+        cpixels_add_rows(
+            rows,
+            rows.count,
+            self.layout.format.channelCount,
+            sums.map(\.wholeNumbers),
+            shares.flatMap { $0.weights(self.vertical.weights, from: first) },
+            isNew,
+            sums.count,
+            self.layout.width
+        )
+    }
+
+    func pack(_ row: NumberRow, at place: Int) {
+        let channels = self.layout.format.channelCount
+        let unitBits = CInt(self.vertical.unitBits)
+        cpixels_pack_sums(row.wholeNumbers, channels, place, unitBits, self.numbers.numbers, self.layout.width)
+    }
+
+    func store(into rows: [UnsafeMutablePointer<UInt8>]) {
+        self.numbers.store(into: rows)
+    }
+}
+
+/// Samples or their light, in fractions.
+private final class FractionStrip: Strip {
+    let placeCount: Int
+    private let layout: PixelLayout
+    private let samples: UnsafePointer<cpixels_samples>
+    private let vertical: FilterWeights
+    private let horizontal: FilterWeights
+    private let numbers: NumberRow
+    private let filtered: [NumberRow]
+
+    init(
+        _ layout: PixelLayout,
+        _ samples: UnsafePointer<cpixels_samples>,
+        _ vertical: FilterWeights,
+        _ horizontal: FilterWeights
+    ) throws(ImageError) {
+        let channels = layout.format.channelCount
+        self.placeCount = cpixels_places(channels)
+        self.layout = layout
+        self.samples = samples
+        self.vertical = vertical
+        self.horizontal = horizontal
+        self.numbers = try NumberRow(layout.width * channels * self.placeCount)
+        self.filtered = try NumberRow.rows(self.placeCount, horizontal.count * channels)
+    }
+
+    func add(
+        _ rows: [UnsafePointer<UInt8>],
+        from first: Int,
+        to sums: [NumberRow],
+        _ shares: [Share],
+        isNew: [Bool]
+    ) {
+        let weights = shares.flatMap { $0.weights(self.vertical.weights, from: first) }
+        let numbers = sums.map(\.fractions)
+        cpixels_add_numbers(rows, rows.count, self.samples, numbers, weights, isNew, sums.count, self.layout.width)
+    }
+
+    /// Makes a row of numbers of a stored one.
+    func load(_ stored: UnsafePointer<UInt8>, into row: NumberRow) {
+        let alone: [Float] = [1, 0, 0, 0, 0, 0, 0, 0]
+        cpixels_add_numbers([stored], 1, self.samples, [row.fractions], alone, [true], 1, self.layout.width)
+    }
+
+    func pack(_ row: NumberRow, at place: Int) {
+        let channels = self.layout.format.channelCount
+        cpixels_pack_row(row.fractions, channels, place, self.numbers.fractions, self.layout.width)
+    }
+
+    /// Brings the rows in the pack to the target's width.
+    func filter(into rows: some Collection<NumberRow>) {
+        cpixels_filter_columns(
+            self.numbers.fractions,
+            self.layout.format.channelCount,
+            self.horizontal.firsts,
+            self.horizontal.counts,
+            self.horizontal.weights,
+            rows.map(\.fractions),
+            rows.count,
+            self.horizontal.count
+        )
+    }
+
+    func store(into rows: [UnsafeMutablePointer<UInt8>]) {
+        self.filter(into: self.filtered.prefix(rows.count))
+        for (from, to) in zip(self.filtered, rows) {
+            cpixels_store_row(from.fractions, self.samples, to, self.horizontal.count)
         }
     }
 }

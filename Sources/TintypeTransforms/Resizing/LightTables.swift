@@ -1,0 +1,30 @@
+import Glibc
+
+/// The light of samples, and the way back.
+struct LightTables: Sendable {
+    static let shared = LightTables()
+
+    /// The light of each sample, on the scale of samples.
+    let samples: [Float]
+    /// The light from which on each sample is the nearest one.
+    let limits: [Float]
+    /// The sample for the beginning of each 1/4096 of the light.
+    let nearest: [UInt8]
+
+    private init() {
+        /// IEC 61966-2-1: the light of a value in the curve of sRGB.
+        func light(_ value: Double) -> Double {
+            value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
+        }
+        self.samples = (0..<256).map { Float(255 * light(Double($0) / 255)) }
+        let limits = [0] + (1..<256).map { Float(255 * light((Double($0) - 0.5) / 255)) } + [.infinity]
+        self.limits = limits
+        var sample = 0
+        self.nearest = (0...4_096).map { part in
+            // A little less, as the place of a light among the parts is rounded too.
+            let begin = Float(part) * 255 / 4_096 * 0.999_999
+            while begin >= limits[sample + 1] { sample += 1 }
+            return UInt8(sample)
+        }
+    }
+}
