@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 600
 HUNT_SECONDS ?= 1200
 HUNT_CODERS ?= jpeg png gif webp
 ATTACK_SECONDS ?= 600
-FUZZERS = FuzzJPEG FuzzPNG FuzzWebP FuzzGIF FuzzTransforms
+FUZZERS = FuzzJPEG FuzzJPEGEntropy FuzzPNG FuzzWebP FuzzGIF FuzzTransforms
 
 # Suites without origins, processes and large pictures, and a few with them: for `make smoke`.
 PURE_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|LoadTableTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'

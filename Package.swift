@@ -187,6 +187,11 @@ let package = Package(
             path: "Fuzz/JPEG"
         ),
         .executableTarget(
+            name: "FuzzJPEGEntropy",
+            dependencies: ["TintypeCoding", "TintypeImage"],
+            path: "Fuzz/JPEGEntropy"
+        ),
+        .executableTarget(
             name: "FuzzWebP",
             dependencies: ["FuzzSupport", "TintypeCoding", "TintypeImage"],
             path: "Fuzz/WebP"
@@ -209,6 +214,13 @@ let package = Package(
             name: "CDescriptorLimit",
             path: "Tests/CDescriptorLimit",
             cSettings: [.define("_GNU_SOURCE")]
+        ),
+        // Decodes with CJPEG's entropy decoder in ways that its own functions don't take.
+        .target(
+            name: "CJPEGWays",
+            dependencies: ["CJPEG", "CLibJPEG"],
+            path: "Tests/CJPEGWays",
+            cSettings: [.headerSearchPath("../../Sources/CLibraries/CJPEG")]
         ),
         .target(name: "CSignals", path: "Tests/CSignals"),
         .target(
@@ -241,7 +253,8 @@ let package = Package(
         .testTarget(
             name: "TintypeCodingTests",
             dependencies: [
-                "TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "Conformance", "CCrypto", "CSPNG",
+                "TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "Conformance", "CCrypto", "CJPEG",
+                "CJPEGWays", "CSPNG",
             ],
             exclude: ["Crashes"]
         ),
@@ -293,7 +306,7 @@ for target in package.targets where target.type == .test {
 // One policy for every Swift target, written once.
 let cTargets = [
     "CJPEG", "CShims", "CPNGFilters", "CWebPSteps", "CAllocationCounter", "CAllocationMeter", "CCodecLoops",
-    "CDescriptorLimit", "CSignals",
+    "CDescriptorLimit", "CJPEGWays", "CSignals",
 ]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =

@@ -1,6 +1,8 @@
+#include "entropy.h"
 #include "report.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include <jerror.h>
@@ -13,6 +15,9 @@
 
 // Bytes that the library is given at once where all are there, and between two counts of work.
 #define BYTES_AT_ONCE (256 << 10)
+
+// Where a marker behind the scan is looked for, from the end of the file.
+#define TAIL_SIZE (64 << 10)
 
 struct cjpeg_decoder {
     cjpeg_report report;
@@ -27,9 +32,16 @@ struct cjpeg_decoder {
     /// What is lent and the library was not given yet.
     const uint8_t *rest;
     size_t rest_count;
+    /// What is left out of the loan, and how much of that has been passed.
+    cjpeg_range *gaps;
+    size_t gap_count;
+    size_t passed_gap_count;
     /// Bytes of a segment to be skipped that have not been lent yet.
     size_t still_to_skip;
     bool is_complete;
+    /// Whether the entropy decoder of our own may be used, and for how many bytes or more.
+    bool allows_own_entropy;
+    size_t smallest_own_entropy;
     /// The library reads the end marker that was made up.
     bool is_past_end;
     int maximum_scans;
@@ -58,12 +70,28 @@ static void give(cjpeg_decoder *decoder, size_t count) {
     decoder->rest_count -= count;
 }
 
+// The bytes that can be given in one piece; goes past a gap that begins here.
+static size_t next_piece(cjpeg_decoder *decoder) {
+    while (decoder->passed_gap_count < decoder->gap_count) {
+        const cjpeg_range *gap = &decoder->gaps[decoder->passed_gap_count];
+        size_t here = decoder->loan_count - decoder->rest_count;
+        if (here < gap->start) return gap->start - here;
+        if (here < gap->end) {
+            decoder->rest += gap->end - here;
+            decoder->rest_count -= gap->end - here;
+        }
+        decoder->passed_gap_count++;
+    }
+    return decoder->rest_count;
+}
+
 static boolean fill_input_buffer(j_decompress_ptr library) {
     static const JOCTET end[] = {0xFF, JPEG_EOI};
     cjpeg_decoder *decoder = library->client_data;
     if (!decoder->is_complete) return FALSE;
-    if (decoder->rest_count > 0) {
-        size_t count = decoder->rest_count < BYTES_AT_ONCE ? decoder->rest_count : BYTES_AT_ONCE;
+    size_t piece = next_piece(decoder);
+    if (piece > 0) {
+        size_t count = piece < BYTES_AT_ONCE ? piece : BYTES_AT_ONCE;
         count_work(decoder, (int64_t)count * decoder->prices.byte);
         give(decoder, count);
         return TRUE;
@@ -102,8 +130,20 @@ void cjpeg_decoder_lend(cjpeg_decoder *decoder, const uint8_t *bytes, size_t cou
     decoder->is_complete = is_complete;
     decoder->rest = bytes == NULL ? NULL : bytes + skipped;
     decoder->rest_count = count - skipped;
+    decoder->gap_count = 0;
     // Where more is to come, the library goes back to where it could not go on: it is given everything at once.
     give(decoder, is_complete ? 0 : decoder->rest_count);
+}
+
+bool cjpeg_decoder_leave_out(cjpeg_decoder *decoder, const cjpeg_range *ranges, size_t count) {
+    cjpeg_range *gaps = calloc(count, sizeof(*gaps));
+    if (gaps == NULL) return false;
+    memcpy(gaps, ranges, count * sizeof(*gaps));
+    free(decoder->gaps);
+    decoder->gaps = gaps;
+    decoder->gap_count = count;
+    decoder->passed_gap_count = 0;
+    return true;
 }
 
 size_t cjpeg_decoder_unread(const cjpeg_decoder *decoder) {
@@ -137,6 +177,7 @@ cjpeg_decoder *cjpeg_decoder_create(cjpeg_prices prices, cjpeg_count count, void
 void cjpeg_decoder_free(cjpeg_decoder *decoder) {
     if (decoder == NULL) return;
     jpeg_destroy_decompress(&decoder->library);
+    free(decoder->gaps);
     free(decoder);
 }
 
@@ -196,6 +237,31 @@ static void note_work_of_scan(cjpeg_decoder *decoder) {
     decoder->row_work = units;
 }
 
+// Whether a marker that ends the scan is certainly there: without one the library finds out at some byte near the end
+// that the input has ended, and not at another one.
+static bool scan_has_end(const cjpeg_decoder *decoder) {
+    size_t count = cjpeg_decoder_unread(decoder);
+    if (count > TAIL_SIZE) count = TAIL_SIZE;
+    const uint8_t *end = decoder->rest + decoder->rest_count, *start = end - count;
+    while (count >= 2) {
+        const uint8_t *found = memrchr(start, 0xFF, count - 1);
+        if (found == NULL) return false;
+        // All of these but restarts end a scan; what is below is passed over after a damaged restart.
+        if (found[1] >= 0xC0 && found[1] < 0xFF && (found[1] < 0xD0 || found[1] > 0xD7)) return true;
+        count = (size_t)(found - start) + 1;
+    }
+    return false;
+}
+
+void cjpeg_decoder_allow_own_entropy(cjpeg_decoder *decoder, size_t smallest) {
+    decoder->allows_own_entropy = true;
+    decoder->smallest_own_entropy = smallest;
+}
+
+bool cjpeg_decoder_has_own_entropy(const cjpeg_decoder *decoder) {
+    return decoder->report.entropy != NULL;
+}
+
 cjpeg_status cjpeg_decoder_start(
     cjpeg_decoder *decoder, int divisor, int maximum_scans, int *width, int *height, int *components) {
     j_decompress_ptr library = &decoder->library;
@@ -209,11 +275,16 @@ cjpeg_status cjpeg_decoder_start(
     library->scale_denom = (unsigned)divisor;
     library->dct_method = JDCT_ISLOW;
     library->do_fancy_upsampling = TRUE;
-    library->do_block_smoothing = TRUE;
+    // What is left out is missing on purpose: it must not be made up for.
+    library->do_block_smoothing = decoder->gap_count == 0;
     library->buffered_image = jpeg_has_multiple_scans(library);
     decoder->maximum_scans = maximum_scans;
     if (!jpeg_start_decompress(library)) return cjpeg_status_suspended;
     if (library->buffered_image) advise_huge_pages(library);
+    if (decoder->allows_own_entropy && decoder->is_complete
+        && cjpeg_decoder_unread(decoder) >= decoder->smallest_own_entropy && scan_has_end(decoder)) {
+        cjpeg_entropy_install(library);
+    }
     note_work_of_scan(decoder);
     *width = (int)library->output_width;
     *height = (int)library->output_height;

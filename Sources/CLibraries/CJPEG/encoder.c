@@ -96,6 +96,7 @@ static void configure(j_compress_ptr library, const cjpeg_settings *settings) {
     jpeg_set_quality(library, settings->quality, TRUE);
     library->dct_method = JDCT_ISLOW;
     library->optimize_coding = settings->has_own_tables;
+    library->restart_interval = (unsigned)settings->restart_interval;
     if (settings->components == 3) {
         library->comp_info[0].h_samp_factor = settings->horizontal_subsampling;
         library->comp_info[0].v_samp_factor = settings->vertical_subsampling;

@@ -9,12 +9,14 @@
 #include <jpeglib.h>
 
 /// What went wrong, and the way out of the library. The first member of both coders, which are
-/// the library's `client_data`.
+/// the library's `client_data`: what its callbacks have to find.
 typedef struct cjpeg_report {
     struct jpeg_error_mgr library;
     jmp_buf escape;
     /// Whether the library went on where the input had ended.
     bool end_is_missing;
+    /// What reads the Huffman codes in the library's place, if anything does; freed with the library's picture.
+    struct cjpeg_entropy *entropy;
     cjpeg_failure failure;
     char message[JMSG_LENGTH_MAX];
 } cjpeg_report;

@@ -8,14 +8,18 @@ public import TintypeImage
 /// DCT. What is missing of a truncated picture is as the library leaves it: gray, or the last
 /// colour before.
 public struct JPEGCoder: ImageCoder {
-    /// Creates the coder.
-    public init() {}
+    private let shortcuts: Shortcuts
+
+    /// Creates the coder, which takes `shortcuts` where they apply.
+    public init(shortcuts: Shortcuts = .standard) {
+        self.shortcuts = shortcuts
+    }
 
     public var decodableFormats: Set<ImageFormat> { [.jpeg] }
     public var encodableFormats: Set<ImageFormat> { [.jpeg] }
 
     public func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
-        try EncodedJPEG(data, limits: limits)
+        try EncodedJPEG(data, limits: limits, shortcuts: self.shortcuts)
     }
 
     public func makeIncrementalDecoder(
@@ -35,17 +39,19 @@ struct EncodedJPEG: EncodedImage {
     let header: ImageHeader
     private let data: Data
     private let segments: JPEGHeader
+    private let shortcuts: JPEGCoder.Shortcuts
 
     /// Parses the segments of `data`.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
-    init(_ data: Data, limits: DecodingLimits) throws {
-        self.init(data, try JPEGHeader(data, work: DecodeWork(limits, format: .jpeg)))
+    init(_ data: Data, limits: DecodingLimits, shortcuts: JPEGCoder.Shortcuts) throws {
+        self.init(data, try JPEGHeader(data, work: DecodeWork(limits, format: .jpeg)), shortcuts)
     }
 
     /// A file whose segments were parsed before.
-    init(_ data: Data, _ segments: JPEGHeader) {
+    init(_ data: Data, _ segments: JPEGHeader, _ shortcuts: JPEGCoder.Shortcuts) {
         self.data = data
+        self.shortcuts = shortcuts
         self.segments = segments
         self.header = segments.imageHeader
     }
@@ -82,7 +88,15 @@ struct EncodedJPEG: EncodedImage {
     ) throws -> Result {
         let work = DecodeWork(options.limits, format: .jpeg)
         return try self.data.withUnsafeBytes { source in
-            try body(JPEGReading(source, self.segments, divisor: divisor, options: options, work: work))
+            let reading = try JPEGReading(
+                source,
+                self.segments,
+                divisor: divisor,
+                options: options,
+                shortcuts: self.shortcuts,
+                work: work
+            )
+            return try body(reading)
         }
     }
 
@@ -104,6 +118,14 @@ struct EncodedJPEG: EncodedImage {
             case .frame, .incremental: 2
             }
         return self.decodedByteCount(options: options).saturatingMultiplied(by: pictures)
-            .saturatingAdded(to: self.segments.codecByteCount)
+            .saturatingAdded(to: self.segments.codecByteCount + self.ownEntropyByteCount)
+    }
+
+    /// What the tables and the window of the entropy decoder of our own take, for two tables of each kind as files have them.
+    private var ownEntropyByteCount: Int {
+        guard !self.segments.hasScans, self.shortcuts.smallestOwnEntropy(ofFile: self.data.count) != nil else {
+            return 0
+        }
+        return 96 << 10
     }
 }

@@ -69,6 +69,7 @@ final class JPEGCompressor {
             // Tables of its own make a picture some percent smaller and take a second pass: worth it for a
             // limit, where they buy quality.
             has_own_tables: limit < .max,
+            restart_interval: 0,
             horizontal_subsampling: steps.across,
             vertical_subsampling: steps.down,
             maximum_bytes: max(0, limit)

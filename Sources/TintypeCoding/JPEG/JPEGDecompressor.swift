@@ -51,6 +51,23 @@ final class JPEGDecompressor {
         cjpeg_decoder_lend(self.handle, start, bytes.count, isComplete)
     }
 
+    /// Leaves `scans` of what was lent out, before any of it is read; it must be complete.
+    ///
+    /// - Throws: `CodingError`.
+    func leaveOut(_ scans: [Range<Int>]) throws(CodingError) {
+        guard !scans.isEmpty else { return }
+        let ranges = scans.map { cjpeg_range(start: $0.lowerBound, end: $0.upperBound) }
+        guard cjpeg_decoder_leave_out(self.handle, ranges, ranges.count) else { throw .outOfMemory(.jpeg) }
+    }
+
+    /// Lets the entropy decoder of our own read the Huffman codes of what was lent, if that is complete, and of `smallest`
+    /// bytes or more from the first scan on.
+    func allowOwnEntropy(smallest: Int) {
+        cjpeg_decoder_allow_own_entropy(self.handle, smallest)
+    }
+
+    /// Whether the entropy decoder of our own reads the Huffman codes.
+    var usesOwnEntropy: Bool { cjpeg_decoder_has_own_entropy(self.handle) }
     /// The lent bytes that are still to be used.
     var unreadCount: Int { cjpeg_decoder_unread(self.handle) }
     /// The scans that are there whole.

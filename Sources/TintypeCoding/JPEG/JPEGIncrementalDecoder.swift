@@ -52,7 +52,7 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
         guard let picture = self.picture else {
             if let failure = self.failure { throw failure }
             // Arithmetic coding.
-            return try EncodedJPEG(self.pending, header).decode(options: self.options)
+            return try EncodedJPEG(self.pending, header, []).decode(options: self.options)
         }
         if let failure = self.failure {
             guard self.options.allowsTruncated, failure.isDamage, picture.hasRows else { throw failure }

@@ -15,6 +15,7 @@ final class JPEGReading: RowSource {
     ///   - header: What the header of the file says.
     ///   - divisor: By how much both sides are divided: 1, 2, 4 or 8.
     ///   - options: How damage and inks are dealt with.
+    ///   - shortcuts: The ways around libjpeg's own code that may be taken.
     ///   - work: Counts.
     /// - Throws: `CodingError`, `CancellationError`.
     init(
@@ -22,29 +23,49 @@ final class JPEGReading: RowSource {
         _ header: JPEGHeader,
         divisor: Int,
         options: DecodeOptions,
+        shortcuts: JPEGCoder.Shortcuts,
         work: DecodeWork
     ) throws {
         self.allowsTruncated = options.allowsTruncated
         // What will surely be too much is refused before any of it is done.
-        try work.require(try JPEGScans(source, header, work: work).units)
+        let scans = try JPEGScans(source, header, leavesOut: divisor == 8 && shortcuts.contains(.scans), work: work)
+        try work.require(scans.units)
         let color = JPEGColor(header, options.color)
-        self.decompressor = try Self.start(source, header, color, divisor, work)
+        let smallestOwnEntropy = header.hasScans ? nil : shortcuts.smallestOwnEntropy(ofFile: source.count)
+        func start(_ bytes: UnsafeRawBufferPointer, leavingOut needless: [Range<Int>] = []) throws -> JPEGDecompressor {
+            let decompressor = try JPEGDecompressor(color: color, work: work)
+            decompressor.lend(bytes, isComplete: true)
+            try decompressor.leaveOut(needless)
+            if let smallest = smallestOwnEntropy { decompressor.allowOwnEntropy(smallest: smallest) }
+            guard try decompressor.start(header, divisor: divisor) else { throw CodingError.truncated(.jpeg) }
+            return decompressor
+        }
+        self.decompressor = try start(source, leavingOut: scans.needless)
         guard let layout = self.decompressor.layout else { throw CodingError.truncated(.jpeg) }
         self.layout = layout
         guard self.decompressor.hasScans else { return }
         do {
-            _ = try self.decompressor.readScans()
+            do {
+                _ = try self.decompressor.readScans()
+            } catch let error as CodingError where error.code == .corrupt && !scans.needless.isEmpty {
+                // What is known of a damaged picture depends on all of its scans.
+                self.decompressor = try start(source)
+                _ = try self.decompressor.readScans()
+            }
         } catch let error as CodingError where options.allowsTruncated {
             // What comes behind the last whole scan is damaged beyond reading: read up to there.
             let isWorthwhile = error.code == .corrupt && self.decompressor.completedScanCount > 0
             guard isWorthwhile else { throw error }
             let intact = UnsafeRawBufferPointer(rebasing: source.prefix(self.decompressor.completedOffset))
-            self.decompressor = try Self.start(intact, header, color, divisor, work)
+            self.decompressor = try start(intact)
             _ = try self.decompressor.readScans()
         }
         try self.checkEnd()
         try self.decompressor.beginOutput()
     }
+
+    /// Whether the entropy decoder of our own reads the Huffman codes.
+    var usesOwnEntropy: Bool { self.decompressor.usesOwnEntropy }
 
     /// The next row; black where the rows are damaged beyond reading and that is allowed.
     func readRow(into row: UnsafeMutableRawBufferPointer) throws {
@@ -76,18 +97,5 @@ final class JPEGReading: RowSource {
 
     private func checkEnd() throws(CodingError) {
         if !self.allowsTruncated, self.decompressor.endIsMissing { throw .truncated(.jpeg) }
-    }
-
-    private static func start(
-        _ source: UnsafeRawBufferPointer,
-        _ header: JPEGHeader,
-        _ color: JPEGColor,
-        _ divisor: Int,
-        _ work: DecodeWork
-    ) throws -> JPEGDecompressor {
-        let decompressor = try JPEGDecompressor(color: color, work: work)
-        decompressor.lend(source, isComplete: true)
-        guard try decompressor.start(header, divisor: divisor) else { throw CodingError.truncated(.jpeg) }
-        return decompressor
     }
 }

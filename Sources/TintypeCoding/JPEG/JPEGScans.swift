@@ -1,52 +1,93 @@
 import FoundationEssentials
 import Glibc
 
-/// Finds the scans of a JPEG whose bytes are all there, and what going over them will take at least.
+/// Finds the scans of a JPEG whose bytes are all there, what going over them will take at least, and which of them a decode
+/// to an eighth of the size can do without.
 ///
-/// Source: ITU-T T.81, B.1.1.2 and B.2.3.
+/// An eighth is made of the DC coefficients alone, but for components of so few samples that theirs are made at a quarter.
+/// So scans of AC coefficients are needless where the scans together give all coefficients: else libjpeg would make up
+/// what is missing from what is known, which is another picture. Of a file that breaks a rule of the format none is needless.
+///
+/// Source: ITU-T T.81, B.1.1.2, B.2.3 and G.1.1.1.
 struct JPEGScans {
-    /// The work of all scans together, their bytes left out.
+    /// The work of the scans that are needed, their bytes left out.
     private(set) var units = 0
+    /// Where the scans lie that are not needed, the first one first.
+    private(set) var needless: [Range<Int>] = []
 
     private let header: JPEGHeader
     private var restartInterval = 0
+    /// What was found of the rules; `nil` once one was broken, or where it does not matter.
+    private var progression: JPEGProgression?
+    /// The work of what may turn out to be needless.
+    private var needlessUnits = 0
 
     /// Walks the markers of `source`; what comes behind the end marker does not count.
     ///
+    /// - Parameters:
+    ///   - source: The whole file.
+    ///   - header: What the header of the file says.
+    ///   - leavesOut: Whether needless scans are looked for: the decode is one to an eighth of the size.
+    ///   - work: Counts.
     /// - Throws: `CodingError`, `CancellationError`.
-    init(_ source: UnsafeRawBufferPointer, _ header: JPEGHeader, work: DecodeWork) throws {
+    init(_ source: UnsafeRawBufferPointer, _ header: JPEGHeader, leavesOut: Bool, work: DecodeWork) throws {
         self.header = header
         // Without coefficients each scan but the first is ignored.
         guard header.hasScans, source.count > 2 else { return }
+        self.progression = leavesOut ? JPEGProgression(header) : nil
+        var isAtEnd = false
         var offset = 2
         var count = 0
+        var segmentEnd: Int? = 2
         while count < JPEGDecompressor.maximumScanCount, let marker = try Self.nextMarker(&offset, of: source, work) {
-            if marker == 0xD9 { break }
+            let start = offset - 2
             // Markers without a length: restarts, TEM and a repeated start.
-            if marker == 0x01 || (0xD0...0xD8).contains(marker) { continue }
-            guard offset + 2 <= source.count else { break }
+            if marker == 0x01 || (0xD0...0xD8).contains(marker) {
+                if segmentEnd != nil || !(0xD0...0xD7).contains(marker) { self.progression = nil }
+                continue
+            }
+            // Entropy-coded data follows scan headers only, and fill bytes may stand before a marker.
+            if let end = segmentEnd, !source[min(end, start)..<start].allSatisfy({ $0 == 0xFF }) {
+                self.progression = nil
+            }
+            self.progression?.endScan(at: start)
+            isAtEnd = marker == 0xD9
+            guard !isAtEnd, offset + 2 <= source.count else { break }
             let length = Int(source[offset]) << 8 | Int(source[offset + 1])
             let segment = source[min(offset + 2, source.count)..<min(offset + max(2, length), source.count)]
+            if segment.count != length - 2 { self.progression = nil }
             switch marker {
             case 0xDA:
-                self.readScan(segment)
+                self.readScan(segment, at: start)
                 count += 1
             case 0xDD where segment.count >= 2:
                 self.restartInterval = Int(segment[segment.startIndex]) << 8 | Int(segment[segment.startIndex + 1])
-            default: break
+            default: self.progression?.read(segment, marker: marker)
             }
+            if self.progression?.isBroken == true { self.progression = nil }
             offset += max(2, length)
+            segmentEnd = marker == 0xDA ? nil : offset
+        }
+        if isAtEnd, let progression = self.progression, progression.isComplete {
+            self.needless = progression.needless
+        } else {
+            self.units += self.needlessUnits
         }
     }
 
-    private mutating func readScan(_ segment: Slice<UnsafeRawBufferPointer>) {
+    private mutating func readScan(_ segment: Slice<UnsafeRawBufferPointer>, at start: Int) {
         let identifiers = stride(from: 1, to: 1 + 2 * Int(segment.first ?? 0), by: 2)
             .compactMap { $0 < segment.count ? segment[segment.startIndex + $0] : nil }
         let blocks = self.header.components
             .filter { identifiers.contains($0.identifier) }
             .reduce(0) { $0 + self.header.blockCount(of: $1) }
-        self.units += blocks * (self.header.isArithmetic ? JPEGWork.unitsPerArithmeticBlock : JPEGWork.unitsPerBlock)
-        if self.restartInterval > 0 { self.units += blocks / self.restartInterval * JPEGWork.unitsPerRestart }
+        var units = blocks * (self.header.isArithmetic ? JPEGWork.unitsPerArithmeticBlock : JPEGWork.unitsPerBlock)
+        if self.restartInterval > 0 { units += blocks / self.restartInterval * JPEGWork.unitsPerRestart }
+        if self.progression?.readScan(segment, at: start) == true {
+            self.needlessUnits += units
+        } else {
+            self.units += units
+        }
     }
 
     /// The next marker that is not part of entropy-coded data; `offset` moves behind it.
@@ -71,5 +112,119 @@ struct JPEGScans {
             if marker != 0, marker != 0xFF { return marker }
         }
         return nil
+    }
+}
+
+/// What the scans of a progressive picture tell of its coefficients, and whether they keep to the rules: those that libjpeg
+/// ends with an error for, and those that decide what it does with a scan.
+private struct JPEGProgression {
+    /// Of each component: the lowest bit that is known of each coefficient, `nil` where nothing is.
+    private var lowestBits: [[UInt8?]]
+    /// The tables for AC coefficients that can be used.
+    private var tables: Set<UInt8> = []
+    private let components: [JPEGHeader.Sampling]
+    private var hasFrame = false
+    private var scanStart: Int?
+    /// Whether a rule was broken.
+    private(set) var isBroken = false
+    private(set) var needless: [Range<Int>] = []
+
+    /// `nil` for pictures that are not progressive with Huffman coding.
+    init?(_ header: JPEGHeader) {
+        guard header.process == .progressive, Set(header.components.map(\.identifier)).count == header.components.count
+        else { return nil }
+        self.components = header.components
+        self.lowestBits = header.components.map { _ in [UInt8?](repeating: nil, count: 64) }
+    }
+
+    /// Whether all bits of all coefficients are known.
+    var isComplete: Bool {
+        !self.isBroken && self.lowestBits.allSatisfy { $0[0] != nil && $0.dropFirst().allSatisfy { $0 == 0 } }
+    }
+
+    /// Takes in a segment that is no scan's.
+    mutating func read(_ segment: Slice<UnsafeRawBufferPointer>, marker: UInt8) {
+        switch marker {
+        case 0xC2:
+            self.isBroken = self.isBroken || self.hasFrame
+            self.hasFrame = true
+        case 0xC4: self.readTables(Array(segment))
+        case 0xDB, 0xDD, 0xFE, 0xE0...0xEF: break
+        default: self.isBroken = true
+        }
+    }
+
+    /// Takes in the header of a scan, whose marker is at `start`.
+    ///
+    /// - Returns: Whether the scan is needless, if no rule is broken.
+    mutating func readScan(_ segment: Slice<UnsafeRawBufferPointer>, at start: Int) -> Bool {
+        let bytes = Array(segment)
+        guard let count = bytes.first.map(Int.init), count > 0, bytes.count == 4 + 2 * count else {
+            self.isBroken = true
+            return false
+        }
+        let indices = (0..<count).compactMap { number in
+            self.components.firstIndex { $0.identifier == bytes[1 + 2 * number] }
+        }
+        let (first, last) = (Int(bytes[1 + 2 * count]), Int(bytes[2 + 2 * count]))
+        let (before, after) = (bytes[3 + 2 * count] >> 4, bytes[3 + 2 * count] & 15)
+        guard
+            indices.count == count, first <= last, last < 64, after <= 13, before == 0 || before == after + 1,
+            first == 0 ? last == 0 : count == 1 && self.tables.contains(bytes[2] & 15),
+            indices.allSatisfy({ self.isNext(before, of: first...last, in: $0) })
+        else {
+            self.isBroken = true
+            return false
+        }
+        for index in indices {
+            for coefficient in first...last { self.lowestBits[index][coefficient] = after }
+        }
+        guard first > 0, self.isOneSample(self.components[indices[0]]) else { return false }
+        self.scanStart = start
+        return true
+    }
+
+    /// The data of the scan, if one was begun, ends before the marker at `end`.
+    mutating func endScan(at end: Int) {
+        guard let start = self.scanStart else { return }
+        self.needless.append(start..<end)
+        self.scanStart = nil
+    }
+
+    /// Whether a scan that says that all bits down to `before` are known (0: none is) is right, and DC coefficients come first.
+    private func isNext(_ before: UInt8, of coefficients: ClosedRange<Int>, in index: Int) -> Bool {
+        let known = self.lowestBits[index]
+        guard coefficients.lowerBound == 0 || known[0] != nil else { return false }
+        return coefficients.allSatisfy { before == 0 ? known[$0] == nil : known[$0] == before }
+    }
+
+    /// Whether libjpeg makes one sample of each block of the component, at an eighth of the size.
+    ///
+    /// Of a component that has half as many samples both ways it makes four, and leaves nothing to be enlarged.
+    private func isOneSample(_ component: JPEGHeader.Sampling) -> Bool {
+        let across = self.components.map(\.horizontal).max() ?? 1
+        let down = self.components.map(\.vertical).max() ?? 1
+        return across % (component.horizontal * 2) != 0 || down % (component.vertical * 2) != 0
+    }
+
+    /// Notes which tables there are; one whose codes don't fit in their lengths breaks the rules (T.81, C.2).
+    private mutating func readTables(_ bytes: [UInt8]) {
+        var start = 0
+        while start + 17 <= bytes.count {
+            var code = 0
+            var symbolCount = 0
+            var fits = true
+            let lengths = bytes[start + 1...start + 16].map { Int($0) }
+            for (length, count) in zip(1..., lengths) {
+                symbolCount += count
+                code = code * 2 + count
+                // A code of ones only is reserved.
+                if symbolCount > 0, code >= 1 << length { fits = false }
+            }
+            if !fits || symbolCount > 256 { self.isBroken = true }
+            if bytes[start] >> 4 == 1 { self.tables.insert(bytes[start] & 15) }
+            start += 17 + symbolCount
+        }
+        if start != bytes.count { self.isBroken = true }
     }
 }

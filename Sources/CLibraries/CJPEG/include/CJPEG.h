@@ -77,8 +77,26 @@ void cjpeg_decoder_free(cjpeg_decoder *_Nullable decoder);
 void cjpeg_decoder_lend(
     cjpeg_decoder *_Nonnull decoder, const uint8_t *_Nullable bytes, size_t count, bool is_complete);
 
+/// From the offset of the first byte to that behind the last one.
+typedef struct cjpeg_range {
+    size_t start;
+    size_t end;
+} cjpeg_range;
+
+/// Leaves scans out of a complete loan, before any of it is read: they lie at `ranges`, the first one first.
+///
+/// The picture is given out as if nothing were missing. False without memory.
+bool cjpeg_decoder_leave_out(cjpeg_decoder *_Nonnull decoder, const cjpeg_range *_Nonnull ranges, size_t count);
+
 /// The lent bytes that were not used yet: to be lent again, followed by new ones.
 size_t cjpeg_decoder_unread(const cjpeg_decoder *_Nonnull decoder);
+
+/// Lets an entropy decoder of our own read the Huffman codes where it can, and `smallest` bytes or more of the loan are
+/// left at the first scan: making its tables takes longer than it gains with fewer. The loan must be complete.
+void cjpeg_decoder_allow_own_entropy(cjpeg_decoder *_Nonnull decoder, size_t smallest);
+
+/// Whether it reads them; known once the decoder was started.
+bool cjpeg_decoder_has_own_entropy(const cjpeg_decoder *_Nonnull decoder);
 
 /// Reads up to the first scan. Done or suspended.
 cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *_Nonnull decoder, cjpeg_picture *_Nonnull picture);
@@ -131,6 +149,8 @@ typedef struct cjpeg_settings {
     bool is_progressive;
     /// Whether the Huffman tables are made for this picture, in a second pass.
     bool has_own_tables;
+    /// The groups of blocks (MCUs) between two restart markers; 0 for none.
+    int restart_interval;
     /// Pixels for each colour sample, across and down: 1 or 2.
     int horizontal_subsampling;
     int vertical_subsampling;

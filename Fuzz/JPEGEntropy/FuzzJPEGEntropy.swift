@@ -1,0 +1,102 @@
+import FoundationEssentials
+import TintypeCoding
+import TintypeImage
+
+/// Decodes what libFuzzer makes up with the library alone and with the ways around it, which must give the same.
+///
+/// The last byte chooses the size and whether an end may be missing: real files stay what they are.
+@c(LLVMFuzzerTestOneInput) public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
+    guard let start, count > 1 else { return 0 }
+    // A copy of its own, so that the address sanitizer sees reads over the end.
+    let file = Data(Array(UnsafeRawBufferPointer(start: start, count: count)))
+    let choice = file[count - 1]
+    let divisor = 1 << Int(choice & 3)
+    let allowsTruncated = choice & 4 != 0
+    guard
+        let header = try? JPEGCoder().open(file).header, header.pixelWidth * header.pixelHeight <= 200_000
+    else { return 0 }
+    let library = decode(file, divisor, allowsTruncated, [])
+    let own = decode(file, divisor, allowsTruncated, [.scans, .entropyDecodingOfSmallFiles])
+    switch (library, own) {
+    case (.success(let library), .success(let own)): compare(library, own, file, divisor)
+    case (.failure(let library), .failure(let own)):
+        precondition(library.code == own.code, "it fails otherwise: \(library.code), \(own.code)")
+    default: preconditionFailure("only one of them fails")
+    }
+    return 0
+}
+
+private func decode(
+    _ file: Data,
+    _ divisor: Int,
+    _ allowsTruncated: Bool,
+    _ shortcuts: JPEGCoder.Shortcuts
+) -> Result<PixelBuffer, CodingError> {
+    let limits = DecodingLimits(maximumPixels: 200_000, maximumSide: 4_096)
+    do {
+        let encoded = try JPEGCoder(shortcuts: shortcuts).open(file, limits: limits)
+        let size = PixelSize(
+            width: encoded.header.pixelWidth / divisor,
+            height: encoded.header.pixelHeight / divisor
+        )
+        var options = DecodeOptions(limits: limits, sufficientSize: size, allowsTruncated: allowsTruncated)
+        options.color = .ignore
+        return .success(try encoded.decode(options: options).image.pixels)
+    } catch let error as CodingError {
+        return .failure(error)
+    } catch {
+        preconditionFailure("\(error)")
+    }
+}
+
+/// Equal but for one unit of the scan (MCU): in that which a marker interrupts, libjpeg-turbo up to 3.1 leaves what its fast loop had
+/// read when it gave up.
+private func compare(_ library: PixelBuffer, _ own: PixelBuffer, _ file: Data, _ divisor: Int) {
+    precondition(library.layout == own.layout, "it has another size")
+    let plane = library.layout.planes[0]
+    var (columns, rows): ([Int], [Int]) = ([], [])
+    library.withBytes { library in
+        own.withBytes { own in
+            for row in 0..<plane.height {
+                for column in 0..<plane.usedBytesPerRow {
+                    let offset = row * plane.bytesPerRow + column
+                    let expected = library.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+                    guard own.unsafeLoad(fromByteOffset: offset, as: UInt8.self) != expected else { continue }
+                    columns.append(column / (plane.usedBytesPerRow / plane.width))
+                    rows.append(row)
+                }
+            }
+        }
+    }
+    guard let left = columns.min(), let right = columns.max(), let top = rows.min(), let bottom = rows.max() else {
+        return
+    }
+    let unit = scanUnit(of: file)
+    // Colour that is interpolated reaches over the edges.
+    let isWithin = right - left < unit.width / divisor + 4 && bottom - top < unit.height / divisor + 4
+    precondition(isWithin, "from (\(left), \(top)) to (\(right), \(bottom)) it is another picture")
+}
+
+/// The pixels that a unit of a scan with all components is made into.
+private func scanUnit(of file: Data) -> (width: Int, height: Int) {
+    var start = 2
+    while start + 10 < file.count {
+        let marker = file[start + 1]
+        guard file[start] == 0xFF, marker != 0xFF else {
+            start += 1
+            continue
+        }
+        if [0xC0, 0xC1, 0xC2].contains(marker) {
+            let factors = (0..<Int(file[start + 9])).compactMap { index in
+                start + 11 + index * 3 < file.count ? file[start + 11 + index * 3] : nil
+            }
+            // A single component is in units of one block, whatever its factors are.
+            guard factors.count > 1 else { return (8, 8) }
+            return (Int(factors.map { $0 >> 4 }.max() ?? 1) * 8, Int(factors.map { $0 & 15 }.max() ?? 1) * 8)
+        }
+        start +=
+            marker == 0 || marker == 1 || (0xD0...0xD8).contains(marker)
+            ? 2 : 2 + Int(file[start + 2]) << 8 + Int(file[start + 3])
+    }
+    return (8, 8)
+}
