@@ -22,6 +22,12 @@ let package = Package(
             providers: [.apt(["libjpeg-dev"])]
         ),
         .systemLibrary(
+            name: "CTurboJPEG",
+            path: "Sources/CLibraries/CTurboJPEG",
+            pkgConfig: "libturbojpeg",
+            providers: [.apt(["libturbojpeg0-dev"])]
+        ),
+        .systemLibrary(
             name: "CSPNG",
             path: "Sources/CLibraries/CSPNG",
             pkgConfig: "spng",
@@ -98,9 +104,9 @@ let package = Package(
         .target(
             name: "TintypeCoding",
             dependencies: [
-                "TintypeImage", "TintypeConcurrency", "CJPEG", "CDeflate", "CZlib", "CPNGFilters", "CWebP",
-                "CWebPSteps",
-                "CLCMS2",
+                "TintypeImage", "TintypeConcurrency", "CJPEG", "CTurboJPEG", "CDeflate", "CZlib", "CPNGFilters",
+                "CWebP",
+                "CWebPSteps", "CLCMS2",
             ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CCrypto", "CPixelKernels"]),
@@ -132,7 +138,11 @@ let package = Package(
 
         // Benchmarks
         .target(name: "CAllocationCounter", path: "Benchmarks/CAllocationCounter"),
-        .target(name: "CCodecLoops", dependencies: ["CLibJPEG", "CWebP"], path: "Benchmarks/CCodecLoops"),
+        .target(
+            name: "CCodecLoops",
+            dependencies: ["CLibJPEG", "CTurboJPEG", "CWebP"],
+            path: "Benchmarks/CCodecLoops"
+        ),
         .executableTarget(
             name: "TintypeBenchmarks",
             dependencies: [
@@ -196,6 +206,11 @@ let package = Package(
             dependencies: ["FuzzSupport", "TintypeCoding", "TintypeImage"],
             path: "Fuzz/WebP"
         ),
+        .executableTarget(
+            name: "FuzzJPEGTransform",
+            dependencies: ["Conformance", "TintypeCoding"],
+            path: "Fuzz/JPEGTransform"
+        ),
         .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
         .executableTarget(
             name: "FuzzTransforms",
@@ -222,6 +237,7 @@ let package = Package(
             path: "Tests/CJPEGWays",
             cSettings: [.headerSearchPath("../../Sources/CLibraries/CJPEG")]
         ),
+        .target(name: "CCoefficients", dependencies: ["CLibJPEG"], path: "Tests/CCoefficients"),
         .target(name: "CSignals", path: "Tests/CSignals"),
         .target(
             name: "TestSupport",
@@ -235,7 +251,7 @@ let package = Package(
         .target(name: "TestTraits", dependencies: ["TestSupport", "TintypeConcurrency"], path: "Tests/TestTraits"),
         .target(
             name: "Conformance",
-            dependencies: ["TintypeCoding", "TintypeImage", "TestSupport", "CCrypto"],
+            dependencies: ["TintypeCoding", "TintypeImage", "TestSupport", "CCoefficients", "CCrypto"],
             path: "Tests/Conformance"
         ),
         .testTarget(
@@ -306,7 +322,7 @@ for target in package.targets where target.type == .test {
 // One policy for every Swift target, written once.
 let cTargets = [
     "CJPEG", "CShims", "CPNGFilters", "CWebPSteps", "CAllocationCounter", "CAllocationMeter", "CCodecLoops",
-    "CDescriptorLimit", "CJPEGWays", "CSignals",
+    "CCoefficients", "CDescriptorLimit", "CJPEGWays", "CSignals",
 ]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =

@@ -9,8 +9,8 @@ enum TintypeBenchmarks {
         + MillionEntries.benchmarks + Downloads.benchmarks + LargeDownloads.benchmarks + ColdLoads.benchmarks
         + Decoding.benchmarks
         + Previews.benchmarks
-        + Animations.benchmarks + Encoding.benchmarks + Resizing.benchmarks + Thumbnails.benchmarks
-        + LargePictures.benchmarks + Geometry.benchmarks + Bombs.benchmarks
+        + Animations.benchmarks + Encoding.benchmarks + Lossless.benchmarks + Resizing.benchmarks
+        + Thumbnails.benchmarks + LargePictures.benchmarks + Geometry.benchmarks + Bombs.benchmarks
 
     static func main() async {
         OriginTrust.enter()

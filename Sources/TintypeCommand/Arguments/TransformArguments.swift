@@ -7,7 +7,8 @@ struct TransformArguments {
     static let values: Set = [
         "--resize", "--mode", "--filter", "--gravity", "--background", "--crop", "--trim", "--rotate", "--flip",
         "--pad",
-        "--extend", "--blur", "--sharpen", "--pixelate", "--brightness", "--contrast", "--saturation", "--gamma", "--hue", "--round", "--tint",
+        "--extend", "--blur", "--sharpen", "--pixelate", "--brightness", "--contrast", "--saturation", "--gamma",
+        "--hue", "--round", "--tint",
         "--pipeline",
     ]
     /// Those that say how others work, wherever they stand.

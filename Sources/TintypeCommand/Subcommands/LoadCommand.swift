@@ -7,6 +7,8 @@ struct LoadCommand: Subcommand {
     static let summary = "load pictures, and write them to files"
     static let flags = TransformArguments.flags.union([
         "--reload", "--revalidate", "--cache-only", "--json", "--no-progress", "--keep-metadata", "--still",
+        "--lossless",
+        "--progressive", "--optimize", "--strip", "--perfect",
     ])
     static let values = TransformArguments.values.union(["-o", "--format", "--quality", "--cache-dir"])
     static let help = """
@@ -17,9 +19,11 @@ struct LoadCommand: Subcommand {
           -o FILE|DIR           write the picture to FILE, or several to DIR, named as their URLs are
           --format FORMAT       jpeg, png, webp or gif; default as the file's name says, else as loaded
           --quality N           1 to 100, for lossy formats; default 80
+          --progressive         write a JPEG in scans from coarse to fine
           --still               of an animation only the first frame
           --keep-metadata       take EXIF and XMP over where the picture is encoded anew, without
                                 position, thumbnail and maker's notes
+          --lossless            change JPEGs without decoding them, see below
           --cache-dir DIR       the disk cache; default ~/.cache/tintype
           --reload              load from the origin whatever is cached
           --revalidate          ask the origin whether what is cached is current, and load it again if not
@@ -34,6 +38,22 @@ struct LoadCommand: Subcommand {
         Where nothing is made of the picture, and no other format or quality is asked for, the bytes
         are written as they were loaded, with all that is in them. Animations stay animations in
         formats that have them: GIF, WebP and PNG.
+
+        With --lossless a JPEG keeps each of its coefficients, and its metadata:
+
+          --rotate ANGLE        90, 180 or 270, clockwise, or upright, as its EXIF block says
+          --flip DIRECTION      horizontal or vertical, after the rotation
+          --crop WxH+X+Y        cut out a rectangle, after both
+          --gray                keep the brightness only
+          --progressive         write it in scans from coarse to fine
+          --optimize            write it with Huffman tables of its own
+          --strip               leave out metadata, but not the colour profile; --keep-metadata
+                                leaves out position, thumbnail and maker's notes only
+          --perfect             fail where a turn or a crop is not of whole blocks
+
+        Whatever is turned or cropped is upright first. Blocks have 8 or 16 pixels a side. What is cut
+        of one is left out where a turn would bring it to the left or to the top; a crop begins at a
+        block, and grows for that. It is said where that happens.
         """
 
     /// The loads that run at once.

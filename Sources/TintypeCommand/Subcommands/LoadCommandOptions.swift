@@ -10,10 +10,14 @@ struct LoadCommandOptions: Sendable {
     let format: ImageFormat?
     let quality: Int?
     /// What is made of each picture.
-    let transforms: TransformArguments
+    let transforms: TransformArguments?
+    /// Whether a JPEG is written in scans from coarse to fine.
+    let isProgressive: Bool
     /// Whether of an animation only the first frame is wanted.
     let isStill: Bool
     let keepsMetadata: Bool
+    /// What is done without decoding, where that is asked for.
+    let lossless: JPEGTransform?
     let configuration: LoaderActor.Configuration
     let loadOptions: LoadOptions
     let cachePolicy: CachePolicy?
@@ -33,10 +37,18 @@ struct LoadCommandOptions: Sendable {
             ImageFormat(name: $0)
         }
         self.quality = try arguments.number("--quality", in: 1...100)
-        self.transforms = try TransformArguments(arguments)
+        self.transforms = try arguments.has("--lossless") ? nil : TransformArguments(arguments)
+        self.isProgressive = arguments.has("--progressive")
         self.isStill = arguments.has("--still")
         self.keepsMetadata = arguments.has("--keep-metadata")
         guard !self.keepsMetadata || self.output != nil else { throw UsageError("--keep-metadata needs -o") }
+        self.lossless = try Self.lossless(arguments)
+        guard self.lossless == nil || self.output != nil else { throw UsageError("--lossless needs -o") }
+        if self.lossless != nil, !self.writesToDirectory, let output = self.output?.text,
+            let format = ImageFormat(fileExtension: URL(filePath: output).pathExtension), format != .jpeg
+        {
+            throw UsageError("--lossless writes JPEG, and -o names a file of \(format.name)")
+        }
         self.configuration = try Self.configuration(arguments)
         self.cachePolicy = try Self.cachePolicy(arguments)
         var options: LoadOptions = [.waitForStore]
@@ -65,5 +77,37 @@ struct LoadCommandOptions: Sendable {
             throw UsageError("\(chosen[0].flag) and \(chosen[1].flag) contradict each other")
         }
         return chosen.first?.policy
+    }
+
+    /// What `--lossless` asks for, with all that can be done so.
+    private static func lossless(_ arguments: ParsedArguments) throws(UsageError) -> JPEGTransform? {
+        guard arguments.has("--lossless") else {
+            let own = ["--optimize", "--strip", "--perfect"]
+            guard let option = own.first(where: { arguments.has($0) }) else { return nil }
+            throw UsageError("\(option) needs --lossless")
+        }
+        let changes = try PictureChanges(arguments)
+        let lossy = TransformArguments.flags.union(TransformArguments.values).union(["--quality", "--still"])
+            .subtracting(["--rotate", "--flip", "--crop", "--gray"])
+        if let given = arguments.order.first(where: { lossy.contains($0.option) }) {
+            throw UsageError("\(given.option) can't be done without loss; leave out --lossless")
+        }
+        if let format = arguments.value("--format"), format != "jpeg" {
+            throw UsageError("a picture can't become \(format) without loss of its coefficients; leave out --lossless")
+        }
+        let pairs = [("--progressive", "--optimize"), ("--strip", "--keep-metadata")]
+        for (first, second) in pairs where arguments.has(first) && arguments.has(second) {
+            throw UsageError("\(first) and \(second) contradict each other")
+        }
+        return JPEGTransform(
+            turnsUpright: !changes.options.isEmpty,
+            turn: changes.turn,
+            crop: changes.crop.map { JPEGTransform.Crop(x: $0.x, y: $0.y, width: $0.width, height: $0.height) },
+            isPerfect: arguments.has("--perfect"),
+            isGray: arguments.has("--gray"),
+            coding: arguments.has("--progressive")
+                ? .progressive : arguments.has("--optimize") ? .optimizedTables : .stored,
+            metadata: arguments.has("--strip") ? .none : arguments.has("--keep-metadata") ? .carriedOver : .all
+        )
     }
 }
