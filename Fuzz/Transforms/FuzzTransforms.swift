@@ -12,7 +12,8 @@ public func fuzz(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
     if data.first == UInt8(ascii: "[") {
         // A description, as a file may hold it.
         guard let pipeline = try? JSONDecoder().decode(TransformPipeline.self, from: data) else { return 0 }
-        guard let image = try? RandomBytes(data).image() else { return 0 }
+        var bytes = RandomBytes(data)
+        guard let image = try? bytes.image() else { return 0 }
         run(pipeline, on: image)
         return 0
     }

@@ -110,7 +110,7 @@ import Tintype
     }
 
     @Test(arguments: [
-        (["--lossless"], "-o"), (["--rotate", "90", "-o", "a.jpg"], "--rotate needs --lossless"),
+        (["--lossless"], "-o"), (["--optimize", "-o", "a.jpg"], "--optimize needs --lossless"),
         (["--strip", "-o", "a.jpg"], "--strip needs --lossless"), (["--lossless", "-o", "a.png"], "writes JPEG"),
         (["--lossless", "-o", "a.jpg", "--resize", "4x4"], "--resize can't be done without loss"),
         (["--lossless", "-o", "a.jpg", "--quality", "50"], "--quality can't be done without loss"),

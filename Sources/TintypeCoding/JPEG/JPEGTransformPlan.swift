@@ -109,7 +109,7 @@ package struct JPEGTransformPlan: Sendable {
     private func unitsOfReading(_ source: UnsafeRawBufferPointer, _ work: DecodeWork) throws -> Int {
         let bytes = source.count.saturatingMultiplied(by: DecodeWork.unitsPerByte)
         guard !self.header.hasScans else {
-            return try JPEGScans(source, self.header, work: work).units.saturatingAdded(to: bytes)
+            return try JPEGScans(source, self.header, leavesOut: false, work: work).units.saturatingAdded(to: bytes)
         }
         let price = self.header.isArithmetic ? JPEGWork.unitsPerArithmeticBlock : JPEGWork.unitsPerBlock
         return self.blockCount.saturatingMultiplied(by: price).saturatingAdded(to: bytes)
