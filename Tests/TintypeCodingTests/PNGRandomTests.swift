@@ -27,10 +27,10 @@ import TintypeImage
 
     @Test(arguments: Self.kinds) func everyWayGivesWhatLibspngGives(kind: Kind) throws {
         var generator = SeededGenerator(seed: UInt64(kind.color) << 8 | UInt64(kind.depth))
-        for round in 0..<10 {
+        for round in 0..<12 {
             let side = round < 9 ? 1...40 : 90...160
             let size = (Int.random(in: side, using: &generator), Int.random(in: side, using: &generator))
-            let data = try Self.file(kind, width: size.0, height: size.1, &generator)
+            let data = try Self.file(kind, width: size.0, height: size.1, isDrawing: round > 9, &generator)
             let reference = try #require(PNGReference.samples(of: data))
             let encoded = try PNGCoder().open(data)
             let pixels = try encoded.decode(options: DecodeOptions()).image.pixels
@@ -60,16 +60,23 @@ import TintypeImage
     }
 
     /// A file with random samples, a random filter for each scanline, and often a transparent colour.
+    ///
+    /// A drawing has flat parts with edges at random places, and one filter.
     private static func file(
         _ kind: Kind,
         width: Int,
         height: Int,
+        isDrawing: Bool = false,
         _ generator: inout SeededGenerator
     ) throws -> Data {
         let context = try #require(spng_ctx_new(CInt(SPNG_CTX_ENCODER.rawValue)))
         defer { spng_ctx_free(context) }
         spng_set_option(context, SPNG_ENCODE_TO_BUFFER, 1)
-        spng_set_option(context, SPNG_FILTER_CHOICE, CInt(SPNG_FILTER_CHOICE_ALL.rawValue))
+        spng_set_option(
+            context,
+            SPNG_FILTER_CHOICE,
+            CInt((isDrawing ? SPNG_FILTER_CHOICE_PAETH : SPNG_FILTER_CHOICE_ALL).rawValue)
+        )
         var header = spng_ihdr()
         header.width = UInt32(width)
         header.height = UInt32(height)
@@ -93,10 +100,18 @@ import TintypeImage
             color.n_type3_entries = 2
             #expect(spng_set_trns(context, &color) == 0)
         }
-        let count = (width * Int(kind.depth) * [1, 0, 3, 1, 2, 0, 4][Int(kind.color)] + 7) / 8 * height
+        let rowCount = (width * Int(kind.depth) * [1, 0, 3, 1, 2, 0, 4][Int(kind.color)] + 7) / 8
+        let count = rowCount * height
+        let flat = (0..<8).map { _ in UInt8.random(in: 0...255, using: &generator) }
+        let edges = (0..<3).map { _ in Int.random(in: 0..<rowCount, using: &generator) }
         // Some smooth and some rough, so that all filters are chosen.
         let samples = (0..<count).map { index in
-            index / 600 % 2 == 0 ? UInt8.random(in: 0...255, using: &generator) : UInt8(truncatingIfNeeded: index / 7)
+            guard !isDrawing else {
+                let (row, column) = index.quotientAndRemainder(dividingBy: rowCount)
+                return flat[(row / 11 + edges.count { $0 <= column } + column % 2) % 8]
+            }
+            return index / 600 % 2 == 0
+                ? UInt8.random(in: 0...255, using: &generator) : UInt8(truncatingIfNeeded: index / 7)
         }
         let code = spng_encode_image(
             context,

@@ -97,16 +97,49 @@ INLINE void undo_average(uint8_t *line, const uint8_t *filtered, const uint8_t *
     });
 }
 
+/// A block of pixels of every size.
+enum { BLOCK = 48 };
+
+INLINE int is_zero(const uint8_t *block) {
+    uint64_t words[BLOCK / 8], any = 0;
+    memcpy(words, block, BLOCK);
+    for (size_t index = 0; index < BLOCK / 8; index++) any |= words[index];
+    return any == 0;
+}
+
 INLINE void undo_paeth(uint8_t *line, const uint8_t *filtered, const uint8_t *prior, size_t count, size_t size) {
     words8 left = {0};
     words8 corner = {0};
-    FOR_EACH_PIXEL(size, {
-        words8 above = widen(load(prior + index, width));
-        words8 value = widen(load(filtered + index, width));
+    const size_t span = size == 3 ? 4 : size;
+    size_t index = 0;
+    while (index + span <= count) {
+        const int has_block = index + BLOCK + span <= count;
+        // Where a pixel is as the one above it and nothing is added, the next is as the one above it too: flat parts of
+        // drawings are copied.
+        if (has_block && is_zero(filtered + index)
+            && (index == 0 || memcmp(line + index - size, prior + index - size, size) == 0)) {
+            memcpy(line + index, prior + index, BLOCK);
+            index += BLOCK;
+            corner = left = widen(load(prior + index - size, size));
+            continue;
+        }
+        const size_t end = has_block ? index + BLOCK : count - span + 1;
+        for (; index < end; index += size) {
+            words8 above = widen(load(prior + index, span));
+            words8 value = widen(load(filtered + index, span));
+            left = add_bytes(value, paeth(left, above, corner));
+            corner = above;
+            store(line + index, narrow(left), span);
+        }
+        if (!has_block) break;
+    }
+    for (; index + size <= count; index += size) {
+        words8 above = widen(load(prior + index, size));
+        words8 value = widen(load(filtered + index, size));
         left = add_bytes(value, paeth(left, above, corner));
         corner = above;
-        store(line + index, narrow(left), width);
-    });
+        store(line + index, narrow(left), size);
+    }
 }
 
 INLINE void undo_in_pixels(

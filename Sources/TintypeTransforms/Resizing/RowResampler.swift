@@ -476,7 +476,7 @@ private final class FractionStrip: Strip {
 
     /// Makes a row of numbers of a stored one.
     func load(_ stored: UnsafePointer<UInt8>, into row: NumberRow) {
-        let alone: [Float] = [1, 0, 0, 0, 0, 0, 0, 0]
+        let alone: [Float] = [1]
         cpixels_add_numbers([stored], 1, self.samples, [row.fractions], alone, [true], 1, self.layout.width)
     }
 
