@@ -58,7 +58,8 @@ import TintypeTransforms
             (.sides(left: -1), .invalidParameter), (.sides(top: Int.min), .invalidParameter),
             (.sides(left: Int.max, right: Int.max), .invalidSize), (.sides(right: Int(Int32.max)), .invalidSize),
             (.size(width: 0, height: 9), .invalidParameter), (.size(width: 9, height: -9), .invalidParameter),
-            (.size(width: Int.max, height: 1), .invalidSize), (.aspectRatio(0), .invalidParameter),
+            (.size(width: Int.max, height: 1), .invalidSize),
+            (.size(width: 1, height: Int.max, gravity: .southEast), .invalidSize), (.aspectRatio(0), .invalidParameter),
             (.aspectRatio(.nan), .invalidParameter), (.aspectRatio(.infinity), .invalidParameter),
             (.aspectRatio(1e300), .invalidSize), (.aspectRatio(1e-300), .invalidSize),
         ] as [(Pad, TransformError.Code)]

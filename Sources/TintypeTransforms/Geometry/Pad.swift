@@ -63,25 +63,29 @@ public struct Pad: ImageTransformer, Hashable {
             guard min(left, top, right, bottom) >= 0 else {
                 throw .invalidParameter("Sides can't be extended by \(left),\(top),\(right),\(bottom); give 0 or more.")
             }
-            let most = Int(Int32.max)
-            guard max(left, top, right, bottom) <= most else {
-                throw TransformError(
-                    code: .invalidSize,
-                    message: "Sides can't be extended by \(left),\(top),\(right),\(bottom); give at most \(most)."
-                )
-            }
+            try Self.checkSizes(left, top, right, bottom)
             let picture = PixelRectangle(x: left, y: top, width: width, height: height)
             return (picture, left + width + right, top + height + bottom)
         case .size(let canvasWidth, let canvasHeight, let gravity):
             guard canvasWidth > 0, canvasHeight > 0 else {
                 throw .invalidParameter("No picture is \(canvasWidth)x\(canvasHeight); give at least 1 pixel.")
             }
+            try Self.checkSizes(canvasWidth, canvasHeight)
             let size = (width: max(width, canvasWidth), height: max(height, canvasHeight))
             return (gravity.part(width, height, ofWidth: size.width, height: size.height), size.width, size.height)
         case .aspectRatio(let ratio, let gravity):
             let size = try AspectRatio(ratio).smallest(aroundWidth: width, height: height)
             return (gravity.part(width, height, ofWidth: size.width, height: size.height), size.width, size.height)
         }
+    }
+
+    /// Sums of such numbers are numbers; whether a result is too large is seen when it is laid out.
+    private static func checkSizes(_ sizes: Int...) throws(TransformError) {
+        guard let most = sizes.max(), most > Int(Int32.max) else { return }
+        throw TransformError(
+            code: .invalidSize,
+            message: "No picture can be extended by \(most) pixels or to that many; give at most \(Int32.max)."
+        )
     }
 
     public func footprint(for source: PixelLayout) throws -> TransformFootprint {
