@@ -143,7 +143,7 @@ let package = Package(
             name: "TintypeBenchmarks",
             dependencies: [
                 "Tintype", "TintypeCaching", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading",
-                "TintypeImage",
+                "TintypeImage", "TintypeTransforms",
                 "CAllocationCounter", "CCodecLoops",
             ],
             path: "Benchmarks/TintypeBenchmarks"

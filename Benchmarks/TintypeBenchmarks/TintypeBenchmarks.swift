@@ -10,7 +10,7 @@ enum TintypeBenchmarks {
         + Decoding.benchmarks
         + Previews.benchmarks
         + Animations.benchmarks + Encoding.benchmarks + Thumbnails.benchmarks + LargePictures.benchmarks
-        + Bombs.benchmarks
+        + PixelOperations.benchmarks + Bombs.benchmarks
 
     static func main() async {
         OriginTrust.enter()

@@ -27,6 +27,9 @@ actor PythonWorker {
         var level: Int?
         /// How many frames there must be.
         var frames: Int?
+        /// What is done to the pixels, and whether they have alpha.
+        var operation: String?
+        var hasAlpha: Bool?
     }
 
     /// One request; the fields that do not belong to it stay away.
