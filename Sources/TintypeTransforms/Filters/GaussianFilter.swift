@@ -17,8 +17,9 @@ struct GaussianFilter {
     static let largestSigma = 1000.0
     /// The source rows that are added at once.
     fileprivate static let groupHeight = 8
-    /// The bytes of a strip's row, at most: so few that the rows in use stay in the second cache. Pictures of 12 megapixels
-    /// are one strip, whose result is written where its memory has just been zeroed.
+    /// The bytes of a strip's row, at most: so few that the rows in use stay in the second cache.
+    ///
+    /// Most pictures of 12 megapixels are one strip, whose result is written where its memory has just been zeroed.
     fileprivate static let stripByteCount = 40 << 10
     /// The rows that are made at once.
     fileprivate static let batchHeight = 4
