@@ -30,7 +30,7 @@ import TintypeTransforms
     }
 
     @Test(
-        arguments: [0.3, 0.5, 1, 1.9, 2.5, 2.83, 3, 4.2, 4.3, 7, 15, 23.3, 50],
+        arguments: [0.3, 0.5, 1, 1.9, 2.5, 2.83, 3, 4.2, 4.3, 5.9, 7, 15, 23.3, 50],
         Pattern.allCases
     )
     func `A Gaussian is within one level of the exact one`(sigma: Double, pattern: Pattern) throws {
@@ -50,6 +50,14 @@ import TintypeTransforms
         let exact = SlowBlur(pixels, .sRGB).blurred { exp(-0.5 * $0 * $0 / (sigma * sigma)) }
         let result = try Blur.gaussian(sigma: sigma).transform(Image(pixels: pixels)).pixels
         #expect(exact.largestDifference(to: result) <= 1, "\(exact.largestDifference(to: result))")
+    }
+
+    @Test(arguments: [0.5, 2, 3, 5.9, 20]) func `A picture of one colour stays as it is`(sigma: Double) throws {
+        for color in [[0, 0, 0, 0], [0, 0, 0, 255], [1, 127, 254, 255], [255, 255, 255, 255]] as [[UInt8]] {
+            let pixels = try PixelBuffer.make(.rgba8, width: 25, height: 17) { _, _, channel in color[channel] }
+            let result = try Blur.gaussian(sigma: sigma).transform(Image(pixels: pixels)).pixels
+            #expect(result.samples == pixels.samples, "\(color)")
+        }
     }
 
     @Test(arguments: [1.2, 4], [PixelFormat.gray8, .rgb8, .rgba8])

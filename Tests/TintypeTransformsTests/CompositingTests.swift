@@ -249,6 +249,21 @@ import TintypeTransforms
         }
     }
 
+    @Test func `A cancelled task makes no picture`() async throws {
+        let image = Image(pixels: try .noise(.rgba8, width: 20, height: 20))
+        let operations: [any ImageTransformer] = [
+            Tint(.white), Flatten(), ColorAdjustment.hue(degrees: 9), Overlay(image), Blur.gaussian(sigma: 2),
+            Blur.gaussian(sigma: 9), Blur.box(radius: 2), Sharpen(), Pixelate(size: 3),
+        ]
+        for operation in operations {
+            let task = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try operation.transform(image)
+            }
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+
     @Test func `Tints and backgrounds have descriptions with defaults`() throws {
         let tint = try JSONDecoder().decode(Tint.self, from: Data(##"{"color":"#f80"}"##.utf8))
         #expect(tint == Tint(Color(red: 255, green: 136, blue: 0)))

@@ -7,7 +7,7 @@
 #pragma STDC FP_CONTRACT OFF
 
 #if defined(__x86_64__) && defined(__linux__)
-#define WIDE_KERNEL __attribute__((target_clones("avx512f", "avx2", "default")))
+#define WIDE_KERNEL __attribute__((target_clones("avx512bw", "avx2", "default")))
 #else
 #define WIDE_KERNEL
 #endif
@@ -31,6 +31,7 @@ WIDE_KERNEL void cpixels_combine_rows(
             vector sum2 = adds ? AT(sums, 2) : zero;
             vector sum3 = adds ? AT(sums, 3) : zero;
             for (size_t row = 0; row < row_count; row++, weight++) {
+                if (*weight == 0) continue;
                 const float *numbers = rows[row] + start;
                 sum0 += AT(numbers, 0) * *weight;
                 sum1 += AT(numbers, 1) * *weight;
@@ -290,5 +291,134 @@ void cpixels_average_blocks(
                 target[pixel * channels + channel] = (float)(sum * scale);
             }
         }
+    }
+}
+
+typedef uint16_t words __attribute__((vector_size(64), aligned(2)));
+typedef uint32_t wide_words __attribute__((vector_size(128)));
+typedef uint16_t half_words __attribute__((vector_size(32), aligned(2)));
+typedef uint8_t many_bytes __attribute__((vector_size(32), aligned(1)));
+
+#define WORDS(numbers, index) (*(const words *)((numbers) + 32 * (index)))
+#define PUT_WORDS(value, numbers, index) (*(words *)((numbers) + 32 * (index)) = (value))
+#define HIGH_PRODUCT(first, second) CONVERT((CONVERT(first, wide_words) * CONVERT(second, wide_words)) >> 16, words)
+#define MEAN(first, second) CONVERT((CONVERT(first, wide_words) + CONVERT(second, wide_words) + 1) >> 1, words)
+
+WIDE_KERNEL void cpixels_combine_words(
+    const uint16_t *const *rows, size_t row_count, const uint16_t *weights, uint16_t *const *targets,
+    size_t target_count, int adds, size_t count) {
+    const words none = {0};
+    for (size_t start = 0; start < count; start += CPIXELS_ROW_STEP) {
+        const uint16_t *weight = weights;
+        for (size_t target = 0; target < target_count; target++) {
+            uint16_t *sums = targets[target] + start;
+            words sum0 = adds ? WORDS(sums, 0) : none;
+            words sum1 = adds ? WORDS(sums, 1) : none;
+            for (size_t row = 0; row < row_count; row++, weight++) {
+                if (*weight == 0) continue;
+                const uint16_t *numbers = rows[row] + start;
+                words share = none + *weight;
+                sum0 += HIGH_PRODUCT(WORDS(numbers, 0), share);
+                sum1 += HIGH_PRODUCT(WORDS(numbers, 1), share);
+            }
+            PUT_WORDS(sum0, sums, 0);
+            PUT_WORDS(sum1, sums, 1);
+        }
+    }
+}
+
+WIDE_KERNEL void cpixels_convolve_words(
+    const uint16_t *row, const uint16_t *weights, size_t radius, size_t distance, uint16_t *target, size_t count) {
+    const words none = {0};
+    for (size_t start = 0; start < count; start += CPIXELS_ROW_STEP) {
+        const uint16_t *middle = row + start;
+        words share = none + weights[0];
+        words sum0 = HIGH_PRODUCT(WORDS(middle, 0), share);
+        words sum1 = HIGH_PRODUCT(WORDS(middle, 1), share);
+        for (size_t offset = 1; offset <= radius; offset++) {
+            const uint16_t *before = middle - offset * distance;
+            const uint16_t *after = middle + offset * distance;
+            share = none + weights[offset];
+            sum0 += HIGH_PRODUCT(MEAN(WORDS(before, 0), WORDS(after, 0)), share);
+            sum1 += HIGH_PRODUCT(MEAN(WORDS(before, 1), WORDS(after, 1)), share);
+        }
+        PUT_WORDS(sum0, target + start, 0);
+        PUT_WORDS(sum1, target + start, 1);
+    }
+}
+
+WIDE_KERNEL void cpixels_load_words(const uint8_t *samples, size_t channels, uint16_t *numbers, size_t count) {
+    if (channels != 4) {
+        for (size_t index = 0; index < channels * count; index++) numbers[index] = (uint16_t)(samples[index] * 255);
+        return;
+    }
+    const words level = (words){0} + 255;
+    size_t index = 0;
+    for (; index + 8 <= count; index += 8) {
+        words straight = CONVERT(*(const many_bytes *)(samples + 4 * index), words);
+        words factor = SHUFFLE(
+            straight, level, 3, 3, 3, 32, 7, 7, 7, 32, 11, 11, 11, 32, 15, 15, 15, 32, 19, 19, 19, 32, 23, 23, 23, 32,
+            27, 27, 27, 32, 31, 31, 31, 32);
+        PUT_WORDS(straight * factor, numbers + 4 * index, 0);
+    }
+    for (; index < count; index++) {
+        for (int channel = 0; channel < 4; channel++) {
+            uint8_t factor = channel < 3 ? samples[4 * index + 3] : 255;
+            numbers[4 * index + channel] = (uint16_t)(samples[4 * index + channel] * factor);
+        }
+    }
+}
+
+// Products are cut off: what that is on the average is given back, but to nothing.
+enum { lost = 16 };
+
+WIDE_KERNEL void cpixels_store_words(const uint16_t *numbers, uint8_t *samples, size_t channels, size_t count) {
+    if (channels != 4) {
+        for (size_t index = 0; index < channels * count; index++) {
+            uint16_t value = numbers[index];
+            value = (uint16_t)(value + (value < lost ? value : lost));
+            value = (value < 65025 ? value : 65025) + 128;
+            samples[index] = (uint8_t)((uint16_t)(value + (value >> 8)) >> 8);
+        }
+        return;
+    }
+    const vector none = {0};
+    const vector most = none + 255;
+    const vector one = none + 1.0f / 255;
+    size_t index = 0;
+    for (; index + 16 <= count; index += 16) {
+        const uint16_t *pixel = numbers + 4 * index;
+        vector first = CONVERT(*(const half_words *)pixel, vector);
+        vector second = CONVERT(*(const half_words *)(pixel + 16), vector);
+        vector third = CONVERT(*(const half_words *)(pixel + 32), vector);
+        vector fourth = CONVERT(*(const half_words *)(pixel + 48), vector);
+        first += __builtin_elementwise_min(first, none + lost);
+        second += __builtin_elementwise_min(second, none + lost);
+        third += __builtin_elementwise_min(third, none + lost);
+        fourth += __builtin_elementwise_min(fourth, none + lost);
+        vector half = SHUFFLE(first, second, 3, 7, 11, 15, 19, 23, 27, 31, -1, -1, -1, -1, -1, -1, -1, -1);
+        vector rest = SHUFFLE(third, fourth, 3, 7, 11, 15, 19, 23, 27, 31, -1, -1, -1, -1, -1, -1, -1, -1);
+        vector alpha = SHUFFLE(half, rest, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+        vector scale = (vector)((integers)(255 / alpha) & (alpha >= 127.5f));
+        first *= SHUFFLE(scale, one, 0, 0, 0, 16, 1, 1, 1, 16, 2, 2, 2, 16, 3, 3, 3, 16);
+        second *= SHUFFLE(scale, one, 4, 4, 4, 16, 5, 5, 5, 16, 6, 6, 6, 16, 7, 7, 7, 16);
+        third *= SHUFFLE(scale, one, 8, 8, 8, 16, 9, 9, 9, 16, 10, 10, 10, 16, 11, 11, 11, 16);
+        fourth *= SHUFFLE(scale, one, 12, 12, 12, 16, 13, 13, 13, 16, 14, 14, 14, 16, 15, 15, 15, 16);
+        *(bytes *)(samples + 4 * index) = ROUNDED(first);
+        *(bytes *)(samples + 4 * index + 16) = ROUNDED(second);
+        *(bytes *)(samples + 4 * index + 32) = ROUNDED(third);
+        *(bytes *)(samples + 4 * index + 48) = ROUNDED(fourth);
+    }
+    for (; index < count; index++) {
+        float pixel[4];
+        for (int channel = 0; channel < 4; channel++) {
+            float number = numbers[4 * index + channel];
+            pixel[channel] = number + (number < lost ? number : lost);
+        }
+        float scale = pixel[3] >= 127.5f ? 255 / pixel[3] : 0;
+        for (int channel = 0; channel < 3; channel++) {
+            samples[4 * index + channel] = (uint8_t)(limited(pixel[channel] * scale) + 0.5f);
+        }
+        samples[4 * index + 3] = (uint8_t)(limited(pixel[3] * (1.0f / 255)) + 0.5f);
     }
 }

@@ -78,8 +78,12 @@ extension Blur {
         let channels = source.format.channelCount
         let working =
             switch self.kernel {
+            case .gaussian(let sigma) where self.isInWholeNumbers:
+                GaussianFilter(sigma: sigma)
+                    .workingByteCount(width: source.width, channels: channels, UInt16.self)
             case .gaussian(let sigma):
-                GaussianFilter(sigma: sigma).workingByteCount(width: source.width, channels: channels)
+                GaussianFilter(sigma: sigma, light: self.light)
+                    .workingByteCount(width: source.width, channels: channels)
             case .box(let radius): BoxFilter(radius: radius).workingByteCount(width: source.width, channels: channels)
             }
         return TransformFootprint(result: source, workingByteCount: working)
@@ -89,22 +93,33 @@ extension Blur {
         guard try !self.isIdentity() else { return image }
         let working = WorkingRows(format: image.pixels.format, light: self.light)
         return try image.filtered { rows in
-            let picture = FilteredPicture(
-                width: image.width,
-                height: image.height,
-                channels: working.channels,
-                load: { row, columns, numbers in
-                    working.load(rows.source(row, columns.lowerBound), to: numbers, count: columns.count)
-                },
-                emit: { row, columns, numbers in
-                    working.store(numbers, to: rows.target(row, columns.lowerBound), count: columns.count)
-                }
-            )
+            func picture<Number>(
+                load: @escaping (UnsafePointer<UInt8>, UnsafeMutablePointer<Number>, Int) -> Void,
+                store: @escaping (UnsafePointer<Number>, UnsafeMutablePointer<UInt8>, Int) -> Void
+            ) -> FilteredPicture<Number> {
+                FilteredPicture(
+                    width: image.width,
+                    height: image.height,
+                    channels: working.channels,
+                    load: { load(rows.source($0, $1.lowerBound), $2, $1.count) },
+                    emit: { store($2, rows.target($0, $1.lowerBound), $1.count) }
+                )
+            }
+            let inNumbers: FilteredPicture<Float> = picture(load: working.load, store: working.store)
             switch self.kernel {
-            case .gaussian(let sigma): try GaussianFilter(sigma: sigma).run(picture)
-            case .box(let radius): try BoxFilter(radius: radius).run(picture)
+            case .gaussian(let sigma) where self.isInWholeNumbers:
+                let inWords: FilteredPicture<UInt16> = picture(load: working.load, store: working.store)
+                try GaussianFilter(sigma: sigma).run(inWords)
+            case .gaussian(let sigma): try GaussianFilter(sigma: sigma, light: self.light).run(inNumbers)
+            case .box(let radius): try BoxFilter(radius: radius).run(inNumbers)
             }
         }
+    }
+
+    /// Whether sums are of so few products that those may be cut off, a 255th of a level each.
+    private var isInWholeNumbers: Bool {
+        guard case .gaussian(let sigma) = self.kernel else { return false }
+        return sigma < 6 && self.light == .sRGB
     }
 }
 

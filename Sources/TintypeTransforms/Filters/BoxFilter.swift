@@ -10,16 +10,16 @@ struct BoxFilter {
 
     /// The memory that it takes for a picture.
     func workingByteCount(width: Int, channels: Int) -> Int {
-        NumberRows.byteCount(count: 4, width: width * channels)
+        NumberRows<Float>.byteCount(count: 4, width: width * channels)
     }
 
     /// Blurs a picture.
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
-    func run(_ picture: FilteredPicture) throws {
+    func run(_ picture: FilteredPicture<Float>) throws {
         let count = picture.width * picture.channels
         // A double takes the place of two numbers.
-        let rows = try NumberRows(count: 4, width: count)
+        let rows = try NumberRows<Float>(count: 4, width: count)
         let (row, made) = (rows[2], rows[3])
         let sums = UnsafeMutableRawPointer(rows[0]).bindMemory(to: Double.self, capacity: count)
         let columns = 0..<picture.width

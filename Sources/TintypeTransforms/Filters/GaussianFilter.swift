@@ -1,4 +1,3 @@
-import CPixelKernels
 import Glibc
 import TintypeImage
 
@@ -9,55 +8,59 @@ import TintypeImage
 /// are one standard deviation or less apart is off by 1e-4 at most, as Poisson's formula has it. So every row takes about 15
 /// multiplications down the picture, whatever sigma is, and across it the few rows that are left are filtered directly.
 ///
-/// Beyond the borders rows and columns go on as the last ones are. Kernels end at 3.7 standard deviations, beyond which
-/// lie 2e-4 of them.
+/// Beyond the borders rows and columns go on as the last ones are. Kernels end at 3.7 standard deviations, beyond which lie
+/// 2e-4 of them: with three kernels, 0.2 levels at most. Light is followed to 4.7, as little of it makes a level near black.
 struct GaussianFilter {
     /// Of less, so little of the neighbours counts that no sample changes.
     static let smallestSigma = 0.2
     /// What is beyond is a picture of one colour.
     static let largestSigma = 1000.0
-    /// A kernel's reach in standard deviations.
-    private static let reach = 3.7
     /// The source rows that are added at once.
-    fileprivate static let groupHeight = 4
-    /// The numbers of a strip's row: so few that the rows in use stay in the second cache.
-    fileprivate static let stripWidth = 4096
+    fileprivate static let groupHeight = 8
+    /// The bytes of a strip's row, at most: so few that the rows in use stay in the second cache.
+    ///
+    /// Most pictures of 12 megapixels are one strip, whose result is written where its memory has just been zeroed.
+    fileprivate static let stripByteCount = 40 << 10
     /// The rows that are made at once.
     fileprivate static let batchHeight = 4
 
     /// The columns to each side that count.
     fileprivate let radius: Int
-    fileprivate let acrossWeights: [Float]
+    private let acrossWeights: [Float]
     /// The source rows for each row between the two kernels.
     fileprivate let step: Int
     /// The first kernel down: the sums of its weights up to each row, from 0 to 1.
     private let downSums: [Double]
     fileprivate let downRadius: Int
-    /// The second one: for each source row of a step, the first row that counts and the weights.
-    private let phases: [(first: Int, weights: [Float])]
+    /// The second one: for each source row of a step, the first row that counts, and the weights of equally many rows.
+    private let phaseFirsts: [Int]
+    private let phaseWeights: [Float]
+    private let phaseLength: Int
     fileprivate let upRadius: Int
 
-    /// - Parameter sigma: The standard deviation in samples, over 0.
-    init(sigma: Double) {
-        self.radius = Self.radius(sigma)
+    /// - Parameters:
+    ///   - sigma: The standard deviation in samples, over 0.
+    ///   - light: What the numbers are.
+    init(sigma: Double, light: LightSpace = .sRGB) {
+        func radius(_ sigma: Double) -> Int { Int(((light == .sRGB ? 3.7 : 4.7) * sigma).rounded(.up)) }
+        self.radius = radius(sigma)
         self.acrossWeights = Self.weights((0...self.radius).map { Double($0) }, sigma, isHalf: true).map { Float($0) }
         self.step = max(1, Int(sigma / 2.0.squareRoot()))
         // Where every row is made there is no first kernel.
         let part = self.step == 1 ? sigma : sigma / 2.0.squareRoot()
-        let (step, radius) = (self.step, Self.radius(part))
-        self.upRadius = radius
-        self.downRadius = step == 1 ? 0 : radius
-        let down = step == 1 ? [1] : Self.weights((-radius...radius).map { Double($0) }, part, isHalf: false)
+        let (step, reach) = (self.step, radius(part))
+        self.upRadius = reach
+        self.downRadius = step == 1 ? 0 : reach
+        let down = step == 1 ? [1] : Self.weights((-reach...reach).map { Double($0) }, part, isHalf: false)
         self.downSums = down.reduce(into: []) { $0.append(($0.last ?? 0) + $1) }
-        self.phases = (0..<step).map { phase in
-            let first = Self.quotientRoundedUp(phase - radius, step)
-            let last = Self.quotientRoundedDown(phase + radius, step)
-            let weights = Self.weights((first...last).map { Double(phase - $0 * step) }, part, isHalf: false)
-            return (first, weights.map { Float($0) })
+        let length = 2 * reach / step + 1
+        self.phaseLength = length
+        self.phaseFirsts = (0..<step).map { Self.quotientRoundedUp($0 - reach, step) }
+        self.phaseWeights = self.phaseFirsts.enumerated().flatMap { phase, first in
+            let distances = (first..<first + length).map { Double(phase - $0 * step) }
+            return Self.weights(distances, part, isHalf: false).map { Float($0) }
         }
     }
-
-    private static func radius(_ sigma: Double) -> Int { Int((self.reach * sigma).rounded(.up)) }
 
     /// The Gaussian at distances from its middle, with a sum of 1; of half of it all but the first count twice.
     private static func weights(_ distances: [Double], _ sigma: Double, isHalf: Bool) -> [Double] {
@@ -67,19 +70,15 @@ struct GaussianFilter {
         return raw.map { $0 / total }
     }
 
-    private static func quotientRoundedDown(_ value: Int, _ divisor: Int) -> Int {
-        Int((Double(value) / Double(divisor)).rounded(.down))
-    }
-
     private static func quotientRoundedUp(_ value: Int, _ divisor: Int) -> Int {
         Int((Double(value) / Double(divisor)).rounded(.up))
     }
 
     /// The share of a row between the kernels in one that is made.
     fileprivate func share(of low: Int, for row: Int) -> Float {
-        let phase = self.phases[row % self.step]
-        let place = low - row / self.step - phase.first
-        return phase.weights.indices.contains(place) ? phase.weights[place] : 0
+        let phase = row % self.step
+        let place = low - row / self.step - self.phaseFirsts[phase]
+        return (0..<self.phaseLength).contains(place) ? self.phaseWeights[phase * self.phaseLength + place] : 0
     }
 
     /// The share of a source row in a row between the kernels; the first and the last stand for those beyond the borders.
@@ -92,9 +91,8 @@ struct GaussianFilter {
 
     /// The rows between the kernels that count for a row that is made.
     fileprivate func lows(for row: Int) -> ClosedRange<Int> {
-        let phase = self.phases[row % self.step]
-        let first = row / self.step + phase.first
-        return first...first + phase.weights.count - 1
+        let first = row / self.step + self.phaseFirsts[row % self.step]
+        return first...first + self.phaseLength - 1
     }
 
     /// How the rows of a strip lie in memory.
@@ -103,8 +101,10 @@ struct GaussianFilter {
         let sums: Int
         let lows: Int
 
-        init(_ filter: GaussianFilter, width: Int, channels: Int) {
-            self.columns = min(width, max(GaussianFilter.stripWidth / channels, 2 * filter.radius))
+        init(_ filter: GaussianFilter, width: Int, bytesPerPixel: Int) {
+            let most = max(GaussianFilter.stripByteCount / bytesPerPixel, 2 * filter.radius)
+            let count = (width + most - 1) / most
+            self.columns = (width + count - 1) / count
             self.sums = (2 * filter.downRadius + GaussianFilter.groupHeight) / filter.step + 3
             self.lows = 2 * filter.upRadius / filter.step + 3
         }
@@ -113,33 +113,43 @@ struct GaussianFilter {
     }
 
     /// The memory that it takes for a picture, at most.
-    func workingByteCount(width: Int, channels: Int) -> Int {
-        let room = Room(self, width: width, channels: channels)
-        return NumberRows.byteCount(count: room.count, width: (room.columns + 2 * self.radius) * channels)
+    func workingByteCount<Number: FilterNumber>(width: Int, channels: Int, _: Number.Type = Float.self) -> Int {
+        let room = Room(self, width: width, bytesPerPixel: channels * MemoryLayout<Number>.stride)
+        return NumberRows<Number>.byteCount(count: room.count, width: (room.columns + 2 * self.radius) * channels)
     }
 
     /// Blurs a picture.
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
-    func run(_ picture: FilteredPicture) throws {
-        let room = Room(self, width: picture.width, channels: picture.channels)
+    func run<Number: FilterNumber>(_ picture: FilteredPicture<Number>) throws {
+        let bytesPerPixel = picture.channels * MemoryLayout<Number>.stride
+        let room = Room(self, width: picture.width, bytesPerPixel: bytesPerPixel)
         let width = (room.columns + 2 * self.radius) * picture.channels
-        let rows = try NumberRows(count: room.count, width: width)
+        let rows = try NumberRows<Number>(count: room.count, width: width)
+        let weights = self.acrossWeights.enumerated().map { Number.weight($0.element, ofBothSides: $0.offset > 0) }
         for start in stride(from: 0, to: picture.width, by: room.columns) {
             let columns = start..<min(start + room.columns, picture.width)
-            var strip = GaussianStrip(filter: self, picture: picture, columns: columns, rows: rows, room: room)
+            var strip = GaussianStrip(
+                filter: self,
+                picture: picture,
+                columns: columns,
+                rows: rows,
+                room: room,
+                acrossWeights: weights
+            )
             try strip.run()
         }
     }
 }
 
 /// Blurs some columns of a picture.
-private struct GaussianStrip {
+private struct GaussianStrip<Number: FilterNumber> {
     let filter: GaussianFilter
-    let picture: FilteredPicture
+    let picture: FilteredPicture<Number>
     let columns: Range<Int>
-    let rows: NumberRows
+    let rows: NumberRows<Number>
     let room: GaussianFilter.Room
+    let acrossWeights: [Number]
     /// What is there of the columns that count; rows have room for those beyond the borders.
     private let read: Range<Int>
     /// The first and the last row between the kernels.
@@ -152,16 +162,18 @@ private struct GaussianStrip {
 
     init(
         filter: GaussianFilter,
-        picture: FilteredPicture,
+        picture: FilteredPicture<Number>,
         columns: Range<Int>,
-        rows: NumberRows,
-        room: GaussianFilter.Room
+        rows: NumberRows<Number>,
+        room: GaussianFilter.Room,
+        acrossWeights: [Number]
     ) {
         self.filter = filter
         self.picture = picture
         self.columns = columns
         self.rows = rows
         self.room = room
+        self.acrossWeights = acrossWeights
         self.read =
             max(0, columns.lowerBound - filter.radius)..<min(picture.width, columns.upperBound + filter.radius)
         self.lows = filter.lows(for: 0).lowerBound...filter.lows(for: picture.height - 1).upperBound
@@ -193,11 +205,11 @@ private struct GaussianStrip {
         }
     }
 
-    private func sum(_ low: Int) -> UnsafeMutablePointer<Float> {
+    private func sum(_ low: Int) -> UnsafeMutablePointer<Number> {
         self.rows[GaussianFilter.groupHeight + (low - self.lows.lowerBound) % self.room.sums]
     }
 
-    private func blurred(_ low: Int) -> UnsafeMutablePointer<Float> {
+    private func blurred(_ low: Int) -> UnsafeMutablePointer<Number> {
         self.rows[GaussianFilter.groupHeight + self.room.sums + (low - self.lows.lowerBound) % self.room.lows]
     }
 
@@ -206,8 +218,10 @@ private struct GaussianStrip {
         guard !lows.isEmpty else { return }
         let before = (self.read.lowerBound - self.columns.lowerBound + self.filter.radius) * self.picture.channels
         let height = self.picture.height
-        let weights = lows.flatMap { low in group.map { self.filter.share(of: $0, in: low, height: height) } }
-        cpixels_combine_rows(
+        let weights = lows.flatMap { low in
+            group.map { Number.weight(self.filter.share(of: $0, in: low, height: height)) }
+        }
+        Number.combine(
             group.indices.map { UnsafePointer(self.rows[$0 - group.lowerBound]) },
             group.count,
             weights,
@@ -228,7 +242,7 @@ private struct GaussianStrip {
     }
 
     /// Continues a row beyond the borders, and blurs it.
-    private func blurAcross(_ row: UnsafeMutablePointer<Float>, to target: UnsafeMutablePointer<Float>) {
+    private func blurAcross(_ row: UnsafeMutablePointer<Number>, to target: UnsafeMutablePointer<Number>) {
         let (channels, radius) = (self.picture.channels, self.filter.radius)
         let start = self.columns.lowerBound - radius
         func fill(_ missing: Range<Int>, with column: Int) {
@@ -238,7 +252,7 @@ private struct GaussianStrip {
         fill(start..<self.read.lowerBound, with: self.read.lowerBound)
         fill(self.read.upperBound..<self.columns.upperBound + radius, with: self.read.upperBound - 1)
         let count = self.columns.count * channels
-        cpixels_convolve_row(row + radius * channels, self.filter.acrossWeights, radius, channels, target, count)
+        Number.convolve(row + radius * channels, self.acrossWeights, radius, channels, target, count)
     }
 
     /// Makes the rows for which all that counts is there.
@@ -251,9 +265,9 @@ private struct GaussianStrip {
             while end < self.made + GaussianFilter.batchHeight, isReady(end) { end += 1 }
             let batch = self.made..<end
             let lows = self.filter.lows(for: self.made).lowerBound...self.filter.lows(for: end - 1).upperBound
-            let weights = batch.flatMap { row in lows.map { self.filter.share(of: $0, for: row) } }
+            let weights = batch.flatMap { row in lows.map { Number.weight(self.filter.share(of: $0, for: row)) } }
             let place = GaussianFilter.groupHeight + self.room.sums + self.room.lows - batch.lowerBound
-            cpixels_combine_rows(
+            Number.combine(
                 lows.map { UnsafePointer(self.blurred($0)) },
                 lows.count,
                 weights,

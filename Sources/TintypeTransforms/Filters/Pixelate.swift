@@ -26,7 +26,7 @@ public struct Pixelate: Hashable, ImageTransformer {
     public func footprint(for source: PixelLayout) throws -> TransformFootprint {
         try self.check()
         guard self.size > 1 else { return TransformFootprint(result: source) }
-        let working = NumberRows.byteCount(count: 4, width: source.width * source.format.channelCount)
+        let working = NumberRows<Float>.byteCount(count: 4, width: source.width * source.format.channelCount)
         return TransformFootprint(result: source, workingByteCount: working)
     }
 
@@ -38,7 +38,7 @@ public struct Pixelate: Hashable, ImageTransformer {
         let count = width * working.channels
         return try image.filtered { stored in
             // A double takes the place of two numbers.
-            let rows = try NumberRows(count: 4, width: count)
+            let rows = try NumberRows<Float>(count: 4, width: count)
             let sums = UnsafeMutableRawPointer(rows[0]).bindMemory(to: Double.self, capacity: count)
             for start in Swift.stride(from: 0, to: height, by: min(self.size, height)) {
                 let block = start..<min(start + min(self.size, height), height)

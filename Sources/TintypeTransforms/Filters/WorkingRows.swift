@@ -24,6 +24,16 @@ struct WorkingRows {
         cpixels_store_samples(numbers, table, samples, self.channels, count)
     }
 
+    /// Reads `count` pixels, which stand for themselves, as whole numbers.
+    func load(_ samples: UnsafePointer<UInt8>, to numbers: UnsafeMutablePointer<UInt16>, count: Int) {
+        cpixels_load_words(samples, self.channels, numbers, count)
+    }
+
+    /// Writes `count` pixels, which stand for themselves, of whole numbers.
+    func store(_ numbers: UnsafePointer<UInt16>, to samples: UnsafeMutablePointer<UInt8>, count: Int) {
+        cpixels_store_words(numbers, samples, self.channels, count)
+    }
+
     /// The light of each sample, 0 to 255.
     ///
     /// Source: IEC 61966-2-1.
@@ -40,24 +50,111 @@ struct WorkingRows {
     }
 }
 
+/// What rows that are filtered consist of, and the kernels that filter them.
+protocol FilterNumber {
+    /// The number for a share of a sum; of both sides at once where the sides have the same share.
+    static func weight(_ share: Float, ofBothSides: Bool) -> Self
+
+    static func combine(
+        _ rows: UnsafePointer<UnsafePointer<Self>>,
+        _ rowCount: Int,
+        _ weights: UnsafePointer<Self>,
+        _ targets: UnsafePointer<UnsafeMutablePointer<Self>>,
+        _ targetCount: Int,
+        _ adds: Int32,
+        _ count: Int
+    )
+
+    static func convolve(
+        _ row: UnsafePointer<Self>,
+        _ weights: UnsafePointer<Self>,
+        _ radius: Int,
+        _ step: Int,
+        _ target: UnsafeMutablePointer<Self>,
+        _ count: Int
+    )
+}
+
+extension FilterNumber {
+    static func weight(_ share: Float) -> Self { Self.weight(share, ofBothSides: false) }
+}
+
+extension Float: FilterNumber {
+    static func weight(_ share: Float, ofBothSides: Bool) -> Float { share }
+
+    static func combine(
+        _ rows: UnsafePointer<UnsafePointer<Float>>,
+        _ rowCount: Int,
+        _ weights: UnsafePointer<Float>,
+        _ targets: UnsafePointer<UnsafeMutablePointer<Float>>,
+        _ targetCount: Int,
+        _ adds: Int32,
+        _ count: Int
+    ) {
+        cpixels_combine_rows(rows, rowCount, weights, targets, targetCount, adds, count)
+    }
+
+    static func convolve(
+        _ row: UnsafePointer<Float>,
+        _ weights: UnsafePointer<Float>,
+        _ radius: Int,
+        _ step: Int,
+        _ target: UnsafeMutablePointer<Float>,
+        _ count: Int
+    ) {
+        cpixels_convolve_row(row, weights, radius, step, target, count)
+    }
+}
+
+extension UInt16: FilterNumber {
+    static func weight(_ share: Float, ofBothSides: Bool) -> UInt16 {
+        UInt16(Swift.min((share * (ofBothSides ? 131_072 : 65_536)).rounded(), 65_535))
+    }
+
+    static func combine(
+        _ rows: UnsafePointer<UnsafePointer<UInt16>>,
+        _ rowCount: Int,
+        _ weights: UnsafePointer<UInt16>,
+        _ targets: UnsafePointer<UnsafeMutablePointer<UInt16>>,
+        _ targetCount: Int,
+        _ adds: Int32,
+        _ count: Int
+    ) {
+        cpixels_combine_words(rows, rowCount, weights, targets, targetCount, adds, count)
+    }
+
+    static func convolve(
+        _ row: UnsafePointer<UInt16>,
+        _ weights: UnsafePointer<UInt16>,
+        _ radius: Int,
+        _ step: Int,
+        _ target: UnsafeMutablePointer<UInt16>,
+        _ count: Int
+    ) {
+        cpixels_convolve_words(row, weights, radius, step, target, count)
+    }
+}
+
 /// A picture whose rows are read and written while it is filtered.
-struct FilteredPicture {
+struct FilteredPicture<Number> {
     let width: Int
     let height: Int
     /// The numbers of a pixel.
     let channels: Int
     /// Writes the numbers of some columns of a row.
-    let load: (_ row: Int, _ columns: Range<Int>, _ numbers: UnsafeMutablePointer<Float>) -> Void
+    let load: (_ row: Int, _ columns: Range<Int>, _ numbers: UnsafeMutablePointer<Number>) -> Void
     /// Takes the filtered numbers of some columns of a row, in any order of strips.
-    let emit: (_ row: Int, _ columns: Range<Int>, _ numbers: UnsafeMutablePointer<Float>) -> Void
+    let emit: (_ row: Int, _ columns: Range<Int>, _ numbers: UnsafeMutablePointer<Number>) -> Void
 }
 
 /// The rows of a picture and of what is made of it.
 struct StoredRows {
     private let source: UnsafePointer<UInt8>
     private let target: UnsafeMutablePointer<UInt8>
-    private let sourceLayout: PixelLayout
-    private let targetLayout: PixelLayout
+    private let bytesPerSourceRow: Int
+    private let bytesPerTargetRow: Int
+    private let sourceChannels: Int
+    private let targetChannels: Int
 
     /// - Returns: `nil` for memory without bytes, which no picture has.
     init?(
@@ -69,18 +166,20 @@ struct StoredRows {
         guard let from = source.baseAddress, let to = target.baseAddress else { return nil }
         self.source = from.assumingMemoryBound(to: UInt8.self)
         self.target = to.assumingMemoryBound(to: UInt8.self)
-        self.sourceLayout = sourceLayout
-        self.targetLayout = targetLayout
+        self.bytesPerSourceRow = sourceLayout.planes[0].bytesPerRow
+        self.bytesPerTargetRow = targetLayout.planes[0].bytesPerRow
+        self.sourceChannels = sourceLayout.format.channelCount
+        self.targetChannels = targetLayout.format.channelCount
     }
 
     /// The samples of a row from a column on.
     func source(_ row: Int, _ column: Int) -> UnsafePointer<UInt8> {
-        self.source + row * self.sourceLayout.planes[0].bytesPerRow + column * self.sourceLayout.format.channelCount
+        self.source + row * self.bytesPerSourceRow + column * self.sourceChannels
     }
 
     /// The place of a row from a column on.
     func target(_ row: Int, _ column: Int) -> UnsafeMutablePointer<UInt8> {
-        self.target + row * self.targetLayout.planes[0].bytesPerRow + column * self.targetLayout.format.channelCount
+        self.target + row * self.bytesPerTargetRow + column * self.targetChannels
     }
 }
 
@@ -107,7 +206,7 @@ extension Image {
 }
 
 /// Rows of numbers in one block, for the kernels that work on rows.
-final class NumberRows {
+final class NumberRows<Number> {
     private let memory: AlignedMemory
     private let distance: Int
 
@@ -118,24 +217,24 @@ final class NumberRows {
         self.distance = Self.distance(width: width)
         self.memory = try AlignedMemory(byteCount: Self.byteCount(count: count, width: width))
         self.memory.bytes.initializeMemory(as: UInt8.self, repeating: 0)
-        self.memory.start.bindMemory(to: Float.self, capacity: count * self.distance)
+        self.memory.start.bindMemory(to: Number.self, capacity: count * self.distance)
     }
 
     /// One row.
-    subscript(_ index: Int) -> UnsafeMutablePointer<Float> {
-        self.memory.start.assumingMemoryBound(to: Float.self) + index * self.distance
+    subscript(_ index: Int) -> UnsafeMutablePointer<Number> {
+        self.memory.start.assumingMemoryBound(to: Number.self) + index * self.distance
     }
 
     /// The memory of so many rows.
     static func byteCount(count: Int, width: Int) -> Int {
-        count * Self.distance(width: width) * MemoryLayout<Float>.stride
+        count * Self.distance(width: width) * MemoryLayout<Number>.stride
     }
 
-    /// The numbers from one row to the next: with room for whole steps of the kernels, and never a multiple of the size
-    /// of a page, at which rows would be in each other's way in the cache.
+    /// The numbers from one row to the next: with room for whole steps of the kernels, and not close to a multiple of the
+    /// size of a page, at which rows would be in each other's way in the cache.
     private static func distance(width: Int) -> Int {
         let step = Int(CPIXELS_ROW_STEP)
         let padded = (width + 2 * step - 1) / step * step
-        return padded % 1024 == 0 ? padded + 2 * step : padded + (padded / step) % 2 * step + step / 2
+        return padded * MemoryLayout<Number>.stride % 4096 < 256 ? padded + 2 * step : padded
     }
 }

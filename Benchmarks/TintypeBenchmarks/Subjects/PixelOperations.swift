@@ -1,0 +1,70 @@
+import TintypeImage
+import TintypeTransforms
+
+/// Filters, adjustments and compositing of a decoded picture of 12 megapixels, on one thread.
+///
+/// libvips blurs without regard to alpha, and sharpens the lightness of a picture that it converts to CIELAB and back.
+/// Pillow's Gaussian is three boxes. Saturation is that of CSS on all sides but Pillow's, which has other weights.
+enum PixelOperations {
+    /// One operation.
+    struct Job: Sendable {
+        let name: String
+        /// The operation as the Python worker knows it.
+        let operation: String
+        /// Whether the picture has alpha, which grows from nothing at the top to all at the bottom.
+        let hasAlpha: Bool
+        /// Makes the transformer for a picture.
+        let transformer: @Sendable (Image) throws -> any ImageTransformer
+        /// How many times as fast as the faster peer it must be, in processor time.
+        let bar: Double
+
+        static let picture = Picture.camera
+
+        var options: PythonWorker.JobOptions {
+            PythonWorker.JobOptions(operation: self.operation, hasAlpha: self.hasAlpha)
+        }
+    }
+
+    private static let jobs = [false, true].flatMap { hasAlpha in
+        let operations: [(String, Double, @Sendable (Image) throws -> any ImageTransformer)] = [
+            ("blur-3", 2, { _ in Blur.gaussian(sigma: 3) }),
+            ("blur-15", 2, { _ in Blur.gaussian(sigma: 15) }),
+            ("sharpen", 1, { _ in Sharpen(sigma: 2, channels: .all) }),
+            ("brightness", 1, { _ in ColorAdjustment.brightness(1.2) }),
+            ("saturation", 1, { _ in ColorAdjustment.saturation(1.2) }),
+            ("composite", 1, { Overlay(try TintypePixelOperations.drawn(on: $0)) }),
+        ]
+        return operations.map { operation, bar, transformer in
+            Job(
+                name: "\(operation)-\(hasAlpha ? "rgba" : "rgb")-12MP",
+                operation: operation,
+                hasAlpha: hasAlpha,
+                transformer: transformer,
+                bar: bar
+            )
+        }
+    }
+
+    static let benchmarks = jobs.map { job in
+        Benchmark(name: job.name, summary: "\(job.operation) of a decoded picture, against Pillow and pyvips") {
+            session in
+            try await run(job, session)
+        }
+    }
+
+    private static func run(_ job: Job, _ session: Session) async throws -> [Row] {
+        let path = try await Job.picture.path(session)
+        var contest = Contest()
+        await contest.enterOurs { try TintypePixelOperations.contestant(job, path) }
+        for (peer, name) in [("Pillow", "pillow-pixels"), ("pyvips", "vips-pixels")] {
+            await contest.enter(peer) {
+                try await session.python().contestant(job: name, path: path, options: job.options) { width, height in
+                    try Check.size(width, height, is: (Job.picture.width, Job.picture.height))
+                }
+            }
+        }
+        try await contest.measure(session.plan.limited(to: 11))
+        return contest.rows(named: job.name, .wall(.milliseconds))
+            + contest.rows(named: job.name, .cpu(.milliseconds)) { _ in [.times(job.bar)] }
+    }
+}
