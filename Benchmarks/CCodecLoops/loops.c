@@ -18,7 +18,7 @@ static void leave(j_common_ptr info) {
 }
 
 int codec_loop_decode_jpeg(
-    const uint8_t *bytes, size_t count, uint8_t *pixels, size_t capacity, int *width, int *height) {
+    const uint8_t *bytes, size_t count, int divisor, uint8_t *pixels, size_t capacity, int *width, int *height) {
     struct jpeg_decompress_struct info;
     struct errors errors;
     info.err = jpeg_std_error(&errors.manager);
@@ -31,6 +31,7 @@ int codec_loop_decode_jpeg(
     jpeg_mem_src(&info, bytes, count);
     jpeg_read_header(&info, TRUE);
     info.out_color_space = JCS_RGB;
+    info.scale_denom = (unsigned)divisor;
     jpeg_start_decompress(&info);
     size_t stride = (size_t)info.output_width * 3;
     if (stride * info.output_height > capacity) {

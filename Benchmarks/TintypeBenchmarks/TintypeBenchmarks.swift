@@ -7,7 +7,7 @@ enum TintypeBenchmarks {
     static let all =
         MemoryHits.benchmarks + HitRatios.benchmarks + DiskHits.benchmarks + DiskTier.benchmarks
         + MillionEntries.benchmarks + Downloads.benchmarks + LargeDownloads.benchmarks + ColdLoads.benchmarks
-        + Decoding.benchmarks
+        + Decoding.benchmarks + JPEGShortcuts.benchmarks
         + Previews.benchmarks
         + Animations.benchmarks + Encoding.benchmarks + Lossless.benchmarks + Resizing.benchmarks
         + Thumbnails.benchmarks + LargePictures.benchmarks + Geometry.benchmarks + PixelOperations.benchmarks + Bombs.benchmarks

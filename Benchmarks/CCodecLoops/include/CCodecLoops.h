@@ -6,13 +6,13 @@
 
 // The C libraries used directly, as little as they need: what there is to gain or lose around them.
 
-/// Decodes a JPEG to RGB rows at `pixels`, which has room for `capacity` bytes, as `tjbench` does: into the same
-/// memory again and again.
+/// Decodes a JPEG to a `divisor`-th of its size, as RGB rows at `pixels`, which has room for `capacity` bytes, as
+/// `tjbench` does: into the same memory again and again.
 ///
 /// Returns 0, or -1 when libjpeg gave up or there is no room.
 int codec_loop_decode_jpeg(
-    const uint8_t *_Nonnull bytes, size_t count, uint8_t *_Nonnull pixels, size_t capacity, int *_Nonnull width,
-    int *_Nonnull height);
+    const uint8_t *_Nonnull bytes, size_t count, int divisor, uint8_t *_Nonnull pixels, size_t capacity,
+    int *_Nonnull width, int *_Nonnull height);
 
 /// Encodes RGB rows as baseline JPEG 4:2:0. Returns the number of bytes, or 0.
 size_t codec_loop_encode_jpeg(const uint8_t *_Nonnull pixels, int width, int height, size_t stride, int quality);

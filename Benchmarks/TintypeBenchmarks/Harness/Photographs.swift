@@ -57,6 +57,22 @@ struct Photographs: Sendable {
         }
     }
 
+    /// The camera's 12 MP as a progressive JPEG, 4:2:0.
+    func progressive(_ session: Session) async throws -> String {
+        let path = self.folders.results.appendingPathComponent("photograph-4272x2848-progressive.jpg").path
+        return try await self.made(path, session) {
+            let original = try await self.path("photos/Canon_EOS_450D.jpg", width: 4272, height: 2848, session)
+            return PythonWorker.Request(
+                do: "make-large",
+                path: path,
+                original: original,
+                width: 4272,
+                height: 2848,
+                progressive: true
+            )
+        }
+    }
+
     /// A baseline JPEG of exactly 100 megapixels, tiled from a photograph.
     func enormous(_ session: Session) async throws -> String {
         let path = self.folders.results.appendingPathComponent("photograph-12500x8000.jpg").path

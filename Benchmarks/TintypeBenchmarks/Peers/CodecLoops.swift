@@ -9,8 +9,8 @@ enum CodecLoops {
     /// The peer's name in the table.
     static func name(_ format: String) -> String { format == "jpeg" ? "libjpeg in C" : "libwebp in C" }
 
-    /// Decodes the JPEG at `path` into the same memory again and again.
-    static func decoder(_ picture: Picture, _ path: String) throws -> Contestant {
+    /// Decodes the JPEG at `path` to a `divisor`-th into the same memory again and again.
+    static func decoder(_ picture: Picture, _ path: String, divisor: Int = 1) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         // Made, and touched, outside of what is measured: a page that is used first costs a fault.
         let memory = Locked([UInt8](repeating: 0, count: picture.width * picture.height * 3))
@@ -18,14 +18,14 @@ enum CodecLoops {
             try await Measurement.of(operations: count) {
                 try await BlockingLane.shared.run {
                     try memory.withLock { pixels in
-                        for _ in 0..<count { try self.decode(data, into: &pixels, picture) }
+                        for _ in 0..<count { try self.decode(data, into: &pixels, picture, divisor) }
                     }
                 }
             }
         }
     }
 
-    private static func decode(_ data: Data, into pixels: inout [UInt8], _ picture: Picture) throws {
+    private static func decode(_ data: Data, into pixels: inout [UInt8], _ picture: Picture, _ divisor: Int) throws {
         var (width, height): (CInt, CInt) = (0, 0)
         let result = data.withUnsafeBytes { bytes in
             pixels.withUnsafeMutableBytes { pixels in
@@ -33,11 +33,11 @@ enum CodecLoops {
                     let from = bytes.assumingMemoryBound(to: UInt8.self).baseAddress,
                     let to = pixels.assumingMemoryBound(to: UInt8.self).baseAddress
                 else { return CInt(-1) }
-                return codec_loop_decode_jpeg(from, bytes.count, to, pixels.count, &width, &height)
+                return codec_loop_decode_jpeg(from, bytes.count, CInt(divisor), to, pixels.count, &width, &height)
             }
         }
         try Check.equal("libjpeg's result", result, 0)
-        try Check.size(Int(width), Int(height), is: (picture.width, picture.height))
+        try Check.size(Int(width), Int(height), is: picture.size(dividedBy: divisor))
     }
 
     /// Turns the JPEG at `path` through TurboJPEG, or only codes it anew.

@@ -40,7 +40,8 @@ enum Decoding {
         try await contest.measure(plan)
         return contest.rows(named: name, .rate(picture.megapixels, "MP/s"))
             + contest.rows(named: name, .cpuRate(picture.megapixels, "MP/s")) { peer in
-                peer == TurboBench.name || peer == CodecLoops.name("jpeg") ? [.times(0.95)] : [.times(1)]
+                peer == TurboBench.name || peer == CodecLoops.name("jpeg")
+                    ? [.times(picture.isProgressive ? 0.95 : 1.05)] : [.times(1)]
             }
     }
 }

@@ -7,9 +7,16 @@ struct Picture: Sendable {
     let height: Int
     /// Whether its metadata is taken out first: it has a profile, which only some sides convert.
     var isStripped = false
+    /// Whether it is a JPEG of several scans.
+    var isProgressive = false
 
     var isJPEG: Bool { self.file.hasSuffix(".jpg") }
     var megapixels: Double { Double(self.width * self.height) / 1e6 }
+
+    /// The size when the codec scales it down, the last fraction of a pixel a whole one.
+    func size(dividedBy divisor: Int) -> (width: Int, height: Int) {
+        ((self.width + divisor - 1) / divisor, (self.height + divisor - 1) / divisor)
+    }
 
     /// Where it, or a stand-in of the same size and format, lies on this machine.
     func path(_ session: Session) async throws -> String {
@@ -24,7 +31,9 @@ struct Picture: Sendable {
     /// 12 MP of a telephone, 4:2:0, baseline.
     static let telephone = Picture(file: "photos/TestJFIF.jpg", width: 4032, height: 3024, isStripped: true)
     /// 18 MP, 4:4:4, progressive.
-    static let progressive = Picture(file: "photos/TestImageLarge.jpg", width: 5250, height: 3450)
+    static let progressive = Picture(file: "photos/TestImageLarge.jpg", width: 5250, height: 3450, isProgressive: true)
+    /// About 50 kB, of the harness' own making.
+    static let small = Picture(file: "photograph-50kB.jpg", width: 800, height: 533)
     /// A photograph in 24-bit PNG.
     static let pngPhotograph = Picture(file: "photos/1.png", width: 768, height: 512)
     /// Another photograph in 24-bit PNG.

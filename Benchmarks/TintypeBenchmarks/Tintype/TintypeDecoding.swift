@@ -4,16 +4,28 @@ import TintypeImage
 
 /// Tintype's side of decoding: sniffing, limits, header and pixels, on one decode lane.
 enum TintypeDecoding {
-    /// Decodes the file at `path`, which is read once, before.
-    static func contestant(_ picture: Picture, _ path: String) throws -> Contestant {
+    /// Decodes the file at `path`, which is read once, before, to a `divisor`-th of its size.
+    static func contestant(
+        _ picture: Picture,
+        _ path: String,
+        divisor: Int = 1,
+        shortcuts: JPEGCoder.Shortcuts = .standard
+    ) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         let lanes = DecodeLanes(count: 1)
-        let registry = CoderRegistry()
-        return Contestant(note: "one decode lane") { count in
+        let registry =
+            shortcuts == .standard ? CoderRegistry() : CoderRegistry(coders: [JPEGCoder(shortcuts: shortcuts)])
+        var options = DecodeOptions()
+        if divisor > 1 {
+            options.sufficientSize = PixelSize(width: picture.width / divisor, height: picture.height / divisor)
+        }
+        return Contestant(note: "one decode lane") { [options] count in
             try await Measurement.of(operations: count) {
                 for _ in 0..<count {
-                    let image = try await lanes.run { try ImageDecoder(data, registry: registry).decode() }
-                    try Check.size(image.width, image.height, is: (picture.width, picture.height))
+                    let image = try await lanes.run {
+                        try ImageDecoder(data, registry: registry).decodeStored(options: options).image
+                    }
+                    try Check.size(image.width, image.height, is: picture.size(dividedBy: divisor))
                 }
             }
         }
