@@ -98,6 +98,17 @@ import TintypeImage
         )
     }
 
+    @Test(arguments: [86_400.0 * 366 * 50, 1e15]) func `a clock may jump by any time`(seconds: Double) async throws {
+        let clock = SteeredClock()
+        let player = AnimationPlayer(try self.makeSource(), rate: 1, loopLimit: 1_000_000, clock: clock)
+        var frames = player.makeAsyncIterator()
+        #expect(try await frames.next()?.index == 0)
+        clock.advance(by: .seconds(seconds))
+        let last = try #require(try await frames.next())
+        #expect((last.index, last.loop) == (2, 999_999))
+        #expect(try await frames.next() == nil)
+    }
+
     @Test func `a reader that is late loses frames and not time`() async throws {
         let clock = SteeredClock()
         var frames = try self.makePlayer(clock).makeAsyncIterator()

@@ -244,7 +244,8 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         let length = cycle.reduce(Duration.zero) { $0 + self.duration(of: $1, rate) }
         guard length > .zero, late > length else { return (.zero, 0) }
         let count = playback.passCycles(Int(Swift.min(late / length, 1e15)))
-        return (length * count, cycle.count * count)
+        // A clock may jump by any time.
+        return (length * count, Swift.min(cycle.count.saturatingMultiplied(by: count), .max / 2))
     }
 
     /// Waits until the moment of a turn; `false` where it was steered otherwise meanwhile.
