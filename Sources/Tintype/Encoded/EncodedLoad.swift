@@ -40,11 +40,15 @@ struct EncodedLoad: Sendable {
             }
             candidate = candidate ?? (entry, .disk)
         }
-        if let candidate, let confirmed = try await self.confirmed(candidate.entry, from: candidate.source) {
+        let news = BytesOffer()
+        if let candidate,
+            let confirmed = try await self.confirmed(candidate.entry, from: candidate.source, orOffering: news)
+        {
             return confirmed
         }
         let picture = try await self.loader.picture(
             for: self.request,
+            offered: news,
             mayServeStale: self.mayServeStale,
             interest: .flight(self.flight.id)
         )
@@ -84,8 +88,13 @@ struct EncodedLoad: Sendable {
         return source.map { $0.metadata.bodyDigest == metadata.bodyDigest } ?? true
     }
 
-    /// The candidate with what is known now, where the origin confirms the bytes that it was made of.
-    private func confirmed(_ candidate: EncodedEntry, from source: LoadSource) async throws -> FlightResult? {
+    /// The candidate with what is known now, where the origin confirms the bytes that it was made of; otherwise the picture
+    /// is made of those that came.
+    private func confirmed(
+        _ candidate: EncodedEntry,
+        from source: LoadSource,
+        orOffering news: BytesOffer
+    ) async throws -> FlightResult? {
         guard self.plan.obeysHTTP, let body = candidate.metadata.bodyDigest else { return nil }
         let bytes = try await self.loader.bytes(
             for: self.request,
@@ -94,7 +103,10 @@ struct EncodedLoad: Sendable {
             interest: .flight(self.flight.id)
         )
         self.flight.record.add(bytes.call?.load)
-        guard bytes.metadata.bodyDigest == body else { return nil }
+        guard bytes.metadata.bodyDigest == body else {
+            news.make(bytes)
+            return nil
+        }
         let origin = self.request.noting(bytes.metadata, at: self.services.rules.now())
         let metadata = EncodedResponse.metadata(candidate.metadata, renewedBy: origin)
         let entry = EncodedEntry(key: candidate.key, data: candidate.data, metadata: metadata)
