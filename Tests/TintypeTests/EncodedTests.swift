@@ -273,6 +273,27 @@ import TintypeConcurrency
         #expect(self.requests == 2)
     }
 
+    @Test(arguments: [true, false])
+    func `what is encoded is of the picture that the program gave last`(hasBytes: Bool) async throws {
+        let loader = self.makeLoader()
+        var request = self.makeRequest()
+        request.variantCaching = .memory
+        var tags: Set<String> = []
+        if hasBytes { tags.insert(try await loader.encoded(request, as: .png).etag) }
+        for gray in [3, 200, 3] as [UInt8] {
+            try await loader.store(try makeGray(gray), for: request)
+            let response = try await loader.encoded(request, as: .png)
+            #expect(try await loader.image(from: response.data).pixels.sample(0, 0) == Int(gray))
+            #expect(try await loader.encoded(request, as: .png).etag == response.etag)
+            tags.insert(response.etag)
+        }
+        #expect(tags.count == (hasBytes ? 3 : 2))
+        #expect(self.requests == (hasBytes ? 1 : 0))
+        // Nothing of it outlives the picture.
+        let others = try await self.makeLoader().encoded(self.makeRequest(), as: .png)
+        #expect((others.width, others.height) == (8, 4))
+    }
+
     @Test(arguments: [true, false], [CacheUse.all, .none])
     func `a new body is asked for once, whatever is kept of it`(hasDisk: Bool, originals: CacheUse) async throws {
         func respond(_ tag: String, gray: UInt8) throws {
@@ -293,7 +314,8 @@ import TintypeConcurrency
         #expect(new.etag != old.etag)
         #expect(new.metrics.byteCount > 0)
         #expect((self.requests, self.decodes) == (2, 2))
-        #expect(loader.downloads.bodyBudget.status.usedBytes == 0)
+        // The task of the load lets go of them as it ends.
+        await until { loader.downloads.bodyBudget.status.usedBytes == 0 }
     }
 
     @Test func `only those that waited for the store hear of its error`() async throws {

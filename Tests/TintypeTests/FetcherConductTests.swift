@@ -181,6 +181,25 @@ import TintypeConcurrency
         }
     }
 
+    @Test func `a hook that does not hear of its cancellation holds up no later load`() async throws {
+        let (gate, asked) = (Gate(), Box(0))
+        self.scripted.script("/a", .body(try makePNG()))
+        let loader = self.fixture.makeLoader {
+            $0.shouldStore = { _, _ in
+                asked.value = (asked.value ?? 0) + 1
+                if asked.value == 1 { await gate.wait() }
+                return true
+            }
+        }
+        let url = self.scripted.url("/a")
+        let first = Task { try await loader.image(for: url) }
+        await until { asked.value == 1 }
+        first.cancel()
+        _ = await first.result
+        #expect(try await loader.image(for: url).width == 8)
+        await gate.open()
+    }
+
     @Test func `a fetch that does not hear of its cancellation holds up no later load, and changes nothing`()
         async throws
     {

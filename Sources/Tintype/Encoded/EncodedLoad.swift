@@ -32,7 +32,7 @@ struct EncodedLoad: Sendable {
             }
             candidate = (entry, .memory)
         }
-        if query.contains(.disk), let entry = try await self.stored() {
+        if query.contains(.disk), !self.isGiven(), let entry = try await self.stored() {
             if try await self.mayServeStored(entry.metadata) {
                 self.tell(.hit(.disk))
                 self.keepInMemory(entry)
@@ -60,6 +60,14 @@ struct EncodedLoad: Sendable {
 
     private func peek() -> EncodedEntry? {
         self.cache.encodedEntry(for: self.request.key, encoding: self.encoding.number, countsMiss: false)
+    }
+
+    /// Whether the picture in memory is one that the program has given: what the disk has is of another.
+    private func isGiven() -> Bool {
+        guard self.plan.picture.query.contains(.memory),
+            let entry = self.cache.peekMemoryEntry(for: self.request.key)
+        else { return false }
+        return entry.metadata?.bodyDigest == nil
     }
 
     private func stored() async throws -> EncodedEntry? {
@@ -145,6 +153,10 @@ struct EncodedLoad: Sendable {
     }
 
     private func keep(_ entry: EncodedEntry, _ picture: ImageResponse) async -> FlightResult {
+        guard entry.metadata.bodyDigest != nil else {
+            await self.keepWhileGiven(entry, picture.image)
+            return .encoded(EncodedResponse(entry, source: picture.source), isKept: false)
+        }
         let (isKept, error) = picture.mayBeKept ? await self.keep(entry) : (false, nil)
         let response = EncodedResponse(
             entry,
@@ -153,6 +165,14 @@ struct EncodedLoad: Sendable {
             storeError: error ?? picture.storeError
         )
         return .encoded(response, isKept: isKept)
+    }
+
+    /// Keeps what was made of a picture that the program has given in memory, beside that picture, which no body replaces.
+    private func keepWhileGiven(_ entry: EncodedEntry, _ image: Image) async {
+        self.keepInMemory(entry)
+        let current = self.cache.peekMemoryEntry(for: self.request.key)?.image
+        // It may have been replaced meanwhile, or have left.
+        if current?.pixels !== image.pixels { _ = try? await self.cache.remove(entry.key, from: .memory) }
     }
 
     /// Keeps an entry where a load wants that, unless it is made of older bytes than others.

@@ -97,7 +97,8 @@ extension LoaderActor {
     /// Keeps a picture in memory as what `request` describes.
     ///
     /// A load of the request finds it there, as far as its cache policy trusts a picture of which no response is known. The
-    /// request says how long it stays, what is kept with it, and its scale.
+    /// request says how long it stays, what is kept with it, and its scale. It stays whatever bytes come for other requests, and
+    /// what ``encoded(_:as:caching:)`` makes of it stays in memory beside it.
     ///
     /// - Returns: Whether it is in memory, or why not; `nil` where the request keeps nothing there.
     /// - Throws: `LoadError` where the request makes no sense.

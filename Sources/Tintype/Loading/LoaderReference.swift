@@ -62,7 +62,7 @@ struct LoaderReference: Sendable {
         let result = try await self.result(product, interest) { flight in
             if !flight.hasTurn { try await self.waitForTurn(of: flight) }
             try Task.checkCancellation()
-            let exchange = OriginExchange(services: self.services, request: request, flight: flight)
+            let exchange = OriginExchange(services: self.services, request: request, flight: flight, isLoad: false)
             let response = DownloadResponse(body: body, url: request.url, headers: headers)
             do {
                 return .bytes(try await exchange.keep(response, replacing: nil))

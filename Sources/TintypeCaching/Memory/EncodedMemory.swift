@@ -185,6 +185,15 @@ final class EncodedMemory: Sendable {
         return removed != nil
     }
 
+    /// Removes what was encoded of a picture.
+    func removeAll(of picture: CacheKey) {
+        let removed = self.state.withLock { state -> [EncodedEntry] in
+            let indices = state.slots.indices.filter { state.slots[$0]?.key.picture == picture }
+            return indices.compactMap { state.remove($0) }
+        }
+        _ = consume removed
+    }
+
     /// Removes the entries of a family, and says whether there were any.
     func removeFamily(of key: CacheKey) -> Bool {
         let removed = self.state.withLock { state -> [EncodedEntry] in

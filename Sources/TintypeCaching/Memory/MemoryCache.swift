@@ -220,6 +220,11 @@ public final class MemoryCache: Sendable {
         self.encoded.insert(entry, life: life, for: key, encoding: encoding, unless: isObsolete)
     }
 
+    /// Forgets what a server sends of the picture under `key`, in all encodings.
+    func removeEncoded(of key: CacheKey) {
+        self.encoded.removeAll(of: key)
+    }
+
     // MARK: Limits and figures
 
     /// The bytes that the cache may hold; setting it drops at once what is over it.
