@@ -129,7 +129,8 @@ final class Flight: Sendable {
         guard error is CancellationError, !self.isAbandoned else { return error }
         return LoadError(
             code: .refused,
-            message: "A hook or a coder gave up on \(request.displayURL) as if it had been cancelled; ask again."
+            message: "A hook, a coder or the downloader gave up on \(request.displayURL) as if it had been cancelled; "
+                + "ask again."
         )
     }
 

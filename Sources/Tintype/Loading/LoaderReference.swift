@@ -15,12 +15,7 @@ struct LoaderReference: Sendable {
 
     /// The picture that `request` describes, from a load that equal requests share.
     ///
-    /// - Parameters:
-    ///   - request: The picture.
-    ///   - offer: Bytes that have just come, for a flight that begins with this call.
-    ///   - mayServeStale: Whether stale pictures may be served where that is permitted.
-    ///   - interest: What waits.
-    ///   - observer: What looks at updates.
+    /// A flight that begins with this call makes it of the bytes that are offered, which have just come.
     func picture(
         for request: ImageRequest,
         offered offer: BytesOffer? = nil,
