@@ -7,7 +7,7 @@ import TintypeConcurrency
 struct Caller: Sendable {
     private enum Call: String, CaseIterable {
         case image, response, data, events, firstEvent, encoded, frames, header, fromData
-        case store, storeImage, remove, contains, cachedFile, prefetch
+        case store, storeImage, remove, contains, cachedFile, prefetch, target, forgetFailures, cancelAll
     }
 
     /// A call, and what it may give.
@@ -31,6 +31,7 @@ struct Caller: Sendable {
         var random = SeededGenerator(seed: self.seed)
         while !self.ledger.isEnding {
             let job = self.makeJob(&random)
+            let cancellations = self.ledger.cancellationCount
             let task = Task { try await self.perform(job) }
             let leaves = Int.random(in: 0..<3, using: &random) == 0
             if leaves {
@@ -40,7 +41,9 @@ struct Caller: Sendable {
                 }
                 task.cancel()
             }
-            self.judge(await task.result, of: job, hasLeft: leaves)
+            let result = await task.result
+            let isCancelled = leaves || self.ledger.cancellationCount != cancellations
+            self.judge(result, of: job, hasLeft: isCancelled)
             await Task.yield()
         }
     }
@@ -87,8 +90,11 @@ struct Caller: Sendable {
             answers.insert(Pictures.fallback)
             request.fallback = self.pictures.fallbackImage
         }
+        let call = Call.allCases.randomElement(using: &random) ?? .image
+        // Else hardly any load would end.
+        let isTooMuch = call == .cancelAll && Int.random(in: 0..<100, using: &random) > 0
         return Job(
-            call: Call.allCases.randomElement(using: &random) ?? .image,
+            call: isTooMuch ? .forgetFailures : call,
             number: number,
             request: request,
             encoding: Self.encodings[number % Self.encodings.count],
@@ -153,7 +159,22 @@ struct Caller: Sendable {
         case .cachedFile:
             if let file = try await loader.cachedFile(for: request) { self.ledger.watch(file, "cached file") }
         case .prefetch: await self.prefetch(job)
+        case .target: try await self.show(job)
+        case .forgetFailures: loader.forgetFailures()
+        case .cancelAll:
+            self.ledger.noteCancellation()
+            await loader.cancelAll()
         }
+    }
+
+    /// Loads into a target in place of a load that has just begun.
+    private func show(_ job: Job) async throws {
+        let target = Screen()
+        let other = ImageRequest(url: MemoryOrigin.url((job.number + 1) % Pictures.count))
+        self.loader.load(other, into: target)
+        let response = try await self.loader.load(job.request, into: target).response
+        self.check(response.image, job)
+        if let shown = await target.shown { self.check(shown, job) }
     }
 
     private func encode(_ job: Job) async throws {
@@ -214,4 +235,14 @@ struct Caller: Sendable {
                 + "originals \(job.request.originalCaching), variants \(job.request.variantCaching)"
         )
     }
+}
+
+/// A target that remembers what it shows.
+private actor Screen: ImageTarget {
+    nonisolated let imageLoads = TargetLoads()
+    private(set) var shown: Image?
+
+    func setPlaceholder(_ placeholder: Image?, for key: TargetKey) { self.shown = placeholder }
+
+    func setPicture(_ picture: TargetPicture, for key: TargetKey) { self.shown = picture.image }
 }

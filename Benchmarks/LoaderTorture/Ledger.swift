@@ -25,6 +25,7 @@ final class Ledger: LoadObserver {
     private let state = Locked(State())
     private let isOver = Atomic<Bool>(false)
     private let calls = Atomic<Int>(0)
+    private let cancellations = Atomic<Int>(0)
     let heldBytes: HeldBytes
 
     init(_ heldBytes: HeldBytes) {
@@ -35,6 +36,13 @@ final class Ledger: LoadObserver {
     var isEnding: Bool { self.isOver.load(ordering: .acquiring) }
 
     var callCount: Int { self.calls.load(ordering: .relaxed) }
+
+    /// How often all loads were cancelled.
+    var cancellationCount: Int { self.cancellations.load(ordering: .acquiring) }
+
+    func noteCancellation() {
+        self.cancellations.wrappingAdd(1, ordering: .acquiringAndReleasing)
+    }
 
     /// How often each kind of call came to each end.
     var outcomes: [String: Int] { self.state.withLock { $0.outcomes } }

@@ -182,20 +182,34 @@ private struct PrefetchList: Sendable {
     }
 
     private func load(_ request: ImageRequest) async throws -> PrefetchResult.Loaded {
-        var request = request
-        request.options.insert(.waitForStore)
-        request.priority = self.priority
+        let request = self.prepared(request)
         switch self.destination {
-        case .disk:
-            return try await self.store(request)
+        case .disk: return try await self.store(request)
         case .memory:
             let response = try await self.loader.response(for: request)
             return .init(source: response.source, byteCount: response.metadata.byteCount ?? 0)
         }
     }
 
+    /// The request as it is loaded ahead of time, and its alternatives: no fallback stands for what is not there.
+    private func prepared(_ request: ImageRequest) -> ImageRequest {
+        var request = request
+        request.options.insert(.waitForStore)
+        request.priority = self.priority
+        request.fallback = nil
+        request.alternatives = request.alternatives.map { self.prepared($0) }
+        return request
+    }
+
+    /// Stores the bytes of the first source that gives any.
     private func store(_ request: ImageRequest) async throws -> PrefetchResult.Loaded {
         let request = try await self.loader.admitted(request)
+        return try await self.loader.firstSuccess(of: request) { source, isFirst in
+            isFirst ? try await self.storeAlone(source) : try await self.store(source)
+        }.value
+    }
+
+    private func storeAlone(_ request: ImageRequest) async throws -> PrefetchResult.Loaded {
         let response = try await self.loader.dataResponse(forAdmitted: request)
         if let error = response.storeError { throw error }
         guard response.metadata.formatName != nil else {

@@ -87,7 +87,10 @@ public actor CacheActor: ImageCache {
     ) -> InsertOutcome? {
         if tiers.contains(.disk), let data { self.disk?.enqueueStore(data, metadata: metadata, for: key) }
         guard tiers.contains(.memory), let image else { return nil }
-        return self.memory.insert(image, metadata: metadata, for: key)
+        let outcome = self.memory.insert(image, metadata: metadata, for: key)
+        // In this order: what is made of the old one meanwhile finds the new one there.
+        self.memory.removeEncoded(of: key)
+        return outcome
     }
 
     public nonisolated func keepInMemory(

@@ -66,8 +66,10 @@ public struct RetryPolicy: Sendable, Hashable {
     func delay(after error: DownloadError, attempts: Int, date: Date, random: Double) -> Duration? {
         guard attempts < self.maximumAttempts, self.isTransient(error) else { return nil }
         // Doubling further would overflow and change nothing.
-        let doubled = self.initialDelay * Double(1 << min(max(0, attempts - 1), 30))
-        let jittered = min(doubled, self.maximumDelay) * min(max(0, random), 1)
+        let factor = Double(1 << min(max(0, attempts - 1), 30))
+        let isLonger = self.initialDelay > self.maximumDelay / factor
+        let delay = isLonger ? self.maximumDelay : self.initialDelay * factor
+        let jittered = delay * min(max(0, random), 1)
         guard self.maximumRetryAfter > .zero,
             let demanded = error.headers["Retry-After"].flatMap({ RetryAfter.delay($0, date: date) })
         else { return jittered }

@@ -27,10 +27,10 @@ import TintypeConcurrency
         let cost = self.makeEntry("0").cost
         let memory = self.makeMemory(3 * cost)
         for number in 0..<3 as Range<UInt64> {
-            memory.insert(self.makeEntry("\(number)"), for: CacheKey("p"), encoding: number) { false }
+            memory.insert(self.makeEntry("\(number)"), life: .endless, for: CacheKey("p"), encoding: number) { false }
         }
         _ = memory.entry(for: CacheKey("p"), encoding: 0, countsMiss: true)
-        memory.insert(self.makeEntry("3"), for: CacheKey("p"), encoding: 3) { false }
+        memory.insert(self.makeEntry("3"), life: .endless, for: CacheKey("p"), encoding: 3) { false }
         #expect(self.found(memory, 0..<4) == [0, 2, 3])
         #expect(memory.figures.cost == 3 * cost)
     }
@@ -38,10 +38,10 @@ import TintypeConcurrency
     @Test func `an entry takes the place of an older one, and one over the limit leaves none`() {
         let cost = self.makeEntry("0").cost
         let memory = self.makeMemory(2 * cost)
-        memory.insert(self.makeEntry("0"), for: CacheKey("p"), encoding: 0) { false }
-        memory.insert(self.makeEntry("0", byteCount: 10), for: CacheKey("p"), encoding: 0) { false }
+        memory.insert(self.makeEntry("0"), life: .endless, for: CacheKey("p"), encoding: 0) { false }
+        memory.insert(self.makeEntry("0", byteCount: 10), life: .endless, for: CacheKey("p"), encoding: 0) { false }
         #expect(memory.entry(for: CacheKey("p"), encoding: 0, countsMiss: false)?.data.count == 10)
-        memory.insert(self.makeEntry("0", byteCount: 10_000), for: CacheKey("p"), encoding: 0) { false }
+        memory.insert(self.makeEntry("0", byteCount: 10_000), life: .endless, for: CacheKey("p"), encoding: 0) { false }
         #expect(self.found(memory, 0..<1).isEmpty)
         #expect(memory.figures.cost == 0)
     }
@@ -49,13 +49,39 @@ import TintypeConcurrency
     @Test func `what is obsolete is not kept, and what is expired is not found`() {
         let now = Locked(Date(timeIntervalSince1970: 1_000))
         let memory = self.makeMemory(100_000) { now.withLock { $0 } }
-        memory.insert(self.makeEntry("0"), for: CacheKey("p"), encoding: 0) { true }
+        memory.insert(self.makeEntry("0"), life: .endless, for: CacheKey("p"), encoding: 0) { true }
         let expiry = Date(timeIntervalSince1970: 2_000)
-        memory.insert(self.makeEntry("1", expiry: expiry), for: CacheKey("p"), encoding: 1) { false }
+        let life = EntryLife(
+            start: 0,
+            lifetime: nil,
+            expiry: expiry.timeIntervalSinceReferenceDate,
+            isExtendedOnRead: false
+        )
+        memory.insert(self.makeEntry("1", expiry: expiry), life: life, for: CacheKey("p"), encoding: 1) { false }
         #expect(self.found(memory, 0..<2) == [1])
         now.withLock { $0 = expiry }
         #expect(self.found(memory, 0..<2).isEmpty)
         #expect(memory.figures.count == 0)
+    }
+
+    @Test func `the lifetime of the configuration holds for encoded pictures, and what is over is a miss`() {
+        let now = Locked(Date(timeIntervalSince1970: 1_000))
+        func advance(_ seconds: Double) { now.withLock { $0 += seconds } }
+        for isExtended in [false, true] {
+            var configuration = MemoryCache.Configuration(lifetime: .seconds(10), extendsLifetimeOnRead: isExtended)
+            configuration.now = { now.withLock { $0 } }
+            let cache = MemoryCache(configuration)
+            cache.keepEncoded(self.makeEntry("0"), for: CacheKey("p"), encoding: 0) { false }
+            advance(9)
+            #expect(cache.encodedEntry(for: CacheKey("p"), encoding: 0) != nil)
+            advance(9)
+            #expect((cache.encodedEntry(for: CacheKey("p"), encoding: 0) != nil) == isExtended)
+            advance(11)
+            #expect(cache.encodedEntry(for: CacheKey("p"), encoding: 0) == nil)
+            #expect(cache.statistics.encodedHits == (isExtended ? 2 : 1))
+            #expect(cache.statistics.encodedMisses == (isExtended ? 1 : 2))
+            #expect(cache.statistics.encodedCount == 0)
+        }
     }
 
     @Test func `entries leave by their own keys, by their family, and when memory is short`() {
@@ -97,7 +123,7 @@ import TintypeConcurrency
                 model.removeAll { $0.number == number }
             default:
                 let entry = self.makeEntry("\(number)", byteCount: Int.random(in: 0..<4_000, using: &generator))
-                memory.insert(entry, for: CacheKey("p"), encoding: number) { false }
+                memory.insert(entry, life: .endless, for: CacheKey("p"), encoding: number) { false }
                 model.removeAll { $0.number == number }
                 model.append((number, entry.cost))
                 while model.reduce(0, { $0 + $1.cost }) > 20_000 { model.removeFirst() }

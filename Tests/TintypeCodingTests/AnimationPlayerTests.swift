@@ -98,6 +98,15 @@ import TintypeImage
         )
     }
 
+    @Test(arguments: [1, -1, .min]) func `a player that has ended goes on where it is sought`(limit: Int) async throws {
+        let player = AnimationPlayer(try self.makeSource(), loopLimit: limit, restingFrame: 0, clock: SteeredClock())
+        func play() async throws -> [Int] { try await player.reduce(into: []) { $0.append($1.index) } }
+        #expect(try await play() == [0, 1, 2, 0])
+        #expect(try await play() == [])
+        player.seek(to: 1)
+        #expect(try await play() == [1, 2, 0])
+    }
+
     @Test func `a reader that is late loses frames and not time`() async throws {
         let clock = SteeredClock()
         var frames = try self.makePlayer(clock).makeAsyncIterator()

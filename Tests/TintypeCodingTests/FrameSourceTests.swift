@@ -128,6 +128,24 @@ import TintypeImage
         #expect(try await AnimationPlayer(source).reduce(into: []) { $0.append($1.index) } == [0])
     }
 
+    @Test func `a reader that lists fewer frames than the header is an error for those that are missing`() async throws
+    {
+        let decoder = try ImageDecoder(
+            Data([1]),
+            registry: CoderRegistry(),
+            coder: SharedFramesCoder(frames: self.frames, announcedCount: Self.frameCount + 2)
+        )
+        let source = FrameSource(decoder, lanes: self.lanes)
+        for index in [Self.frameCount + 1, 3, Self.frameCount, Self.frameCount - 1] {
+            if index < Self.frameCount {
+                _ = try await source.frame(at: index)
+            } else {
+                let error = await #expect(throws: CodingError.self) { try await source.frame(at: index) }
+                #expect(error?.code == .corrupt)
+            }
+        }
+    }
+
     @Test func `all frames are there after they were preloaded, or as many as the pool holds`() async throws {
         let pool = FramePool()
         try await self.makeSource(pool: pool).preload()
@@ -155,11 +173,13 @@ import TintypeImage
 /// Gives the same frames to all that open it.
 private struct SharedFramesCoder: ImageCoder {
     let frames: ScriptedFrames
+    /// The frames that the header speaks of; `nil` for those that there are.
+    var announcedCount: Int?
     let decodableFormats: Set<ImageFormat> = [.gif]
     let encodableFormats: Set<ImageFormat> = []
 
     func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
-        SharedFramesImage(frames: self.frames)
+        SharedFramesImage(frames: self.frames, frameCount: self.announcedCount ?? self.frames.frames.count)
     }
 
     func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data { Data() }
@@ -167,11 +187,12 @@ private struct SharedFramesCoder: ImageCoder {
 
 private struct SharedFramesImage: EncodedImage {
     let frames: ScriptedFrames
+    let frameCount: Int
 
     var header: ImageHeader {
         let canvas = self.frames.canvas
         var header = ImageHeader(format: .gif, pixelWidth: canvas.width, pixelHeight: canvas.height)
-        for _ in self.frames.frames { header.animation.appendFrame(milliseconds: 100) }
+        for _ in 0..<self.frameCount { header.animation.appendFrame(milliseconds: 100) }
         return header
     }
 

@@ -47,6 +47,23 @@ struct RetryTests {
         #expect(origin.requestCount(for: "/a") == 1)
     }
 
+    @Test(arguments: [Duration.seconds(Int64.max), .seconds(1), .zero, .seconds(-1)], [1, 6, 31, 1_000_000])
+    func `a delay stays below the limit, whatever the first one is`(initial: Duration, attempts: Int) throws {
+        for maximum in [Duration.seconds(Int64.max), .seconds(10), .zero] {
+            let policy = RetryPolicy(maximumAttempts: .max, initialDelay: initial, maximumDelay: maximum)
+            let error = DownloadError(code: .connectionLost, message: "It broke.")
+            let delay = try #require(policy.delay(after: error, attempts: attempts, date: Self.date, random: 1))
+            // Such numbers are rounded.
+            #expect(delay / .seconds(1) <= maximum / .seconds(1))
+            if attempts == 1 { #expect(delay / .seconds(1) == min(initial, maximum) / .seconds(1)) }
+        }
+    }
+
+    @Test func `six transfers of a host, and 64 in all, run at once unless it is said otherwise`() {
+        let configuration = DownloadActor.Configuration()
+        #expect((configuration.maximumConnectionsPerHost, configuration.maximumTransfers) == (6, 64))
+    }
+
     @Test func `a bad certificate is not tried again`() async throws {
         let origin = try TLSOrigin(.selfSigned)
         let downloader = self.downloader(RetryPolicy(maximumAttempts: 5))

@@ -53,6 +53,20 @@ import Testing
         }
     }
 
+    @Test(arguments: [0, 1]) func `a copy that is current needs no other source`(place: Int) async throws {
+        self.origin.script("/known", .body([], status: 304, headers: ["ETag": "\"x\""]))
+        let loader = self.fixture.makeLoader { $0.cachePolicy = .honorFreshness }
+        var sources = ["/none", "/none", "/b"].map { ImageRequest(url: self.origin.url($0)) }
+        sources[place] = ImageRequest(url: self.origin.url("/known"), headers: ["If-None-Match": "\"x\""])
+        var request = sources[0]
+        request.alternatives = Array(sources.dropFirst())
+        request.fallback = try makeGray(1)
+        await #expect { try await loader.image(for: request) } throws: { error in
+            (error as? LoadError)?.code == .notModified
+        }
+        #expect(self.origin.requestCount(for: "/b") == 0)
+    }
+
     @Test func `a cancellation tries no alternative`() async throws {
         let gate = Gate()
         self.origin.script("/held", .held(by: gate, body: try makePNG()))

@@ -45,6 +45,46 @@ import Testing
         }
     }
 
+    @Test(arguments: ["camera.jpg", "camera.png", "camera.webp"])
+    func `the metadata of a picture is read from its bytes, and no pixel is decoded`(name: String) async throws {
+        let data = try Data(contentsOf: Fixtures.url(name))
+        self.origin.script("/camera", .body(data))
+        let loader = self.fixture.makeLoader()
+        let request = ImageRequest(url: self.origin.url("/camera"), options: .waitForStore)
+        let metadata = try await loader.metadata(for: request)
+        #expect(metadata == (try ImageDecoder(data, registry: CoderRegistry()).metadata()))
+        #expect(metadata.cameraMake != nil && metadata.exif != nil)
+        #expect(try await loader.metadata(for: request) == metadata)
+        #expect(self.origin.requestCount(for: "/camera") == 1)
+        #expect(self.fixture.decodes.count == 0)
+        await #expect {
+            try await loader.metadata(for: ImageRequest(url: self.origin.url("/none")))
+        } throws: { error in
+            (error as? LoadError)?.code == .badStatus
+        }
+    }
+
+    @Test func `nonsense is refused for bytes that are here as for requests`() async throws {
+        let loader = self.fixture.makeLoader()
+        let data = Data(try makePNG())
+        func code(_ load: () async throws -> Image) async -> LoadError.Code? {
+            do {
+                _ = try await load()
+                return nil
+            } catch {
+                return (error as? LoadError)?.code
+            }
+        }
+        for side in [Int.min, -1, 0, .max] {
+            let size = Resize.fit(width: side, height: side, upscales: true)
+            #expect(await code { try await loader.image(from: data, thumbnail: size) } == .invalidSize)
+        }
+        for limit in [Int.min, -1, 0] {
+            #expect(await code { try await loader.image(from: data, scaleDownLimit: limit) } == .invalidRequest)
+        }
+        #expect(await code { try await loader.image(from: data, scaleDownLimit: .max) } == nil)
+    }
+
     // MARK: Storing
 
     @Test func `what is stored is loaded without a request`() async throws {
@@ -126,6 +166,20 @@ import Testing
         #expect(self.requests == 0)
     }
 
+    @Test func `a picture that is stored has the scale, the lifetime and the extra data of its request`() async throws {
+        let clock = TestClock()
+        let loader = self.fixture.makeLoader(.neverRevalidate, by: clock)
+        var request = ImageRequest(url: self.origin.url("/a@2x.png"))
+        request.lifetime = .seconds(10)
+        request.extra = ["album": "7"]
+        try await loader.store(try await loader.image(from: Data(makePNG())), for: request)
+        let response = try await loader.response(for: request)
+        #expect(response.image.scale == 2)
+        #expect(response.metadata.extra == ["album": "7"])
+        clock.advance(by: 11)
+        #expect(await !loader.contains(request))
+    }
+
     // MARK: Asking and removing
 
     @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness], [[:], ["Accept-Language": "de", "X-User": "1"]])
@@ -177,6 +231,20 @@ import Testing
         #expect(await loader.tiers(holding: request) == .none)
         _ = try await loader.image(for: request)
         #expect(await loader.tiers(holding: request) == .memory)
+    }
+
+    @Test func `a thumbnail is there where its decoded original is`() async throws {
+        let loader = self.fixture.makeLoader { $0.disk = nil }
+        let request = ImageRequest(
+            url: self.url,
+            thumbnail: .fit(width: 4, height: 4),
+            cachePolicy: .cacheOnly
+        )
+        #expect(await !loader.contains(request))
+        _ = try await loader.image(for: self.url)
+        #expect(await loader.contains(request))
+        #expect(await loader.tiers(holding: request) == .none)
+        #expect(try await loader.image(for: request).width == 4)
     }
 
     // MARK: Files

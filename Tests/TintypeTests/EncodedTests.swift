@@ -2,6 +2,7 @@ import FoundationEssentials
 import TestSupport
 import TestTraits
 import Testing
+import TintypeConcurrency
 
 @testable import Tintype
 
@@ -270,6 +271,90 @@ import Testing
         #expect(try await loader.encoded(request, as: .png).etag == new.etag)
         #expect(try await loader.encoded(request, as: .png).source == .memory)
         #expect(self.requests == 2)
+    }
+
+    @Test(arguments: [true, false])
+    func `what is encoded is of the picture that the program gave last`(hasBytes: Bool) async throws {
+        let loader = self.makeLoader()
+        var request = self.makeRequest()
+        request.variantCaching = .memory
+        var tags: Set<String> = []
+        if hasBytes { tags.insert(try await loader.encoded(request, as: .png).etag) }
+        for gray in [3, 200, 3] as [UInt8] {
+            try await loader.store(try makeGray(gray), for: request)
+            let response = try await loader.encoded(request, as: .png)
+            #expect(try await loader.image(from: response.data).pixels.sample(0, 0) == Int(gray))
+            #expect(try await loader.encoded(request, as: .png).etag == response.etag)
+            tags.insert(response.etag)
+        }
+        #expect(tags.count == (hasBytes ? 3 : 2))
+        #expect(self.requests == (hasBytes ? 1 : 0))
+        // Nothing of it outlives the picture.
+        let others = try await self.makeLoader().encoded(self.makeRequest(), as: .png)
+        #expect((others.width, others.height) == (8, 4))
+    }
+
+    @Test(arguments: [true, false], [CacheUse.all, .none])
+    func `a new body is asked for once, whatever is kept of it`(hasDisk: Bool, originals: CacheUse) async throws {
+        func respond(_ tag: String, gray: UInt8) throws {
+            let headers: HeaderFields = ["Cache-Control": "max-age=10", "ETag": "\"\(tag)\""]
+            self.origin.script("/a", .body(try makePNG(width: 20, height: 10, gray: gray), headers: headers))
+        }
+        let loader = self.makeLoader {
+            if !hasDisk { $0.disk = nil }
+            $0.cachePolicy = .honorFreshness
+        }
+        var request = self.makeRequest()
+        request.originalCaching = originals
+        try respond("1", gray: 1)
+        let old = try await loader.encoded(request, as: .png)
+        self.clock.advance(by: 20)
+        try respond("2", gray: 2)
+        let new = try await loader.encoded(request, as: .png)
+        #expect(new.etag != old.etag)
+        #expect(new.metrics.byteCount > 0)
+        #expect((self.requests, self.decodes) == (2, 2))
+        // The task of the load lets go of them as it ends.
+        await until { loader.downloads.bodyBudget.status.usedBytes == 0 }
+    }
+
+    @Test func `only those that waited for the store hear of its error`() async throws {
+        let path = try self.fixture.directory.write([1], to: "file")
+        let gate = Gate()
+        self.origin.script("/a", .held(by: gate, body: try makePNG()))
+        let loader = self.makeLoader { $0.disk?.directory = URL(filePath: path).appending(path: "cache") }
+        var plain = self.makeRequest()
+        plain.options = []
+        let requests = [self.makeRequest(), plain]
+        let tasks = requests.map { request in Task { try await loader.encoded(request, as: .png) } }
+        await until { await loader.encodedWaiterCount == 2 }
+        await gate.open()
+        #expect(try await tasks[0].value.storeError?.code == .cacheNotWritable)
+        #expect(try await tasks[1].value.storeError == nil)
+    }
+
+    @Test func `look-ups of encoded pictures are counted, and their memory has a limit of its own`() async throws {
+        let loader = self.makeLoader { $0.disk = nil }
+        for _ in 0..<3 { _ = try await loader.encoded(self.makeRequest(), as: .png) }
+        let memory = await loader.statistics().cache.memory
+        #expect((memory.encodedHits, memory.encodedMisses, memory.encodedCount) == (2, 1, 1))
+        #expect(memory.encodedCost > 0)
+        let without = self.makeLoader {
+            $0.disk = nil
+            $0.memory.encodedCostLimit = 0
+        }
+        for _ in 0..<2 {
+            #expect(try await without.encoded(self.makeRequest(), as: .png).source == .network)
+        }
+        #expect(await without.statistics().cache.memory.encodedCount == 0)
+        #expect(MemoryCache.Configuration().encodedCostLimit == MemoryCache.Configuration.defaultCostLimit / 4)
+    }
+
+    @Test func `a loader says which formats it writes`() {
+        let loader = self.makeLoader { $0.coders = CoderRegistry() }
+        let formats: [ImageFormat] = [.jpeg, .png, .webp, .gif, .avif, .heif, .pdf]
+        #expect(formats.filter { loader.canEncode($0) } == [.jpeg, .png, .webp, .gif])
+        #expect(!self.makeLoader { $0.coders = CoderRegistry(coders: [PNGCoder()]) }.canEncode(.jpeg))
     }
 
     @Test func `an encoded picture that is not cached is an error where only the cache may answer`() async throws {

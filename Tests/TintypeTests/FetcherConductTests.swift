@@ -101,6 +101,105 @@ import TintypeConcurrency
         #expect(error?.code == .refused)
     }
 
+    /// Where the program has a say while a picture is loaded and encoded.
+    enum Place: CaseIterable {
+        case shouldDownload, shouldStore, shouldRememberFailure, requestModifier, responseModifier, originalSerializer
+        case variantEncoder, decode, encode
+    }
+
+    @Test(arguments: Place.allCases, [false, true])
+    func `what gives up by itself, or cancels the task that it runs in, cancels no caller`(
+        place: Place,
+        throwsError: Bool
+    ) async throws {
+        @Sendable func giveUp() throws {
+            if throwsError { throw CancellationError() }
+            withUnsafeCurrentTask { $0?.cancel() }
+        }
+        // Where an error has no meaning.
+        @Sendable func giveUpSilently() { withUnsafeCurrentTask { $0?.cancel() } }
+        let log = ActivityTests.Log()
+        let loader = self.fixture.makeLoader { configuration in
+            configuration.observers = [log]
+            configuration.coders = CoderRegistry(coders: [
+                InterruptedCoder(
+                    decodes: { if place == .decode { try giveUp() } },
+                    encodes: { if place == .encode { try giveUp() } }
+                )
+            ])
+            configuration.shouldDownload = { _ in
+                if place == .shouldDownload { giveUpSilently() }
+                return true
+            }
+            configuration.shouldStore = { _, _ in
+                if place == .shouldStore { giveUpSilently() }
+                return true
+            }
+            configuration.shouldRememberFailure = { _, _ in
+                if place == .shouldRememberFailure { giveUpSilently() }
+                return true
+            }
+            configuration.requestModifier = { download, _ in
+                if place == .requestModifier { try giveUp() }
+                return download
+            }
+            configuration.responseModifier = { response, _ in
+                if place == .responseModifier { try giveUp() }
+                return response
+            }
+            configuration.originalSerializer = { body, _ in
+                if place == .originalSerializer { try giveUp() }
+                return body
+            }
+            configuration.variantEncoder = { _, _ in
+                if place == .variantEncoder { try giveUp() }
+                return nil
+            }
+        }
+        let isFailure = place == .shouldRememberFailure
+        self.scripted.script("/a", isFailure ? .body([1], status: 404) : .body(try makePNG()))
+        let request = ImageRequest(
+            url: self.scripted.url("/a"),
+            thumbnail: .fit(width: 4, height: 4),
+            options: .waitForStore,
+            variantCaching: .all
+        )
+        let loads: [() async throws -> Void] = [
+            { _ = try await loader.encoded(request, as: .png) }, { _ = try await loader.image(for: request) },
+            { _ = try await loader.data(for: request) },
+        ]
+        for load in loads {
+            do {
+                try await load()
+                #expect(!isFailure)
+            } catch {
+                #expect((error as? LoadError)?.code == (isFailure ? .badStatus : .refused))
+            }
+        }
+        for activity in log.activities {
+            if case .cancelled = activity.kind { Issue.record("\(activity.product) is told to be cancelled") }
+        }
+    }
+
+    @Test func `a hook that does not hear of its cancellation holds up no later load`() async throws {
+        let (gate, asked) = (Gate(), Box(0))
+        self.scripted.script("/a", .body(try makePNG()))
+        let loader = self.fixture.makeLoader {
+            $0.shouldStore = { _, _ in
+                asked.value = (asked.value ?? 0) + 1
+                if asked.value == 1 { await gate.wait() }
+                return true
+            }
+        }
+        let url = self.scripted.url("/a")
+        let first = Task { try await loader.image(for: url) }
+        await until { asked.value == 1 }
+        first.cancel()
+        _ = await first.result
+        #expect(try await loader.image(for: url).width == 8)
+        await gate.open()
+    }
+
     @Test func `a fetch that does not hear of its cancellation holds up no later load, and changes nothing`()
         async throws
     {
@@ -304,5 +403,35 @@ import TintypeConcurrency
             #expect(try await loader.image(for: request).width == 18)
         }
         box.value = nil
+    }
+}
+
+/// A coder of PNG that is interrupted while it works.
+private struct InterruptedCoder: ImageCoder {
+    private struct Opened: EncodedImage {
+        let base: any EncodedImage
+        let decodes: @Sendable () throws -> Void
+
+        var header: ImageHeader { self.base.header }
+
+        func decode(options: DecodeOptions) throws -> DecodedImage {
+            try self.decodes()
+            return try self.base.decode(options: options)
+        }
+    }
+
+    let decodes: @Sendable () throws -> Void
+    let encodes: @Sendable () throws -> Void
+
+    var decodableFormats: Set<ImageFormat> { [.png] }
+    var encodableFormats: Set<ImageFormat> { [.png] }
+
+    func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
+        Opened(base: try PNGCoder().open(data, limits: limits), decodes: self.decodes)
+    }
+
+    func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
+        try self.encodes()
+        return try PNGCoder().encode(image, as: format, options: options)
     }
 }

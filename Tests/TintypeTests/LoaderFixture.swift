@@ -121,6 +121,8 @@ private struct CountingImage: EncodedImage {
         self.latch?.wait()
         return try self.base.decode(options: options)
     }
+
+    func metadata(limits: DecodingLimits) throws -> ImageMetadata { try self.base.metadata(limits: limits) }
 }
 
 /// A small PNG, made here.

@@ -91,6 +91,41 @@ import Tintype
         #expect(try await loader.response(for: self.requests(1)[0]).source == .memory)
     }
 
+    @Test(arguments: [Prefetcher.Destination.disk, .memory])
+    func `a fallback is no prefetched picture, and an alternative is one`(
+        destination: Prefetcher.Destination
+    )
+        async throws
+    {
+        self.origin.script("/1", .body(try makePNG()))
+        var requests = self.requests(3)
+        requests[0].fallback = try makeGray(1)
+        requests[2].alternatives = [requests[1]]
+        let loader = self.fixture.makeLoader()
+        var failed: [ImageRequest] = []
+        for await progress in Prefetcher(loader: loader, destination: destination).prefetch(requests) {
+            if (try? progress.latest.outcome.get()) == nil { failed.append(progress.latest.request) }
+        }
+        #expect(failed == [requests[0]])
+        #expect(self.origin.requestCount(for: "/1") == 1)
+        #expect(self.origin.priorities(for: "/1").allSatisfy { $0 == .low })
+    }
+
+    @Test func `three pictures are prefetched at once, at low priority, unless it is said otherwise`() async throws {
+        let gate = Gate()
+        for index in 0..<6 { self.origin.script("/\(index)", .held(by: gate, body: try makePNG())) }
+        let prefetcher = Prefetcher(loader: self.fixture.makeLoader())
+        var requests = self.requests(6)
+        for index in requests.indices { requests[index].priority = .high }
+        let stream = prefetcher.prefetch(requests)
+        for index in 0..<3 { await self.origin.waitForRequests(for: "/\(index)") }
+        #expect(prefetcher.loadCount == 3)
+        #expect(self.origin.requestedPaths.sorted() == ["/0", "/1", "/2"])
+        #expect(self.origin.priorities(for: "/0") == [.low])
+        await gate.open()
+        #expect(await stream.reduce(0) { count, _ in count + 1 } == 6)
+    }
+
     @Test func aReaderThatLeavesCancelsWhatIsLeft() async throws {
         self.origin.script("/0", .body(try makePNG()))
         self.origin.script("/1", .silence)

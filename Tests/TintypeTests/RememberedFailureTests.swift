@@ -163,6 +163,71 @@ import TintypeConcurrency
         #expect(memory.count <= 10)
     }
 
+    @Test func `a failure counts with its texts, whatever stands for its URL`() throws {
+        let memory = FailureMemory(FailureLifetimes(countLimit: 100)) { Date(timeIntervalSince1970: 0) }
+        let long = try #require(URL(string: "https://example.org/\(String(repeating: "a", count: 50_000))"))
+        for number in 0..<100 {
+            let error = DownloadError(code: .badStatus, message: "\(long)", url: long, status: 404)
+            memory.remember(error, of: CacheKey("|key(\(number))"), for: .seconds(1))
+        }
+        #expect(memory.count == 1)
+        memory.forgetAll()
+        for number in 0..<100 {
+            let error = DownloadError(code: .badStatus, message: "It is gone.", url: self.url, status: 404)
+            memory.remember(error, of: CacheKey("|key(\(number))"), for: .seconds(1))
+        }
+        #expect(memory.count == 100)
+    }
+
+    @Test(arguments: [true, false])
+    func `a removal, or a store, forgets the failures of all sizes`(isStore: Bool) async throws {
+        self.origin.script("/a", .body(try makePNG().dropLast(20)))
+        let loader = self.makeLoader()
+        let small = ImageRequest(url: self.url, thumbnail: .fit(width: 4, height: 4))
+        #expect(try await self.code(loader, small) == .truncated)
+        self.origin.script("/a", .body(try makePNG()))
+        let other = ImageRequest(url: self.origin.url("/b"), thumbnail: .fit(width: 4, height: 4))
+        #expect(try await self.code(loader, other) == .badStatus)
+        #expect(try await self.code(loader, small) == .truncated)
+        if isStore {
+            try await loader.store(Data(try makePNG()), for: ImageRequest(url: self.url))
+            try await loader.cache.removeAll()
+        } else {
+            try await loader.remove(ImageRequest(url: self.url))
+        }
+        #expect(try await self.code(loader, small) == nil)
+        #expect(try await self.code(loader, other) == .badStatus)
+        #expect(self.origin.requestCount(for: "/b") == 1)
+    }
+
+    @Test(arguments: [
+        (FailureLifetimes(undecodable: nil), 3), (FailureLifetimes(undecodable: .seconds(5)), 2),
+        (FailureLifetimes(undecodable: .seconds(7)), 1),
+    ])
+    func `bytes that are no picture are remembered for a lifetime of their own`(
+        lifetimes: FailureLifetimes,
+        requests: Int
+    ) async throws {
+        self.origin.script("/a", .body(Array("<html>".utf8)))
+        let loader = self.makeLoader { $0.failureLifetimes = lifetimes }
+        for _ in 0..<3 {
+            #expect(try await self.code(loader, ImageRequest(url: self.url)) == .notAnImage)
+            self.clock.advance(by: 3)
+        }
+        #expect(self.requests == requests)
+    }
+
+    @Test(arguments: [(Duration?.none, 3), (.seconds(5), 2), (.seconds(7), 1), (.seconds(-1), 3)])
+    func `Retry-After is obeyed as long as the configuration says`(maximum: Duration?, requests: Int) async throws {
+        self.origin.script("/a", .body([1], status: 503, headers: ["Retry-After": "100"]))
+        let loader = self.makeLoader { $0.failureLifetimes.maximumRetryAfter = maximum }
+        for _ in 0..<3 {
+            #expect(try await self.code(loader, ImageRequest(url: self.url)) == .badStatus)
+            self.clock.advance(by: 3)
+        }
+        #expect(self.requests == requests)
+    }
+
     @Test func `a failure that is remembered again takes its new place`() {
         let memory = FailureMemory(FailureLifetimes(countLimit: 3)) { Date(timeIntervalSince1970: 0) }
         let error = CodingError(code: .notAnImage, message: "no picture")

@@ -45,7 +45,7 @@ public struct LoadActivity: Sendable {
         case cancelled
     }
 
-    /// Which of the loader's loads it is about; 0 for what was found without one.
+    /// Which of the loader's loads it is about; 0 for what was found without one, or stored by the program.
     public let loadID: UInt64
     /// What the load makes.
     public let product: Product

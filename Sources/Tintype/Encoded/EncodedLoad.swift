@@ -32,7 +32,7 @@ struct EncodedLoad: Sendable {
             }
             candidate = (entry, .memory)
         }
-        if query.contains(.disk), let entry = try await self.stored() {
+        if query.contains(.disk), !self.isGiven(), let entry = try await self.stored() {
             if try await self.mayServeStored(entry.metadata) {
                 self.tell(.hit(.disk))
                 self.keepInMemory(entry)
@@ -40,11 +40,15 @@ struct EncodedLoad: Sendable {
             }
             candidate = candidate ?? (entry, .disk)
         }
-        if let candidate, let confirmed = try await self.confirmed(candidate.entry, from: candidate.source) {
+        let news = BytesOffer()
+        if let candidate,
+            let confirmed = try await self.confirmed(candidate.entry, from: candidate.source, orOffering: news)
+        {
             return confirmed
         }
         let picture = try await self.loader.picture(
             for: self.request,
+            offered: news,
             mayServeStale: self.mayServeStale,
             interest: .flight(self.flight.id)
         )
@@ -56,6 +60,14 @@ struct EncodedLoad: Sendable {
 
     private func peek() -> EncodedEntry? {
         self.cache.encodedEntry(for: self.request.key, encoding: self.encoding.number, countsMiss: false)
+    }
+
+    /// Whether the picture in memory is one that the program has given: what the disk has is of another.
+    private func isGiven() -> Bool {
+        guard self.plan.picture.query.contains(.memory),
+            let entry = self.cache.peekMemoryEntry(for: self.request.key)
+        else { return false }
+        return entry.metadata?.bodyDigest == nil
     }
 
     private func stored() async throws -> EncodedEntry? {
@@ -84,8 +96,13 @@ struct EncodedLoad: Sendable {
         return source.map { $0.metadata.bodyDigest == metadata.bodyDigest } ?? true
     }
 
-    /// The candidate with what is known now, where the origin confirms the bytes that it was made of.
-    private func confirmed(_ candidate: EncodedEntry, from source: LoadSource) async throws -> FlightResult? {
+    /// The candidate with what is known now, where the origin confirms the bytes that it was made of; otherwise the picture
+    /// is made of those that came.
+    private func confirmed(
+        _ candidate: EncodedEntry,
+        from source: LoadSource,
+        orOffering news: BytesOffer
+    ) async throws -> FlightResult? {
         guard self.plan.obeysHTTP, let body = candidate.metadata.bodyDigest else { return nil }
         let bytes = try await self.loader.bytes(
             for: self.request,
@@ -94,7 +111,10 @@ struct EncodedLoad: Sendable {
             interest: .flight(self.flight.id)
         )
         self.flight.record.add(bytes.call?.load)
-        guard bytes.metadata.bodyDigest == body else { return nil }
+        guard bytes.metadata.bodyDigest == body else {
+            news.make(bytes)
+            return nil
+        }
         let origin = self.request.noting(bytes.metadata, at: self.services.rules.now())
         let metadata = EncodedResponse.metadata(candidate.metadata, renewedBy: origin)
         let entry = EncodedEntry(key: candidate.key, data: candidate.data, metadata: metadata)
@@ -133,6 +153,10 @@ struct EncodedLoad: Sendable {
     }
 
     private func keep(_ entry: EncodedEntry, _ picture: ImageResponse) async -> FlightResult {
+        guard entry.metadata.bodyDigest != nil else {
+            await self.keepWhileGiven(entry, picture.image)
+            return .encoded(EncodedResponse(entry, source: picture.source), isKept: false)
+        }
         let (isKept, error) = picture.mayBeKept ? await self.keep(entry) : (false, nil)
         let response = EncodedResponse(
             entry,
@@ -141,6 +165,14 @@ struct EncodedLoad: Sendable {
             storeError: error ?? picture.storeError
         )
         return .encoded(response, isKept: isKept)
+    }
+
+    /// Keeps what was made of a picture that the program has given in memory, beside that picture, which no body replaces.
+    private func keepWhileGiven(_ entry: EncodedEntry, _ image: Image) async {
+        self.keepInMemory(entry)
+        let current = self.cache.peekMemoryEntry(for: self.request.key)?.image
+        // It may have been replaced meanwhile, or have left.
+        if current?.pixels !== image.pixels { _ = try? await self.cache.remove(entry.key, from: .memory) }
     }
 
     /// Keeps an entry where a load wants that, unless it is made of older bytes than others.

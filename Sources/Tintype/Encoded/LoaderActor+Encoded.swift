@@ -74,7 +74,9 @@ extension LoaderActor {
         _ caching: CacheUse
     ) async throws -> EncodedResponse {
         do {
-            let response = try await self.reference.encoded(request, as: encoding, caching)
+            var response = try await self.reference.encoded(request, as: encoding, caching)
+            // Others that shared the load may have waited for the store.
+            if !request.options.contains(.waitForStore) { response.storeError = nil }
             if response.revalidation == .inBackground { await self.revalidate(request, as: encoding, caching) }
             return response
         } catch {

@@ -16,8 +16,8 @@ public struct FailureLifetimes: Sendable, Hashable {
     public var undecodable: Duration?
     /// The longest time for which a `Retry-After` is obeyed (RFC 9110, 10.2.3); default 10 minutes, `nil` disregards it.
     public var maximumRetryAfter: Duration?
-    /// The failures that are remembered, the oldest of which go first; one with a long URL counts as several; default
-    /// 10,000.
+    /// The failures that are remembered, the oldest of which go first; one with a long URL or message counts as
+    /// several; default 10,000.
     public var countLimit: Int
 
     /// Creates lifetimes.
@@ -55,6 +55,8 @@ final class FailureMemory: Sendable {
     private struct Failure {
         let error: any Error
         let end: Date
+        /// What it counts towards the limit.
+        let weight: Int
         /// Which of the failures of its key it is: an older place in the queue is of no use.
         let number: UInt64
     }
@@ -69,7 +71,7 @@ final class FailureMemory: Sendable {
 
         mutating func forget(_ key: CacheKey) -> Failure? {
             let failure = self.failures.removeValue(forKey: key)
-            if failure != nil { self.weight -= FailureMemory.weight(of: key) }
+            if let failure { self.weight -= failure.weight }
             return failure
         }
 
@@ -121,12 +123,13 @@ final class FailureMemory: Sendable {
         guard lifetime > .zero else { return }
         let end = self.now().addingTimeInterval(lifetime / .seconds(1))
         let remembered = Self.remembered(error)
+        let weight = Self.weight(of: key, remembered)
         self.state.withLock { state in
             _ = state.forget(key)
             state.lastNumber += 1
-            state.failures[key] = Failure(error: remembered, end: end, number: state.lastNumber)
+            state.failures[key] = Failure(error: remembered, end: end, weight: weight, number: state.lastNumber)
             state.queue.append((key, state.lastNumber))
-            state.weight += Self.weight(of: key)
+            state.weight += weight
             state.forgetOldest(until: self.lifetimes.countLimit)
         }
     }
@@ -135,12 +138,27 @@ final class FailureMemory: Sendable {
         _ = self.state.withLock { $0.forget(key) }
     }
 
+    /// Forgets the failures of a key and of all that is derived from it.
+    func forgetFamily(of key: CacheKey) {
+        let keys = self.state.withLock { Array($0.failures.keys) }
+        for other in keys where other.isOfFamily(of: key) { self.forget(other) }
+    }
+
     func forgetAll() {
         self.state.withLock { $0 = State() }
     }
 
-    /// One for each begun KiB of the key: URLs that others choose may be as long as they like.
-    private static func weight(of key: CacheKey) -> Int { 1 + key.text.utf8.count / 1_024 }
+    /// One for each begun KiB of texts: URLs that others choose, and to which origins redirect, may be as long as they
+    /// like.
+    private static func weight(of key: CacheKey, _ error: any Error) -> Int {
+        let texts: [String?] =
+            switch error {
+            case let error as DownloadError: [error.message, error.url?.absoluteString]
+            case let error as CodingError: [error.message]
+            default: []
+            }
+        return 1 + texts.reduce(key.text.utf8.count) { $0 + ($1?.utf8.count ?? 0) } / 1_024
+    }
 
     /// The error without what it might be large by.
     private static func remembered(_ error: any Error) -> any Error {

@@ -121,6 +121,19 @@ final class Flight: Sendable {
         @inline(never) get { self.state.withLock { $0.isAbandoned } }
     }
 
+    /// What it ends with where its work threw `error`: only what was abandoned was cancelled.
+    ///
+    /// A hook or a coder of the program may throw such an error of its own, or cancel the task that it runs in; callers
+    /// would take themselves to be cancelled.
+    func failure(of error: any Error, _ request: ImageRequest) -> any Error {
+        guard error is CancellationError, !self.isAbandoned else { return error }
+        return LoadError(
+            code: .refused,
+            message: "A hook, a coder or the downloader gave up on \(request.displayURL) as if it had been cancelled; "
+                + "ask again."
+        )
+    }
+
     /// Takes note that nothing waits any more, and says whether its turn may be another's at once: it has begun to keep
     /// nothing, and never will.
     func abandon() -> Bool {

@@ -166,10 +166,10 @@ struct LoadServices: Sendable {
         memory.remember(error, of: Self.failureKey(key, of: request), for: lifetime)
     }
 
-    /// Forgets what failed of a request.
+    /// Forgets what failed of a source: its bytes, and whatever was to be made of them.
     func forgetFailures(of request: ImageRequest) {
-        self.forgetFailure(of: request.sourceKey, in: self.failures, for: request)
-        self.forgetFailure(of: request.key, in: self.undecodable, for: request)
+        self.failures.forgetFamily(of: request.sourceKey)
+        self.undecodable.forgetFamily(of: request.sourceKey)
     }
 
     func forgetFailure(of key: CacheKey, in memory: FailureMemory, for request: ImageRequest) {

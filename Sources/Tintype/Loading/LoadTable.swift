@@ -244,8 +244,14 @@ struct LoadTable: Sendable {
     mutating func leaveAll() -> [Action] {
         var actions: [Action] = []
         for waiter in self.flightOfWaiter.keys.sorted() {
-            guard let id = self.flightOfWaiter[waiter], let flight = self.flights[id] else { continue }
-            if flight.waiters[waiter] != .background { self.leave(waiter, &actions) }
+            guard let id = self.flightOfWaiter[waiter], let interest = self.flights[id]?.waiters[waiter] else {
+                continue
+            }
+            switch interest {
+            case .caller, .follower: self.leave(waiter, &actions)
+            // Flights leave what they need when they are abandoned, and hear of that first.
+            case .flight, .background: break
+            }
         }
         for id in self.flights.keys.sorted() {
             if let flight = self.flights[id], flight.isFinishing, flight.waiters.isEmpty { self.abandon(id, &actions) }

@@ -37,6 +37,7 @@ extension LoaderActor {
             coder: coder,
             options: options
         )
+        try request.check(fetchesAnyScheme: false)
         do {
             return try await self.services.decoding.picture(from: data, for: request).image
         } catch {
@@ -98,7 +99,9 @@ extension LoaderActor {
 
     /// Keeps a picture in memory as what `request` describes.
     ///
-    /// A load of the request finds it there, as far as its cache policy trusts a picture of which no response is known.
+    /// A load of the request finds it there, as far as its cache policy trusts a picture of which no response is known. The
+    /// request says how long it stays, what is kept with it, and its scale. It stays whatever bytes come for other requests, and
+    /// what ``encoded(_:as:caching:)`` makes of it stays in memory beside it.
     ///
     /// - Returns: Whether it is in memory, or why not; `nil` where the request keeps nothing there.
     /// - Throws: `LoadError` where the request makes no sense.
@@ -106,7 +109,11 @@ extension LoaderActor {
     public nonisolated func store(_ image: Image, for request: ImageRequest) async throws -> InsertOutcome? {
         let request = try await self.admitted(request)
         guard self.services.rules.plan(for: request).picture.store.contains(.memory) else { return nil }
-        let metadata = EntryMetadata(formatName: image.sourceFormat?.name)
+        let metadata = request.noting(
+            EntryMetadata(formatName: image.sourceFormat?.name),
+            at: self.services.rules.now()
+        )
+        let image = image.replacingScale(request.pictureScale)
         return await self.cache.store(image, data: nil, metadata: metadata, for: request.key, in: .memory)
     }
 
@@ -123,12 +130,15 @@ extension LoaderActor {
         return tiers
     }
 
-    /// Whether a tier has what `request` describes, so that a load with ``CachePolicy/cacheOnly`` would find it.
+    /// Whether a load with ``CachePolicy/cacheOnly`` that asks all tiers would find what `request` describes: itself, the
+    /// bytes that it can be made of, or the decoded original of a thumbnail.
     public nonisolated func contains(_ request: ImageRequest) async -> Bool {
-        await !self.tiers(holding: request).isEmpty
+        guard await self.tiers(holding: request).isEmpty else { return true }
+        guard let request = try? await self.admitted(request) else { return false }
+        return self.services.variants.decodedOriginal(for: request) != nil
     }
 
-    /// Removes the original of `request` and all that was made of it from both tiers, and forgets its failure.
+    /// Removes the original of `request` and all that was made of it from both tiers, and forgets its failures.
     ///
     /// A load that is under way may store what it brings after that.
     ///

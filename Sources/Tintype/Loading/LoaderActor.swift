@@ -286,10 +286,7 @@ public actor LoaderActor {
         do {
             return (try await load(request, true), nil)
         } catch let error as LoadError {
-            // The copy that the caller has is current, or no other source will do better.
-            guard !request.alternatives.isEmpty, error.code != .notModified, error.code != .shutDown else {
-                throw error
-            }
+            guard !request.alternatives.isEmpty, !Self.isFinal(error) else { throw error }
             attempts.append(LoadAttempt(request: request, error: error))
         }
         for (index, alternative) in request.alternatives.enumerated() {
@@ -297,6 +294,7 @@ public actor LoaderActor {
             do {
                 return (try await load(alternative, false), index)
             } catch let error as LoadError {
+                guard !Self.isFinal(error) else { throw error }
                 attempts.append(LoadAttempt(request: alternative, error: error))
             }
         }
@@ -310,6 +308,9 @@ public actor LoaderActor {
         error.attempts = attempts
         throw error
     }
+
+    /// Whether no other source is tried: the copy that the caller has is current, or none will do better.
+    private static func isFinal(_ error: LoadError) -> Bool { error.code == .notModified || error.code == .shutDown }
 
     private nonisolated func loadAlone(
         _ request: ImageRequest,

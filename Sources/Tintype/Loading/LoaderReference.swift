@@ -14,13 +14,19 @@ struct LoaderReference: Sendable {
     }
 
     /// The picture that `request` describes, from a load that equal requests share.
+    ///
+    /// A flight that begins with this call makes it of the bytes that are offered, which have just come.
     func picture(
         for request: ImageRequest,
+        offered offer: BytesOffer? = nil,
         mayServeStale: Bool,
         interest: LoadTable.Interest,
         observer: Flight.Observer? = nil
     ) async throws -> ImageResponse {
-        let result = try await self.result(.picture, request, nil, mayServeStale, interest, observer)
+        let product = LoadTable.Product(.picture, request, rules: self.services.rules, mayServeStale: mayServeStale)
+        let result = try await self.called(product, request, interest, observer, offered: offer) { flight in
+            try await self.make(.picture, request, offered: offer, mayServeStale: mayServeStale, flight)
+        }
         guard case .picture(let response, _) = result else { preconditionFailure("a flight made another product") }
         return response
     }
@@ -33,7 +39,11 @@ struct LoaderReference: Sendable {
         interest: LoadTable.Interest,
         observer: Flight.Observer? = nil
     ) async throws -> DataResponse {
-        let result = try await self.result(.bytes, request, held, mayServeStale, interest, observer)
+        var product = LoadTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: mayServeStale)
+        product.held = held?.bodyDigest
+        let result = try await self.called(product, request, interest, observer) { flight in
+            try await self.make(.bytes, request, held: held, mayServeStale: mayServeStale, flight)
+        }
         guard case .bytes(let response) = result else { preconditionFailure("a flight made another product") }
         return response
     }
@@ -47,9 +57,13 @@ struct LoaderReference: Sendable {
         let result = try await self.result(product, interest) { flight in
             if !flight.hasTurn { try await self.waitForTurn(of: flight) }
             try Task.checkCancellation()
-            let exchange = OriginExchange(services: self.services, request: request, flight: flight)
+            let exchange = OriginExchange(services: self.services, request: request, flight: flight, isLoad: false)
             let response = DownloadResponse(body: body, url: request.url, headers: headers)
-            return .bytes(try await exchange.keep(response, replacing: nil))
+            do {
+                return .bytes(try await exchange.keep(response, replacing: nil))
+            } catch {
+                throw flight.failure(of: error, request)
+            }
         }
         guard case .bytes(let response) = result else { preconditionFailure("a flight made another product") }
         return response
@@ -121,11 +135,12 @@ struct LoaderReference: Sendable {
         _ kind: LoadTable.Product.Kind,
         _ request: ImageRequest,
         held: EntryMetadata? = nil,
+        offered offer: BytesOffer? = nil,
         mayServeStale: Bool,
         _ flight: Flight
     ) async throws -> FlightResult {
         try await self.telling(LoadActivity.Product(kind), request, flight) {
-            try await self.work(kind, request, held: held, mayServeStale: mayServeStale, flight)
+            try await self.work(kind, request, held: held, offered: offer, mayServeStale: mayServeStale, flight)
         }
     }
 
@@ -144,15 +159,18 @@ struct LoaderReference: Sendable {
             activities.send(.finished(result.source ?? .memory, call.metrics), product, request, load: flight.id)
             return result.called(call)
         } catch {
-            activities.sendEnd(of: product, request, load: flight.id, error)
-            throw error
+            // With the loader its loads end as well.
+            let failure = self.loader == nil ? error : flight.failure(of: error, request)
+            activities.sendEnd(of: product, request, load: flight.id, failure)
+            throw failure
         }
     }
 
     private func work(
         _ kind: LoadTable.Product.Kind,
         _ request: ImageRequest,
-        held: EntryMetadata? = nil,
+        held: EntryMetadata?,
+        offered offer: BytesOffer?,
         mayServeStale: Bool,
         _ flight: Flight
     ) async throws -> FlightResult {
@@ -162,6 +180,7 @@ struct LoaderReference: Sendable {
                 services: self.services,
                 loader: self,
                 request: request,
+                offer: offer,
                 mayServeStale: mayServeStale,
                 flight: flight
             )
@@ -180,33 +199,21 @@ struct LoaderReference: Sendable {
         }
     }
 
-    private func result(
-        _ kind: LoadTable.Product.Kind,
-        _ request: ImageRequest,
-        _ held: EntryMetadata?,
-        _ mayServeStale: Bool,
-        _ interest: LoadTable.Interest,
-        _ observer: Flight.Observer?
-    ) async throws -> FlightResult {
-        var product = LoadTable.Product(kind, request, rules: self.services.rules, mayServeStale: mayServeStale)
-        product.held = held?.bodyDigest
-        return try await self.called(product, request, interest, observer) { flight in
-            try await self.make(kind, request, held: held, mayServeStale: mayServeStale, flight)
-        }
-    }
-
     /// The result of a flight as one call gets it.
     private func called(
         _ product: LoadTable.Product,
         _ request: ImageRequest,
         _ interest: LoadTable.Interest,
         _ observer: Flight.Observer? = nil,
+        offered offer: BytesOffer? = nil,
         work: @escaping LoaderActor.Work
     ) async throws -> FlightResult {
         let start = ContinuousClock.now
         var isJoined = false
         let noteJoin = {
             isJoined = true
+            // A flight under way gets its own, and must find room for them.
+            _ = offer?.take()
             self.services.activities.send(.joined, LoadActivity.Product(product.kind), request, load: $0)
         }
         let result = try await self.result(product, interest, observer, noteJoin: noteJoin, work: work)

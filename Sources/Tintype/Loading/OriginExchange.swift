@@ -9,6 +9,8 @@ struct OriginExchange: Sendable {
     let services: LoadServices
     let request: ImageRequest
     let flight: Flight
+    /// Whether it is a load; otherwise a caller gives the bytes.
+    var isLoad = true
 
     private var rules: FreshnessRules { self.services.rules }
     private var plan: CachingPlan { self.rules.plan(for: self.request) }
@@ -121,7 +123,7 @@ struct OriginExchange: Sendable {
     }
 
     private func tell(_ kind: LoadActivity.Kind) {
-        self.services.activities.send(kind, .bytes, self.request, load: self.flight.id)
+        self.services.activities.send(kind, .bytes, self.request, load: self.isLoad ? self.flight.id : 0)
     }
 
     /// What caches on the way are told (RFC 9111, 5.2.1); a reload shares no transfer of a plain load.
@@ -149,7 +151,6 @@ struct OriginExchange: Sendable {
         replacing stored: StoredSource?,
         identity: String? = nil
     ) async throws -> DataResponse {
-        try self.flight.beginKeeping()
         let record = self.record(of: response)
         let body = BodyDigest.value(of: response.body)
         var metadata = EntryMetadata(
@@ -164,7 +165,9 @@ struct OriginExchange: Sendable {
             bodyDigest: body
         )
         metadata = self.request.noting(metadata, at: self.rules.now())
+        // A hook that does not hear of its cancellation holds up no later load.
         let mayStore = await self.services.hooks.mayStore(metadata, of: self.request)
+        try self.flight.beginKeeping()
         let isAllowed = mayStore && self.isAllowed(record, identity)
         // A page that says "try later" must not become the cached picture.
         let isStorable = self.rules.isStorable(response.body, for: self.request)

@@ -11,6 +11,8 @@ struct PictureLoad: Sendable {
     let services: LoadServices
     let loader: LoaderReference
     let request: ImageRequest
+    /// Bytes that have just come, if any.
+    let offer: BytesOffer?
     /// Whether stale pictures may be served where that is permitted; they must then be revalidated.
     let mayServeStale: Bool
     let flight: Flight
@@ -215,6 +217,7 @@ struct PictureLoad: Sendable {
 
     /// The bytes of the picture, which loads of other sizes share; unfinished pictures are shown on the way.
     private func bytes(held: EntryMetadata? = nil) async throws -> DataResponse {
+        if let offered = self.offer?.take(), self.flight.admits(offered.metadata.bodyDigest) { return offered }
         guard self.flight.demand.showsPreviews else { return try await self.bytes(held: held, previews: nil) }
         let mailbox = ByteMailbox()
         let (decoding, request, flight) = (self.services.decoding, self.request, self.flight)
@@ -349,6 +352,20 @@ struct PictureLoad: Sendable {
         }
         if !tiers.isEmpty { self.tell(.stored(tiers)) }
         return !tiers.isEmpty
+    }
+}
+
+/// Bytes that one flight has got and another one is to make a picture of; the first that asks has them, and what counts
+/// them, for itself.
+final class BytesOffer: Sendable {
+    private let bytes = Locked<DataResponse?>(nil)
+
+    func make(_ bytes: DataResponse) {
+        self.bytes.withLock { $0 = bytes }
+    }
+
+    func take() -> DataResponse? {
+        self.bytes.withLock { $0.take() }
     }
 }
 

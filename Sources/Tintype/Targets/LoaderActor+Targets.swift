@@ -86,66 +86,76 @@ private struct TargetShow<Target: ImageTarget>: Sendable {
 
     /// Begins; `isFailing` where it is known that nothing will come.
     func start(isFailing: Bool = false) async throws {
-        try await self.step { [key, options] target in
-            target.setProgress(.started, for: key)
-            if isFailing || options.placeholderUse == .immediately {
-                target.setPlaceholder(options.placeholder, for: key)
-            }
+        var calls: [Call] = [{ [key] in $0.setProgress(.started, for: key) }]
+        if isFailing || self.options.placeholderUse == .immediately {
+            calls.append { [key, options] in $0.setPlaceholder(options.placeholder, for: key) }
         }
+        try await self.step(calls)
     }
 
     func update(_ progress: TargetProgress) async throws {
-        try await self.step { [key] in $0.setProgress(progress, for: key) }
+        try await self.step([{ [key] in $0.setProgress(progress, for: key) }])
     }
 
     func set(_ picture: TargetPicture) async throws {
         guard self.options.setsPicture else { return }
-        try await self.step { [key] in $0.setPicture(picture, for: key) }
+        try await self.step([{ [key] in $0.setPicture(picture, for: key) }])
     }
 
     func finish(_ response: ImageResponse, isFirst: Bool = false) async throws {
         let picture = TargetPicture(image: response.image, kind: .final, source: response.source)
-        try await self.step { [key, options] target in
-            if isFirst { target.setProgress(.started, for: key) }
-            target.setProgress(.completed, for: key)
-            guard options.setsPicture else { return }
-            let isThereAtOnce = response.source == .memory
-            switch options.transitionUse {
-            case .always: target.transition(to: picture, for: key)
-            case .unlessInMemory where !isThereAtOnce: target.transition(to: picture, for: key)
-            case .unlessInMemory, .never: target.setPicture(picture, for: key)
+        let changesOver =
+            switch self.options.transitionUse {
+            case .always: true
+            case .unlessInMemory: response.source != .memory
+            case .never: false
+            }
+        var calls: [Call] = []
+        if isFirst { calls.append { [key] in $0.setProgress(.started, for: key) } }
+        calls.append { [key] in $0.setProgress(.completed, for: key) }
+        if self.options.setsPicture {
+            calls.append { [key] target in
+                if changesOver {
+                    target.transition(to: picture, for: key)
+                } else {
+                    target.setPicture(picture, for: key)
+                }
             }
         }
+        try await self.step(calls)
     }
 
     func fail(_ error: any Error, showsPictures: Bool = true) async throws {
-        try await self.step { [key, options] target in
-            if showsPictures {
-                if let image = options.failurePicture {
-                    target.setPicture(TargetPicture(image: image, kind: .failure), for: key)
-                } else if options.placeholderUse == .onFailure {
-                    target.setPlaceholder(options.placeholder, for: key)
-                }
-            }
-            target.loadDidFail(error, for: key)
+        var calls: [Call] = []
+        if showsPictures, let image = self.options.failurePicture {
+            calls.append { [key] in $0.setPicture(TargetPicture(image: image, kind: .failure), for: key) }
+        } else if showsPictures, self.options.placeholderUse == .onFailure {
+            calls.append { [key, options] in $0.setPlaceholder(options.placeholder, for: key) }
         }
+        calls.append { [key] in $0.loadDidFail(error, for: key) }
+        try await self.step(calls)
     }
 
-    private func step(_ call: @escaping @Sendable (isolated Target) -> Void) async throws {
-        guard let target = self.target, await Self.isDone(call, on: target, self.id, self.key) else {
+    private typealias Call = @Sendable (isolated Target) -> Void
+
+    private func step(_ calls: [Call]) async throws {
+        guard let target = self.target, await Self.areDone(calls, on: target, self.id, self.key) else {
             throw CancellationError()
         }
     }
 
-    /// Looks and calls in one step of the target's, so that no other load of the key can begin there in between.
-    private static func isDone(
-        _ call: @Sendable (isolated Target) -> Void,
+    /// Looks and calls in one step of the target's, so that no other load of the key can begin there in between, unless
+    /// the target itself begins one while it is called.
+    private static func areDone(
+        _ calls: [Call],
         on target: isolated Target,
         _ id: TargetLoads.ID,
         _ key: TargetKey
     ) -> Bool {
-        guard target.imageLoads.isCurrent(id, key) else { return false }
-        call(target)
+        for call in calls {
+            guard target.imageLoads.isCurrent(id, key) else { return false }
+            call(target)
+        }
         return true
     }
 }

@@ -39,6 +39,7 @@ final class EncodedMemory: Sendable {
     private struct Slot {
         let key: Key
         let entry: EncodedEntry
+        var life: EntryLife
         /// The neighbours in the order of use: the newer one, and the older one.
         var newer: Int?
         var older: Int?
@@ -75,10 +76,10 @@ final class EncodedMemory: Sendable {
             self.linkAsNewest(index)
         }
 
-        mutating func insert(_ key: Key, _ entry: EncodedEntry) {
+        mutating func insert(_ key: Key, _ entry: EncodedEntry, _ life: EntryLife) {
             let index = self.freeSlots.popLast() ?? self.slots.count
             if index == self.slots.count { self.slots.append(nil) }
-            self.slots[index] = Slot(key: key, entry: entry)
+            self.slots[index] = Slot(key: key, entry: entry, life: life)
             self.slotOfKey[key] = index
             self.keyOfEntry[entry.key] = key
             self.cost += entry.cost
@@ -120,30 +121,56 @@ final class EncodedMemory: Sendable {
     }
 
     func entry(for picture: CacheKey, encoding: UInt64, countsMiss: Bool) -> EncodedEntry? {
-        let entry = self.state.withLock { state -> EncodedEntry? in
+        let found = self.state.withLock { state -> (entry: EncodedEntry, life: EntryLife)? in
             guard let index = state.slotOfKey[Key(picture: picture, encoding: encoding)] else {
                 if countsMiss { state.misses += 1 }
                 return nil
             }
             state.use(index)
             state.hits += 1
-            return state.slots[index]?.entry
+            return state.slots[index].map { ($0.entry, $0.life) }
         }
-        guard let entry, let expiry = entry.metadata.expiry, expiry <= self.now() else { return entry }
-        self.remove(entry.key)
-        return nil
+        guard let found, !found.life.isEndless else { return found?.entry }
+        return self.settle(found.entry, found.life, countsMiss: countsMiss)
+    }
+
+    /// What a look-up gives that found an entry whose time will end.
+    private func settle(_ entry: EncodedEntry, _ life: EntryLife, countsMiss: Bool) -> EncodedEntry? {
+        let time = self.now().timeIntervalSinceReferenceDate
+        let isOver = life.isOver(at: time)
+        guard isOver || life.isExtendedOnRead else { return entry }
+        let removed = self.state.withLock { state -> EncodedEntry? in
+            // Another one may have taken its place meanwhile.
+            let index = state.keyOfEntry[entry.key].flatMap { state.slotOfKey[$0] }
+                .flatMap { state.slots[$0]?.entry === entry ? $0 : nil }
+            guard isOver else {
+                if let index { state.slots[index]?.life.extend(at: time) }
+                return nil
+            }
+            state.hits -= 1
+            if countsMiss { state.misses += 1 }
+            return index.flatMap { state.remove($0) }
+        }
+        _ = consume removed
+        return isOver ? nil : entry
     }
 
     /// Keeps an entry in place of an older one, unless it is obsolete in that moment or larger than the limit.
     ///
     /// `isObsolete` is called under the lock: it must be quick, and call nothing of the cache.
-    func insert(_ entry: EncodedEntry, for picture: CacheKey, encoding: UInt64, unless isObsolete: () -> Bool) {
+    func insert(
+        _ entry: EncodedEntry,
+        life: EntryLife,
+        for picture: CacheKey,
+        encoding: UInt64,
+        unless isObsolete: () -> Bool
+    ) {
         let key = Key(picture: picture, encoding: encoding)
         // What leaves is released after the lock.
         let removed = self.state.withLock { state -> [EncodedEntry] in
             guard !isObsolete() else { return [] }
             let old = state.slotOfKey[key].flatMap { state.remove($0) }
-            if entry.cost <= self.limit { state.insert(key, entry) }
+            if entry.cost <= self.limit { state.insert(key, entry, life) }
             return state.trim(to: self.limit) + (old.map { [$0] } ?? [])
         }
         _ = consume removed
@@ -156,6 +183,15 @@ final class EncodedMemory: Sendable {
             state.keyOfEntry[key].flatMap { state.slotOfKey[$0] }.flatMap { state.remove($0) }
         }
         return removed != nil
+    }
+
+    /// Removes what was encoded of a picture.
+    func removeAll(of picture: CacheKey) {
+        let removed = self.state.withLock { state -> [EncodedEntry] in
+            let indices = state.slots.indices.filter { state.slots[$0]?.key.picture == picture }
+            return indices.compactMap { state.remove($0) }
+        }
+        _ = consume removed
     }
 
     /// Removes the entries of a family, and says whether there were any.

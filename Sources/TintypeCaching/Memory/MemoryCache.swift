@@ -216,7 +216,13 @@ public final class MemoryCache: Sendable {
         encoding: UInt64,
         unless isObsolete: () -> Bool
     ) {
-        self.encoded.insert(entry, for: key, encoding: encoding, unless: isObsolete)
+        let life = self.makeLife(nil, expiry: entry.metadata.expiry)
+        self.encoded.insert(entry, life: life, for: key, encoding: encoding, unless: isObsolete)
+    }
+
+    /// Forgets what a server sends of the picture under `key`, in all encodings.
+    func removeEncoded(of key: CacheKey) {
+        self.encoded.removeAll(of: key)
     }
 
     // MARK: Limits and figures
@@ -350,7 +356,7 @@ public final class MemoryCache: Sendable {
         ///
         /// By default 15 % of the memory that this process may use, and at most 768 MB.
         public var costLimit: Int
-        /// The entries that the cache may hold, or `nil` for any number.
+        /// The pictures that the cache may hold, or `nil` for any number.
         public var countLimit: Int?
         /// The bytes of encoded pictures that the cache may hold besides; 0 or less holds none.
         ///

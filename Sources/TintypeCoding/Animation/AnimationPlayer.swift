@@ -91,7 +91,7 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
     ///   - source: The frames.
     ///   - mode: The order in which they are shown.
     ///   - rate: How much faster than stored; default 1.
-    ///   - loopLimit: How often they are shown, 0 for ever; `nil` as the source says.
+    ///   - loopLimit: How often they are shown, 0 for ever, a negative number as 1; `nil` as the source says.
     ///   - restingFrame: The frame that is given when the time of the last one is over, for the picture to rest on; `nil`, or
     ///     one that does not exist, gives none: the last frame stays.
     ///   - clock: What moments are measured by.
@@ -152,12 +152,13 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         waiter?.resume()
     }
 
-    /// Makes `index` the next frame; an index that does not exist is ignored.
+    /// Makes `index` the next frame, after the end one of the last loop; an index that does not exist is ignored.
     public func seek(to index: Int) {
         self.state.withLock { state in
             guard state.playback.seek(to: index) else { return }
             state.seekCount += 1
             state.isSought = true
+            state.hasRested = false
         }
     }
 
@@ -244,7 +245,8 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
         let length = cycle.reduce(Duration.zero) { $0 + self.duration(of: $1, rate) }
         guard length > .zero, late > length else { return (.zero, 0) }
         let count = playback.passCycles(Int(Swift.min(late / length, 1e15)))
-        return (length * count, cycle.count * count)
+        // A clock may jump by any time.
+        return (length * count, Swift.min(cycle.count.saturatingMultiplied(by: count), .max / 2))
     }
 
     /// Waits until the moment of a turn; `false` where it was steered otherwise meanwhile.
@@ -329,7 +331,7 @@ struct PlaybackState {
     init(frameCount: Int, mode: AnimationPlayer.Mode, loopLimit: Int) {
         self.frameCount = frameCount
         self.mode = mode
-        self.loopLimit = loopLimit
+        self.loopLimit = loopLimit < 0 ? 1 : loopLimit
         self.direction = mode == .reverse || mode == .reverseBounce ? .backward : .forward
     }
 
@@ -353,6 +355,7 @@ struct PlaybackState {
     @discardableResult
     mutating func seek(to index: Int) -> Bool {
         guard (0..<self.frameCount).contains(index) else { return false }
+        if self.loopLimit > 0 { self.loop = min(self.loop, self.loopLimit - 1) }
         self.index = index - self.direction.rawValue
         // Before the first frame of the direction there is none to step from.
         if !(0..<self.frameCount).contains(index - self.direction.rawValue) {

@@ -48,6 +48,13 @@ package final class FrameCompositor {
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`. The canvas is good after it.
     package func frame(at index: Int, isLast: Bool = false) throws -> PixelBuffer {
         if let shown, shown.index == index { return shown.pixels }
+        // A reader may be a user's.
+        guard self.frames.indices.contains(index) else {
+            throw CodingError(
+                code: .corrupt,
+                message: "The animation lists \(self.frames.count) frames and has no frame \(index); get it again."
+            )
+        }
         try Task.checkCancellation()
         let work = DecodeWork(self.limits, format: self.format)
         var covered: PixelBuffer?

@@ -157,7 +157,7 @@ enum XMPPacket {
             guard place > start else { return nil }
             let name = self.bytes[start..<place]
             // A namespace is declared under any name.
-            if name.starts(with: "xmlns".utf8) { return "xmlns" }
+            if name.elementsEqual("xmlns".utf8) || name.starts(with: "xmlns:".utf8) { return "xmlns" }
             let local = name.lastIndex(of: UInt8(ascii: ":")).map { name[($0 + 1)...] } ?? name
             return String(decoding: local, as: UTF8.self).lowercased()
         }

@@ -60,6 +60,11 @@ import Testing
         #expect(Self.carried(text) == text)
     }
 
+    @Test func `a prefix that begins like a declaration is none`() {
+        let packet = "<a xmlns:b=\"c\" xmlnsb:GPSLatitude=\"1\"><xmlnsb:GPSLongitude>2</xmlnsb:GPSLongitude></a>"
+        #expect(Self.carried(packet) == "<a xmlns:b=\"c\"></a>")
+    }
+
     @Test func `zeros behind a packet are no part of it`() {
         #expect(Self.carried("<a/>\0\0") == "<a/>")
         #expect(Self.carried("\0\0") == "")

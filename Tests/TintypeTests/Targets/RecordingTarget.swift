@@ -22,9 +22,16 @@ actor RecordingTarget: ImageTarget {
     private(set) var calls: [TargetKey: [Call]] = [:]
     /// What the target does when a load fails.
     private let onFailure: (@Sendable (isolated RecordingTarget) -> Void)?
+    /// What the target does when it is first told this.
+    private var onCall: (call: Call, action: @Sendable (isolated RecordingTarget) -> Void)?
 
     init(onFailure: (@Sendable (isolated RecordingTarget) -> Void)? = nil) {
         self.onFailure = onFailure
+    }
+
+    init(on call: Call, _ action: @escaping @Sendable (isolated RecordingTarget) -> Void) {
+        self.onFailure = nil
+        self.onCall = (call, action)
     }
 
     /// The calls of a key but for progress.
@@ -83,6 +90,9 @@ actor RecordingTarget: ImageTarget {
 
     private func note(_ call: Call, _ key: TargetKey) {
         self.calls[key, default: []].append(call)
+        guard let onCall, onCall.call == call else { return }
+        self.onCall = nil
+        onCall.action(self)
     }
 
     private static func gray(_ image: Image) -> UInt8 { UInt8(clamping: image.pixels.sample(0, 0)) }

@@ -229,6 +229,28 @@ import Tintype
         )
     }
 
+    @Test(arguments: [
+        (RecordingTarget.Call.progress(.started), false), (.progress(.started), true), (.progress(.completed), false),
+        (.progress(.completed), true), (.placeholder(1), false), (.picture(2, .failure, nil), false),
+    ])
+    func `a target that begins another load while it is told of one hears no more of that`(
+        _ call: RecordingTarget.Call,
+        _ isInMemory: Bool
+    ) async throws {
+        let (loader, next) = (self.loader, try self.request(9))
+        var first = try self.request(7)
+        if isInMemory { _ = try await loader.image(for: first) }
+        if case .picture = call { first = ImageRequest(url: self.origin.url("/missing")) }
+        let target = RecordingTarget(on: call) { $0.begin(9, next, by: loader) }
+        let options = TargetOptions(placeholder: try makeGray(1), failurePicture: try makeGray(2))
+        let load = loader.load(first, into: target, options: options)
+        await #expect(throws: CancellationError.self) { try await load.response }
+        await until { await target.shown().last == .transition(9) }
+        let shown = await target.shown()
+        let begin = try #require(shown.firstIndex(of: .begin(9)))
+        #expect(Array(shown[(begin + 1)...]) == [.placeholder(nil), .transition(9)])
+    }
+
     @Test func `a loader that was shut down fails the load`() async throws {
         await self.loader.shutdown()
         _ = try? await self.loader.load(try self.request(7), into: self.target).response
