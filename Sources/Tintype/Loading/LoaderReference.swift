@@ -47,7 +47,7 @@ struct LoaderReference: Sendable {
         let result = try await self.result(product, interest) { flight in
             if !flight.hasTurn { try await self.waitForTurn(of: flight) }
             try Task.checkCancellation()
-            let exchange = OriginExchange(services: self.services, request: request, flight: flight)
+            let exchange = OriginExchange(services: self.services, request: request, flight: flight, isLoad: false)
             let response = DownloadResponse(body: body, url: request.url, headers: headers)
             return .bytes(try await exchange.keep(response, replacing: nil))
         }
@@ -136,15 +136,15 @@ struct LoaderReference: Sendable {
         _ work: () async throws -> FlightResult
     ) async throws -> FlightResult {
         let activities = self.services.activities
-        activities.send(.started, product, request, load: flight.id)
+        activities.send(.started, product, request, of: flight)
         let start = ContinuousClock.now
         do {
             let result = try await work()
             let call = CallRecord(load: flight.record, total: start.duration(to: .now), isJoined: false)
-            activities.send(.finished(result.source ?? .memory, call.metrics), product, request, load: flight.id)
+            activities.send(.finished(result.source ?? .memory, call.metrics), product, request, of: flight)
             return result.called(call)
         } catch {
-            activities.sendEnd(of: product, request, load: flight.id, error)
+            activities.sendEnd(of: product, request, of: flight, error)
             throw error
         }
     }
@@ -207,9 +207,9 @@ struct LoaderReference: Sendable {
         var isJoined = false
         let noteJoin = {
             isJoined = true
-            self.services.activities.send(.joined, LoadActivity.Product(product.kind), request, load: $0)
+            self.services.activities.tellNoted(of: $0)
         }
-        let result = try await self.result(product, interest, observer, noteJoin: noteJoin, work: work)
+        let result = try await self.result(product, interest, observer, noted: request, noteJoin: noteJoin, work: work)
         let total = start.duration(to: .now)
         return result.called(CallRecord(load: result.call?.load, total: total, isJoined: isJoined))
     }
@@ -218,11 +218,12 @@ struct LoaderReference: Sendable {
         _ product: LoadTable.Product,
         _ interest: LoadTable.Interest,
         _ observer: Flight.Observer? = nil,
-        noteJoin: (LoadTable.ID) -> Void = { _ in },
+        noted request: ImageRequest? = nil,
+        noteJoin: (Flight) -> Void = { _ in },
         work: @escaping LoaderActor.Work
     ) async throws -> FlightResult {
         try Task.checkCancellation()
-        let waiter = try await self.loader?.join(product, interest, observer: observer, work: work)
+        let waiter = try await self.loader?.join(product, interest, observer: observer, noted: request, work: work)
         guard let waiter else { throw CancellationError() }
         if let flight = waiter.joinedFlight { noteJoin(flight) }
         do {

@@ -9,6 +9,8 @@ struct OriginExchange: Sendable {
     let services: LoadServices
     let request: ImageRequest
     let flight: Flight
+    /// Whether it is a load; otherwise a caller gives the bytes.
+    var isLoad = true
 
     private var rules: FreshnessRules { self.services.rules }
     private var plan: CachingPlan { self.rules.plan(for: self.request) }
@@ -121,7 +123,7 @@ struct OriginExchange: Sendable {
     }
 
     private func tell(_ kind: LoadActivity.Kind) {
-        self.services.activities.send(kind, .bytes, self.request, load: self.flight.id)
+        self.services.activities.send(kind, .bytes, self.request, of: self.isLoad ? self.flight : nil)
     }
 
     /// What caches on the way are told (RFC 9111, 5.2.1); a reload shares no transfer of a plain load.

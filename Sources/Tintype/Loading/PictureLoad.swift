@@ -40,7 +40,6 @@ struct PictureLoad: Sendable {
         for place in Candidate.Place.allCases {
             guard let candidate = try await self.candidate(in: place) else { continue }
             if try await self.mayServe(candidate), let picture = try await self.picture(from: candidate) {
-                self.tell(.hit(place == .disk ? .disk : .memory))
                 return picture
             }
             candidates.append(candidate)
@@ -56,6 +55,7 @@ struct PictureLoad: Sendable {
             ),
             try await self.services.store.known(of: self.request) == nil
         {
+            self.services.activities.counters.countRememberedFailure()
             throw failure
         }
         // An origin that confirms a candidate sends no bytes.
@@ -164,20 +164,28 @@ struct PictureLoad: Sendable {
         self.rules.decision(for: metadata ?? EntryMetadata(), of: self.request, under: self.plan.policy)
     }
 
-    /// The picture that a candidate is or becomes; `nil` where it is damaged.
+    /// The picture that a candidate is or becomes, which is a hit; `nil` where it is damaged.
     private func picture(from candidate: Candidate) async throws -> FlightResult? {
         switch candidate {
         case .held(let entry, let decision):
+            self.tell(.hit(.memory))
             return .picture(self.services.response(of: entry, decision), isKept: false)
         case .variant(let entry):
             guard let response = try await self.variants.response(from: entry, for: self.request, self.record) else {
                 return nil
             }
+            self.tell(.hit(.disk))
             _ = await self.keepInMemory(response)
             return .picture(response, isKept: true)
         case .original(let entry):
-            return await self.keep(try await self.variants.thumbnail(of: entry, for: self.request, self.record))
+            self.tell(.hit(.memory))
+            return await self.keep(try await self.thumbnail(of: entry))
         }
+    }
+
+    private func thumbnail(of original: MemoryEntry) async throws -> ImageResponse {
+        self.services.activities.counters.countThumbnailOfOriginal()
+        return try await self.variants.thumbnail(of: original, for: self.request, self.record)
     }
 
     /// The candidate that was made of the same bytes, so that the picture need not be made again.
@@ -203,7 +211,7 @@ struct PictureLoad: Sendable {
             case .original(let entry):
                 // Of bytes that are there the codec makes it at the right size.
                 guard bytes.source == .memory else { continue }
-                let thumbnail = try await self.variants.thumbnail(of: entry, for: self.request, self.record)
+                let thumbnail = try await self.thumbnail(of: entry)
                 let response = ImageResponse(thumbnail.image, source: .memory, bytes, thumbnail.metadata.animation)
                 return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
             }
@@ -246,7 +254,7 @@ struct PictureLoad: Sendable {
     }
 
     private func tell(_ kind: LoadActivity.Kind) {
-        self.services.activities.send(kind, .picture, self.request, load: self.flight.id)
+        self.services.activities.send(kind, .picture, self.request, of: self.flight)
     }
 
     // MARK: Making
