@@ -142,18 +142,20 @@ final class FailureMemory: Sendable {
     /// One for each begun KiB of the key: URLs that others choose may be as long as they like.
     private static func weight(of key: CacheKey) -> Int { 1 + key.text.utf8.count / 1_024 }
 
+    /// What a remembered failure says more than the first one.
+    static let note = " It is remembered, and not tried again for a while; the option retryFailed tries at once."
+
     /// The error without what it might be large by.
     private static func remembered(_ error: any Error) -> any Error {
-        let note = " It is remembered, and not tried again for a while; the option retryFailed tries at once."
         switch error {
         case let error as DownloadError:
             return DownloadError(
                 code: error.code,
-                message: error.message + note,
+                message: error.message + self.note,
                 url: error.url,
                 status: error.status
             )
-        case let error as CodingError: return CodingError(code: error.code, message: error.message + note)
+        case let error as CodingError: return CodingError(code: error.code, message: error.message + self.note)
         default: return error
         }
     }

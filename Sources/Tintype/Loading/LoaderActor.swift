@@ -303,12 +303,27 @@ public actor LoaderActor {
         let last = attempts[attempts.count - 1].error
         var error = LoadError(
             code: last.code,
-            message: "All \(attempts.count) sources failed. "
-                + attempts.map { "\($0.request.displayURL): \($0.error.message)" }.joined(separator: " "),
+            message: "All \(attempts.count) sources failed. " + Self.summary(of: attempts),
             underlyingError: last.underlyingError
         )
         error.attempts = attempts
         throw error
+    }
+
+    /// What the attempts say, each of its URL, and what all have in common once.
+    private static func summary(of attempts: [LoadAttempt]) -> String {
+        var isAnyRemembered = false
+        var messages = attempts.map { attempt in
+            var message = attempt.error.message
+            if message.hasSuffix(FailureMemory.note) {
+                message.removeLast(FailureMemory.note.count)
+                isAnyRemembered = true
+            }
+            let url = attempt.request.displayURL
+            return message.contains(url) ? message : "\(url): \(message)"
+        }
+        if isAnyRemembered { messages[messages.count - 1] += FailureMemory.note }
+        return messages.joined(separator: " ")
     }
 
     private nonisolated func loadAlone(

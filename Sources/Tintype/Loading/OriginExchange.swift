@@ -331,7 +331,8 @@ extension DownloadResponse {
         guard self.body.count <= maximumBodySize else {
             throw refusal(
                 .bodyTooLarge,
-                "The body of \(name) has more bytes than the limit of \(maximumBodySize); raise the limit to accept it."
+                "The body of \(name) has more bytes than the limit of \(maximumBodySize); "
+                    + "raise maximumBodySize, bodyLimit or maximumEncodedBytes, whichever it is, to accept it."
             )
         }
         guard !self.body.isEmpty || !(200..<300).contains(self.status ?? 200) else {
