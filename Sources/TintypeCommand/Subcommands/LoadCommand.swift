@@ -8,7 +8,8 @@ struct LoadCommand: Subcommand {
     static let flags: Set = ["--reload", "--revalidate", "--cache-only", "--json", "--no-progress", "--keep-metadata"]
     static let values: Set = ["-o", "--format", "--quality", "--resize", "--mode", "--cache-dir"]
     static let help = """
-        Loads pictures: from the disk cache, or from their origin.
+        Loads pictures: from the disk cache, or from their origin. Without -o that fills the cache, and
+        reports what came.
 
         Usage: tintype load <url|path>... [options]
 
@@ -23,11 +24,12 @@ struct LoadCommand: Subcommand {
           --reload              load from the origin whatever is cached
           --revalidate          ask the origin whether what is cached is current, and load it again if not
           --cache-only          never ask the origin
-          --json                one JSON object a line on standard output
+          --json                one JSON object a line on standard output; errors are there, and on
+                                standard error for people
           --no-progress         no bars on the terminal
 
-        Without --format, --quality and --resize the bytes are written as they were loaded, with
-        all that is in them.
+        Without --format, --quality and --resize, and where the name of FILE says no other format, the
+        bytes are written as they were loaded, with all that is in them.
         """
 
     /// The loads that run at once.
