@@ -21,7 +21,8 @@ public enum LoadEvent: Sendable {
 /// The events of one load, as an asynchronous sequence.
 ///
 /// The load starts with the first call of `next()`. It ends when the sequence does, when the
-/// task that reads it is cancelled, or when its iterator goes away, as after a `break`. A slow
+/// task that reads it is cancelled, or when its iterator goes away, as after a `break`. (At the top level of a
+/// `main.swift` Swift keeps the iterator of a loop for as long as the program runs: put such a loop into a function.) A slow
 /// reader never delays the load: progress and previews that were not read are replaced by newer ones.
 /// Every iteration ends with exactly one ``LoadEvent/finished(_:)`` or one error.
 public struct LoadEvents: AsyncSequence, Sendable {

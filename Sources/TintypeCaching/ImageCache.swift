@@ -182,6 +182,14 @@ public struct CacheTiers: OptionSet, Sendable, Hashable {
     public static let all: CacheTiers = [.memory, .disk]
 }
 
+extension CacheTiers: CustomStringConvertible {
+    /// The names of the tiers, such as `memory, disk`; `none` for no tier.
+    public var description: String {
+        let names = [(CacheTiers.memory, "memory"), (.disk, "disk")].filter { self.contains($0.0) }.map(\.1)
+        return names.isEmpty ? "none" : names.joined(separator: ", ")
+    }
+}
+
 extension ImageCache {
     public var isLocal: Bool { false }
 

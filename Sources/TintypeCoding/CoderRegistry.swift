@@ -60,7 +60,8 @@ public final class CoderRegistry: Sendable {
         guard let coder = self.last(where: { $0.decodableFormats.contains(format) }) else {
             throw CodingError(
                 code: .unsupportedFormat,
-                message: "The data is \(format), which no registered coder reads; register one or convert the picture.",
+                message: "The data is \(format), which no registered coder reads; convert the picture, "
+                    + "or register a coder for it (CoderRegistry.register).",
                 format: format
             )
         }
@@ -72,9 +73,11 @@ public final class CoderRegistry: Sendable {
     /// - Throws: `CodingError.Code.unsupportedFormat`.
     public func coder(encoding format: ImageFormat) throws(CodingError) -> any ImageCoder {
         guard let coder = self.last(where: { $0.encodableFormats.contains(format) }) else {
+            let names = self.encodableFormats.map(\.name).sorted().joined(separator: ", ")
             throw CodingError(
                 code: .unsupportedFormat,
-                message: "No registered coder writes \(format); register one or choose another format.",
+                message: "No registered coder writes \(format); choose one of \(names.isEmpty ? "none" : names), "
+                    + "or register a coder for it (CoderRegistry.register).",
                 format: format
             )
         }
@@ -88,6 +91,11 @@ public final class CoderRegistry: Sendable {
             for format in registration.decodableFormats where !formats.contains(format) { formats.append(format) }
         }
         return formats
+    }
+
+    /// The formats that the registered coders write.
+    public var encodableFormats: Set<ImageFormat> {
+        self.state.withLock { $0.registrations }.reduce(into: []) { $0.formUnion($1.encodableFormats) }
     }
 
     private func last(where matches: (Registration) -> Bool) -> (any ImageCoder)? {

@@ -79,7 +79,8 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
     static func truncated(_ format: ImageFormat) -> CodingError {
         CodingError(
             code: .truncated,
-            message: "The \(format) data ends too early; get it again, or allow truncated pictures.",
+            message: "The \(format) data ends too early; get it again, or take what there is of it "
+                + "(DecodeOptions.allowsTruncated, LoadOptions.allowTruncated).",
             format: format
         )
     }

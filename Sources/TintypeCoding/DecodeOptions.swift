@@ -9,7 +9,7 @@ public struct DecodeOptions: Sendable, Hashable {
     ///
     /// `nil` is full size.
     public var sufficientSize: PixelSize?
-    /// Whether a picture whose end is missing is decoded as far as it goes.
+    /// Whether a picture whose end is missing, or that is damaged on the way, is decoded as far as it goes.
     ///
     /// What is missing is black, or transparent where the picture has alpha.
     public var allowsTruncated: Bool

@@ -5,7 +5,7 @@ public import TintypeImage
 public struct EncodeOptions: Sendable, Hashable {
     /// The quality of lossy formats, 1 to 100; default 80.
     ///
-    /// Lossless formats ignore it.
+    /// What is below or above is taken for 1 or 100. Lossless formats ignore it.
     public var quality: Int
     /// What transparent pixels are laid over in formats without alpha; default white.
     ///

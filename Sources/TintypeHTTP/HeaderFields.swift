@@ -152,3 +152,20 @@ extension HeaderFields: ExpressibleByDictionaryLiteral {
         self.fields = elements
     }
 }
+
+// MARK: - CustomStringConvertible
+
+extension HeaderField: CustomStringConvertible {
+    /// The names whose values are credentials.
+    private static let secrets: Set = ["authorization", "proxy-authorization", "cookie", "set-cookie"]
+
+    /// `name: value`; the values of credentials and cookies are not shown.
+    public var description: String {
+        "\(self.name): \(Self.secrets.contains(self.name.lowercased()) ? "..." : self.value)"
+    }
+}
+
+extension HeaderFields: CustomStringConvertible {
+    /// The fields in their order, as `[name: value, name: value]`; the values of credentials and cookies are not shown.
+    public var description: String { "[\(self.map(\.description).joined(separator: ", "))]" }
+}

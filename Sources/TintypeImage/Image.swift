@@ -122,3 +122,16 @@ public final class ColorProfile: Sendable {
         self.data = data.startIndex == 0 ? data : data.withUnsafeBytes { Data($0) }
     }
 }
+
+extension Image: CustomStringConvertible {
+    /// The size and what is unusual, such as `jpeg 640x480` and `320x240 gray8, preview`.
+    public var description: String {
+        var text = "\(self.width)x\(self.height)"
+        if let format = self.sourceFormat { text = "\(format) \(text)" }
+        if self.pixels.format != .rgb8 { text += " \(self.pixels.format)" }
+        if self.orientation != .up { text += ", stored with orientation \(self.orientation.rawValue)" }
+        if self.colorProfile != nil { text += ", with a profile of its own" }
+        if self.isPreview { text += ", preview" }
+        return text
+    }
+}

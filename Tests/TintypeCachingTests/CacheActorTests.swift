@@ -36,6 +36,14 @@ import TintypeImage
         #expect(entry.metadata == .sample)
     }
 
+    @Test func `tiers and files are described by their names`() async throws {
+        let tiers: [CacheTiers] = [.none, .memory, .disk, .all]
+        #expect(tiers.map { "\($0)" } == ["none", "memory", "disk", "memory, disk"])
+        _ = try await self.cache.storeAndWait(nil, data: makeData(10), metadata: .sample, for: self.key, in: .disk)
+        let file = try #require(try await self.cache.file(for: self.key))
+        #expect("\(file)" == "\(file.path), 10 bytes from \(file.offset) on")
+    }
+
     @Test func `a load that looks, and peeks after its miss, counts as one miss`() async throws {
         let cache: any ImageCache = self.cache
         #expect(cache.memoryImage(for: self.key) == nil)

@@ -25,6 +25,14 @@ import TintypeImage
         }
     }
 
+    @Test func `a format that no coder writes is an error that names those that are written`() throws {
+        let error = #expect(throws: CodingError.self) { try CoderRegistry().coder(encoding: .tiff) }
+        #expect(error?.code == .unsupportedFormat)
+        #expect(error?.message.contains("choose one of gif, jpeg, png, webp, or register a coder") == true)
+        #expect(CoderRegistry(coders: []).encodableFormats.isEmpty)
+        #expect(CoderRegistry().encodableFormats == [.gif, .jpeg, .png, .webp])
+    }
+
     @Test func codersOfOtherFormatsArePassedOver() throws {
         let registry = CoderRegistry(coders: [NamedCoder(name: "gif", formats: [.gif])])
         registry.register(NamedCoder(name: "tiff", formats: [.tiff]))

@@ -86,6 +86,21 @@ import Tintype
         withExtendedLifetime(lock) {}
     }
 
+    @Test func `a line that is no URL of the network is an error, and the others are prefetched`() async throws {
+        try self.fixture.folder.write(self.picture, to: "here.png")
+        let path = self.fixture.folder.path(of: "here.png")
+        let list = ["not a url", "here.png", "file://\(path)", "data:,x", self.url(1)]
+        let run = try await self.fixture.run("prefetch", "-", "--json", input: list.joined(separator: "\n"))
+        #expect(run.code == 1)
+        let codes = try run.objects().map { $0["code"]?.string }
+        #expect(codes == ["invalidURL", "invalidURL", "unsupportedScheme", "unsupportedScheme", nil])
+        #expect(run.errorLines.count == 4)
+        #expect(run.errorLines.first?.hasPrefix("tintype: not a url: The line is no URL; ") == true)
+        let again = try await self.fixture.run("prefetch", "-", input: list.joined(separator: "\n"))
+        #expect(again.output.hasPrefix("1 of 5 are in the cache after "))
+        #expect(try await self.fixture.run("cache", "stats", "--json").object()["entries"] == 1)
+    }
+
     @Test func concurrencyLimitsTheDownloads() async throws {
         let door = Latch()
         for number in 1...3 {

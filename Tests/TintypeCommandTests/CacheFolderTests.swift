@@ -60,4 +60,18 @@ import Testing
         #expect(try await self.fixture.run("load", "in.jpg", "--cache-dir", "plain").errors == "")
         #expect(try await self.fixture.run("cache", "stats", "--cache-dir", "yet/to/be/made").code == 0)
     }
+
+    @Test(arguments: ["stats", "verify", "prune", "clear"])
+    func `a folder that has no cache is told of, and one that has is not`(action: String) async throws {
+        try self.fixture.folder.write([1], to: "mine/letter.txt")
+        let foreign = try await self.fixture.run("cache", action, "--cache-dir", "mine")
+        #expect(foreign.code == 0 && foreign.errorLines.count == 1)
+        #expect(foreign.errors.hasSuffix("/mine has no cache in it.\n"), "\(foreign.errors)")
+        let missing = try await self.fixture.run("cache", action, "--cache-dir", "mistyped", "--json")
+        #expect(missing.code == 0 && missing.errorLines.count == 1)
+        #expect(missing.errors.contains("There is no folder ") && missing.errors.contains("/mistyped yet"))
+        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.picture))])
+        _ = try await self.fixture.run("load", origin.url("/a.jpg").absoluteString, "--cache-dir", "cache")
+        #expect(try await self.fixture.run("cache", action, "--cache-dir", "cache").errors == "")
+    }
 }

@@ -117,9 +117,29 @@ import Testing
         #expect(run.errors.contains("\(path) can't be written"))
     }
 
-    @Test func aFormatWithoutACoderIsAnError() async throws {
-        let run = try await self.fixture.run("load", "--json", "wide.jpg", "-o", "wide.bmp")
-        #expect(run.code == 1)
-        #expect(try run.object()["code"] == "unsupportedFormat")
+    @Test func `a file that is named as a format that is not written is refused before a load`() async throws {
+        let run = try await self.fixture.run("load", "missing.jpg", "-o", "wide.bmp")
+        #expect(run.code == 2)
+        #expect(run.errorLines.count == 1)
+        #expect(run.errors.contains("jpeg, png, webp, gif"))
+        // The format may be named as well, and an extension need not be one.
+        #expect(try await self.fixture.run("load", "wide.jpg", "-o", "wide.bmp", "--format", "png").code == 0)
+        #expect(try await self.fixture.run("load", "wide.jpg", "-o", "wide.old").code == 0)
+    }
+
+    @Test func `the report says what was written, where, and how large it is`() async throws {
+        let arguments = ["load", "wide.jpg", "-o", "out/", "--format", "png", "--resize", "16x16"]
+        let line = try await self.fixture.run(arguments).output
+        let written = try self.fixture.data("out/wide.png").count
+        let loaded = self.picture.count
+        #expect(
+            line.hasPrefix("wide.jpg: wrote out/wide.png, png 16x8, \(written) B; jpeg, \(loaded) B, from file in "),
+            "\(line)"
+        )
+        let object = try await self.fixture.run(arguments + ["--json"]).object()
+        #expect(object["format"] == "jpeg" && object["bytes"]?.number == Double(loaded))
+        #expect(object["output"] == "out/wide.png" && object["outputFormat"] == "png")
+        #expect(object["outputBytes"]?.number == Double(written))
+        #expect(object["width"] == 16 && object["height"] == 8)
     }
 }

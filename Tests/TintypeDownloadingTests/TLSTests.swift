@@ -30,6 +30,15 @@ struct TLSTests {
         #expect(try await self.body(origin, nil, invalid: true) == "hello")
     }
 
+    @Test func `an answer that is no TLS is told from a bad certificate`() async throws {
+        let plain = try NginxOrigin(files: ["a": Data([1])])
+        let port = try #require(plain.url("/a").port)
+        let url = try #require(URL(string: "https://127.0.0.1:\(port)/a"))
+        let error = try await DownloadActor.patient().error(for: DownloadRequest(url: url))
+        #expect(error.code == .tlsFailed)
+        #expect(error.message.hasSuffix("Does the port speak TLS? If it does not, use http."), "\(error.message)")
+    }
+
     @Test(arguments: ["TLSv1", "TLSv1.1"])
     func `a protocol that is too old is refused`(protocols: String) async throws {
         let origin = try TLSOrigin(protocols: protocols)

@@ -18,6 +18,12 @@ import Testing
         #expect(headers.count == 1)
     }
 
+    @Test func `headers are described without credentials`() {
+        let headers: HeaderFields = ["Accept": "image/webp", "authorization": "Bearer x", "Set-Cookie": "a=b"]
+        #expect("\(headers)" == "[Accept: image/webp, authorization: ..., Set-Cookie: ...]")
+        #expect("\(HeaderFields())" == "[]")
+    }
+
     @Test func `headers are a collection of fields`() {
         let headers: HeaderFields = ["A": "1", "b": "2", "a": "3"]
         #expect(headers.removing(["a"]) == ["B": "2"])

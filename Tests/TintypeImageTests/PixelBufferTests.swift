@@ -23,6 +23,13 @@ import TintypeImage
         #expect(buffer.samples.allSatisfy { $0 == 0 })
     }
 
+    @Test func `a picture is described by its size, and what is unusual`() throws {
+        let plain = Image(pixels: try .noise(.rgb8, width: 5, height: 3), sourceFormat: .jpeg)
+        #expect("\(plain)" == "jpeg 5x3")
+        let turned = Image(pixels: try .noise(.gray8, width: 5, height: 3), orientation: .right)
+        #expect("\(turned.markedAsPreview())" == "5x3 gray8, stored with orientation 6, preview")
+    }
+
     @Test func paddingIsZeroHoweverItIsFilled() throws {
         let layout = try PixelLayout(format: .rgb8, width: 5, height: 3)
         let buffer = try PixelBuffer(

@@ -32,6 +32,12 @@ actor Frame: ImageTarget {
     func setPicture(_ picture: TargetPicture, for key: TargetKey) { self.shown = picture.image }
 }
 
+func animated(_ request: ImageRequest, _ loader: LoaderActor, show: (Image) -> Void) async throws {
+    let frames = try await loader.frames(for: request)
+    for index in 0..<frames.frameCount { show(try await frames.frame(at: index)) }
+    for try await frame in AnimationPlayer(frames) { show(frame.image) }
+}
+
 func withMetadata(_ image: Image, of request: ImageRequest, _ loader: LoaderActor) async throws -> Data {
     let metadata = try await loader.metadata(for: request)
     var options = EncodeOptions()

@@ -79,6 +79,12 @@ import TintypeConcurrency
         #expect(self.log.words.last == "bytes hit disk")
     }
 
+    @Test func `what the program stores is told of without a load`() async throws {
+        try await self.makeLoader().store(Data(makePNG()), for: ImageRequest(url: self.url))
+        #expect(self.log.words == ["bytes stored disk"])
+        #expect(self.log.activities.allSatisfy { $0.loadID == 0 })
+    }
+
     @Test func `a variant on disk is a hit of the picture`() async throws {
         let request = ImageRequest(
             url: self.url,
@@ -164,6 +170,68 @@ import TintypeConcurrency
         #expect(self.log.words.filter { $0 == "bytes started" }.count == 1)
         #expect(self.log.words.filter { $0 == "bytes joined" }.count == 2)
         #expect(self.log.words.filter { $0 == "picture started" }.count == 3)
+    }
+
+    @Test func `a thumbnail of the picture in memory is found before it is stored`() async throws {
+        let loader = self.makeLoader()
+        _ = try await loader.image(for: self.url)
+        let count = self.log.words.count
+        _ = try await loader.image(for: ImageRequest(url: self.url, thumbnail: .fit(width: 4, height: 4)))
+        #expect(
+            self.log.words.dropFirst(count) == [
+                "picture started", "picture hit memory", "picture stored memory", "picture finished memory",
+            ]
+        )
+    }
+
+    @Test func `what is told of one load is told in its order, though its callers run on other threads`() async throws {
+        let loader = self.makeLoader()
+        for index in 0..<20 { self.origin.script("/\(index)", .body(try makePNG())) }
+        for index in 0..<20 {
+            let request = ImageRequest(url: self.origin.url("/\(index)"))
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<50 { group.addTask { _ = try? await loader.image(for: request) } }
+            }
+        }
+        await loader.shutdown()
+        let loads = Dictionary(grouping: self.log.activities.filter { $0.loadID > 0 }, by: \.loadID)
+        // A picture, and its bytes; a caller that comes late may begin a load that finds the picture in memory.
+        #expect(loads.count >= 40)
+        for activities in loads.values {
+            let words = activities.map { $0.kind.word }
+            #expect(words.first == "started" && words.last?.hasPrefix("finished ") == true, "\(words)")
+        }
+        let statistics = await loader.statistics()
+        // Those that came at the very end are only counted.
+        #expect(statistics.pictures.joined >= self.log.words.filter { $0 == "picture joined" }.count)
+    }
+
+    @Test func `what callers tell of a load waits for its beginning, and is told one after the other`() {
+        let queue = ActivityQueue()
+        let words = Locked<[String]>([])
+        func add(_ kinds: LoadActivity.Kind...) {
+            for kind in kinds {
+                let request = ImageRequest(url: self.url)
+                queue.add(LoadActivity(loadID: 1, product: .picture, request: request, kind: kind))
+            }
+        }
+        let take = { queue.takeEach { activity in words.withLock { $0.append(activity.kind.word) } } }
+        add(.joined, .joined)
+        take()
+        #expect(words.withLock { $0 }.isEmpty)
+        add(.started)
+        // What happens while one is told comes behind it.
+        queue.takeEach { activity in
+            if case .started = activity.kind {
+                add(.hit(.memory))
+                take()
+            }
+            words.withLock { $0.append(activity.kind.word) }
+        }
+        #expect(words.withLock { $0 } == ["started", "joined", "joined", "hit memory"])
+        add(.cancelled, .joined)
+        take()
+        #expect(words.withLock { $0 }.suffix(2) == ["hit memory", "cancelled"])
     }
 
     // MARK: Streams
@@ -261,6 +329,41 @@ import TintypeConcurrency
 
     // MARK: Figures
 
+    @Test func `what needed no origin is what the memory counts, and the loads that end elsewhere`() async throws {
+        let request = ImageRequest(url: self.url, options: .waitForStore)
+        let small = ImageRequest(url: self.url, thumbnail: .fit(width: 4, height: 4))
+        _ = try await self.fixture.makeLoader().image(for: request)
+        let loader = self.makeLoader()
+        // From disk, at once from memory, from the full size in memory, and from the network.
+        for request in [request, request, request, small, ImageRequest(url: self.origin.url("/b"))] {
+            self.origin.script("/b", .body(try makePNG()))
+            _ = try await loader.image(for: request)
+        }
+        // An encoded picture of the one in memory, which is found at once then.
+        for _ in 0..<3 { _ = try await loader.encoded(request, as: .png) }
+        // Bytes that the disk has ready.
+        for _ in 0..<2 { _ = try await loader.data(for: request) }
+        let statistics = await loader.statistics()
+        #expect(statistics.cache.memory.hits - statistics.thumbnailsOfOriginals == 2)
+        #expect(statistics.thumbnailsOfOriginals == 1)
+        #expect(statistics.pictures.finished == [.disk: 1, .memory: 2, .network: 1])
+        #expect(statistics.pictures.hits == [.memory: 2])
+        #expect(statistics.cache.memory.encodedHits == 2)
+        #expect(statistics.encoded.finished == [.memory: 1])
+        #expect(statistics.bytes.hits == [.disk: 3])
+        #expect(statistics.bytes.finished == [.disk: 1, .network: 1])
+    }
+
+    @Test func `metrics are described by the parts that took place`() {
+        let record = LoadRecord()
+        #expect("\(record.metrics)" == "0.0 ms")
+        record.add(.microseconds(8_125), to: .queue)
+        record.add(.milliseconds(4), to: .decode)
+        record.note(byteCount: 48_201)
+        let call = CallRecord(load: record, total: .milliseconds(13), isJoined: true)
+        #expect("\(call.metrics)" == "13.0 ms (queue 8.125, decode 4.0), 48201 bytes, joined")
+    }
+
     @Test func `a histogram counts each duration in the bucket of its bound`() {
         var histogram = LatencyHistogram()
         #expect(histogram.upperBound(ofQuantile: 0.5) == nil)
@@ -277,7 +380,7 @@ import TintypeConcurrency
     @Test func `the text for Prometheus has each figure once, and buckets that add up`() async throws {
         let loader = self.makeLoader()
         _ = try await loader.image(for: self.url)
-        _ = try? await loader.image(for: self.origin.url("/none"))
+        for _ in 0..<2 { _ = try? await loader.image(for: self.origin.url("/none")) }
         let text = await loader.statistics().prometheusText()
         var seen: Set<Substring> = []
         var types: [Substring: Substring] = [:]
@@ -300,12 +403,14 @@ import TintypeConcurrency
                 #expect(types[name] != nil || isPart, "\(name) has no type")
             }
         }
-        #expect(values["tintype_loads_total{product=\"picture\"}"] == 2)
+        #expect(values["tintype_loads_total{product=\"picture\"}"] == 3)
         #expect(values["tintype_loads_finished_total{product=\"picture\",source=\"network\"}"] == 1)
-        #expect(values["tintype_loads_failed_total{product=\"bytes\",code=\"badStatus\"}"] == 1)
+        #expect(values["tintype_loads_failed_total{product=\"bytes\",code=\"badStatus\"}"] == 2)
         #expect(values["tintype_load_duration_seconds_bucket{product=\"picture\",le=\"+Inf\"}"] == 1)
         #expect(values["tintype_load_duration_seconds_count{product=\"picture\"}"] == 1)
         #expect(values["tintype_memory_entries"] == 1)
+        #expect(values["tintype_downloads_cancelled_total"] == 0)
+        #expect(values["tintype_remembered_failures_total"] == 1)
         #expect(values.keys.contains { $0.hasPrefix("tintype_disk_entries{directory=\"") })
         var last = 0.0
         for bound in LatencyHistogram.bounds {

@@ -46,6 +46,21 @@ import Testing
         }
     }
 
+    @Test func `the error of several sources names each URL once, and what they have in common`() async throws {
+        let loader = self.fixture.makeLoader()
+        for round in 0..<2 {
+            let error = await #expect(throws: LoadError.self) {
+                try await loader.image(for: self.request("/none", "/html", "/none2"))
+            }
+            let message = try #require(error?.message)
+            #expect(message.hasPrefix("All 3 sources failed. "))
+            for path in ["/none ", "/html:", "/none2 "] {
+                #expect(message.ranges(of: "https://origin.example\(path)").count == 1, "\(message)")
+            }
+            #expect(message.ranges(of: "It is remembered").count == round, "\(message)")
+        }
+    }
+
     @Test func `an error without alternatives lists no attempts`() async throws {
         let loader = self.fixture.makeLoader()
         await #expect { try await loader.image(for: self.request("/none")) } throws: { error in

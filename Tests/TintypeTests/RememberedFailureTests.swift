@@ -98,6 +98,23 @@ import TintypeConcurrency
         #expect(self.requests == 2)
     }
 
+    @Test(arguments: [(404, "2", 29.0, 2.0), (410, "2", 29, 2), (404, "100", 99, 2), (503, "2", 1, 2)])
+    func `of a lifetime and of Retry-After the longer counts`(
+        status: Int,
+        value: String,
+        during: Double,
+        after: Double
+    ) async throws {
+        self.origin.script("/a", .body([1], status: status, headers: ["Retry-After": value]))
+        let loader = self.makeLoader()
+        for (pause, requests) in [(0, 1), (during, 1), (after, 2)] {
+            self.clock.advance(by: pause)
+            #expect(try await self.code(loader, ImageRequest(url: self.url)) == .badStatus)
+            #expect(self.requests == requests)
+        }
+        #expect(await loader.statistics().rememberedFailures == 1)
+    }
+
     @Test(arguments: [true, false])
     func `retryFailed and a reload pass what is remembered, and a success clears it`(isReload: Bool) async throws {
         self.origin.script("/a", .body([1], status: 404))

@@ -24,6 +24,8 @@ public struct LoadActivity: Sendable {
         /// A load began.
         case started
         /// A caller, or the load of a picture that needs bytes, joined a load under way.
+        ///
+        /// One that comes between the load's last activity and its end is counted, and not told of.
         case joined
         /// The product was found in a tier, and may be served.
         case hit(LoadSource)
@@ -57,7 +59,8 @@ public struct LoadActivity: Sendable {
 
 /// Hears of all that happens in a loader: the place for a log, for metrics and for traces.
 public protocol LoadObserver: Sendable {
-    /// Is told what happened, on the thread on which it did, in the order of each load.
+    /// Is told what happened, on the spot, on a thread of the loader's or of a caller; of each load in its order, one after
+    /// the other.
     ///
     /// Must be quick, and must not block: loads wait for it. An observer that has more to do hands the activity on.
     func loader(didObserve activity: LoadActivity)
@@ -82,25 +85,100 @@ final class ActivityCenter: Sendable {
     /// Ends the streams.
     func finish() { self.broadcast.finish() }
 
-    /// Counts and tells what happened.
-    func send(_ kind: LoadActivity.Kind, _ product: LoadActivity.Product, _ request: ImageRequest, load id: UInt64) {
-        self.counters.count(kind, product)
-        if self.isObserved { self.tell(kind, product, request, load: id) }
+    /// Counts and tells what happened: in a load, after all that happened there before, or without one.
+    @inline(never)
+    func send(_ kind: LoadActivity.Kind, _ product: LoadActivity.Product, _ request: ImageRequest, of flight: Flight?) {
+        guard let flight else {
+            self.counters.count(kind, product)
+            if self.isObserved { self.tell(kind, product, request) }
+            return
+        }
+        self.note(kind, product, request, of: flight)
+        self.tellNoted(of: flight)
     }
 
-    /// Tells what happened, and does not count it.
-    func tell(_ kind: LoadActivity.Kind, _ product: LoadActivity.Product, _ request: ImageRequest, load id: UInt64) {
-        let activity = LoadActivity(loadID: id, product: product, request: request, kind: kind)
+    /// Counts what happened in a load, and tells it with what is told of that load next.
+    @inline(never)
+    func note(_ kind: LoadActivity.Kind, _ product: LoadActivity.Product, _ request: ImageRequest, of flight: Flight) {
+        self.counters.count(kind, product)
+        guard self.isObserved else { return }
+        flight.activities.add(LoadActivity(loadID: flight.id, product: product, request: request, kind: kind))
+    }
+
+    /// Tells what was noted of a load, unless another thread does.
+    @inline(never)
+    func tellNoted(of flight: Flight) {
+        flight.activities.takeEach { self.tell($0) }
+    }
+
+    /// Tells what happened without a load, and does not count it.
+    func tell(_ kind: LoadActivity.Kind, _ product: LoadActivity.Product, _ request: ImageRequest) {
+        self.tell(LoadActivity(loadID: 0, product: product, request: request, kind: kind))
+    }
+
+    private func tell(_ activity: LoadActivity) {
         for observer in self.observers { observer.loader(didObserve: activity) }
         self.broadcast.send(activity)
     }
 
     /// Counts and tells how a load ended.
-    func sendEnd(of product: LoadActivity.Product, _ request: ImageRequest, load id: UInt64, _ error: any Error) {
+    func sendEnd(of product: LoadActivity.Product, _ request: ImageRequest, of flight: Flight, _ error: any Error) {
         guard !(error is CancellationError), let error = LoadError.wrapping(error) as? LoadError else {
-            return self.send(.cancelled, product, request, load: id)
+            return self.send(.cancelled, product, request, of: flight)
         }
-        self.send(error.isRefusalByPolicy ? .refused(error) : .failed(error), product, request, load: id)
+        self.send(error.isRefusalByPolicy ? .refused(error) : .failed(error), product, request, of: flight)
+    }
+}
+
+/// The activities of one load that are yet to be told: those of its callers and its own, in one order.
+final class ActivityQueue: Sendable {
+    private struct State {
+        var activities: [LoadActivity] = []
+        var hasBegun = false
+        var hasEnded = false
+        var isTaken = false
+    }
+
+    private let state = Locked(State())
+
+    /// Adds an activity behind the others, none after the end of the load; its beginning comes before all of them.
+    func add(_ activity: LoadActivity) {
+        self.state.withLock { state in
+            guard !state.hasEnded else { return }
+            switch activity.kind {
+            case .started:
+                state.activities.insert(activity, at: 0)
+                state.hasBegun = true
+                return
+            case .finished, .failed, .refused, .cancelled: state.hasEnded = true
+            case .joined, .hit, .downloadStarted, .downloadFinished, .decoded, .stored: break
+            }
+            state.activities.append(activity)
+        }
+    }
+
+    /// Takes the activities one by one until there are none, unless the load is yet to begin, or they are being taken.
+    func takeEach(_ body: (LoadActivity) -> Void) {
+        let isFirst = self.state.withLock { state in
+            guard state.hasBegun, !state.isTaken else { return false }
+            state.isTaken = true
+            return true
+        }
+        guard isFirst else { return }
+        while let activities = self.next() {
+            for activity in activities { body(activity) }
+        }
+    }
+
+    private func next() -> [LoadActivity]? {
+        self.state.withLock { state in
+            guard !state.activities.isEmpty else {
+                state.isTaken = false
+                return nil
+            }
+            defer { state.activities = [] }
+            return state.activities
+        }
     }
 }
 

@@ -49,6 +49,29 @@ public struct LoadMetrics: Sendable, Hashable {
     }
 }
 
+extension LoadMetrics: CustomStringConvertible {
+    /// The whole and the parts that took place, in milliseconds, such as
+    /// `12.5 ms (transfer 8.1, decode 3.9), 48201 bytes`.
+    public var description: String {
+        let parts: [(String, Duration)] = [
+            ("queue", self.queue), ("transfer", self.transfer?.total ?? .zero), ("disk", self.disk),
+            ("gate", self.gate),
+            ("lane", self.lane), ("decode", self.decode), ("transform", self.transform), ("encode", self.encode),
+            ("store", self.store),
+        ]
+        let shown = parts.filter { $0.1 > .zero }.map { "\($0.0) \(Self.milliseconds($0.1))" }
+        var text = "\(Self.milliseconds(self.total)) ms"
+        if !shown.isEmpty { text += " (\(shown.joined(separator: ", ")))" }
+        if self.byteCount > 0 { text += ", \(self.byteCount) bytes" }
+        return self.isJoined ? text + ", joined" : text
+    }
+
+    /// With three digits behind the point at most: microseconds.
+    private static func milliseconds(_ duration: Duration) -> String {
+        "\((duration / .microseconds(1)).rounded() / 1_000)"
+    }
+}
+
 /// What a load under way has taken so far; written from wherever its parts run.
 final class LoadRecord: Sendable {
     /// A part of a load whose time is taken.

@@ -23,7 +23,7 @@ extension LoaderStatistics {
         for (product, loads) in loads { text.add(loads.joined, [("product", product)]) }
         text.begin("loads_active", "gauge", "Loads that run now.")
         for (product, loads) in loads { text.add(loads.active, [("product", product)]) }
-        text.begin("loads_hits_total", "counter", "Products that a load found in a tier.")
+        text.begin("loads_hits_total", "counter", "Products that loads found in a tier, or callers ready on disk.")
         for (product, loads) in loads { text.add(loads.hits, product) }
         text.begin("loads_finished_total", "counter", "Loads that made their product, by where it came from.")
         for (product, loads) in loads { text.add(loads.finished, product) }
@@ -33,10 +33,22 @@ extension LoaderStatistics {
                 text.add(count, [("product", product), ("code", code)])
             }
         }
+        text.write(
+            "remembered_failures_total",
+            "counter",
+            "Remembered failures that stood for an origin's answer.",
+            self.rememberedFailures
+        )
         text.begin("loads_refused_total", "counter", "Loads that the network policy refused.")
         for (product, loads) in loads { text.add(loads.refused, [("product", product)]) }
         text.begin("loads_cancelled_total", "counter", "Loads that every caller left.")
         for (product, loads) in loads { text.add(loads.cancelled, [("product", product)]) }
+        text.write(
+            "thumbnails_of_originals_total",
+            "counter",
+            "Thumbnails that were made of the decoded original in memory.",
+            self.thumbnailsOfOriginals
+        )
         text.write("decodes_total", "counter", "Pictures that were made of their bytes.", self.decodes)
     }
 
@@ -85,6 +97,7 @@ extension LoaderStatistics {
         text.write("downloads_shared_total", "counter", "Callers that joined a transfer.", downloads.shared)
         text.write("downloads_succeeded_total", "counter", "Transfers that gave a body.", downloads.succeeded)
         text.write("downloads_failed_total", "counter", "Transfers that failed.", downloads.failed)
+        text.write("downloads_cancelled_total", "counter", "Transfers that every caller left.", downloads.cancelled)
         text.write("downloads_refused_total", "counter", "What the network policy refused.", downloads.refused)
         text.write("downloads_retried_total", "counter", "Tries after the first ones.", downloads.retried)
         text.write("downloads_active", "gauge", "Transfers in progress.", downloads.active)

@@ -10,7 +10,10 @@ public struct LoaderStatistics: Sendable {
         public internal(set) var started = 0
         /// The callers and loads that joined one under way.
         public internal(set) var joined = 0
-        /// What was found and served, by where: what the callers found in memory is counted by the cache.
+        /// What loads found in a tier, and what callers found ready on disk, by where.
+        ///
+        /// What callers find in memory at once is no load: the cache counts it, as `MemoryStatistics.hits` and
+        /// `encodedHits`.
         public internal(set) var hits: [LoadSource: Int] = [:]
         /// The loads that made their product, by where that came from.
         public internal(set) var finished: [LoadSource: Int] = [:]
@@ -34,6 +37,11 @@ public struct LoaderStatistics: Sendable {
     public internal(set) var bytes = Loads()
     /// The loads of encoded pictures.
     public internal(set) var encoded = Loads()
+    /// How often a failure that is remembered (``FailureLifetimes``) stood for the origin's answer; such loads count as
+    /// failed, too, unless what is stale may stand in.
+    public internal(set) var rememberedFailures = 0
+    /// The thumbnails that were made of the decoded original in memory, each of which is a hit of the memory, too.
+    public internal(set) var thumbnailsOfOriginals = 0
     /// The pictures that were made of their bytes.
     public internal(set) var decodes = 0
     /// How long loads of pictures took that found none in memory, from beginning to end.
@@ -150,6 +158,16 @@ final class LoadCounters: Sendable {
             case .cancelled: state[product].cancelled += 1
             }
         }
+    }
+
+    @inline(never)
+    func countRememberedFailure() {
+        self.state.withLock { $0.rememberedFailures += 1 }
+    }
+
+    @inline(never)
+    func countThumbnailOfOriginal() {
+        self.state.withLock { $0.thumbnailsOfOriginals += 1 }
     }
 }
 

@@ -219,6 +219,6 @@ struct EncodedLoad: Sendable {
     }
 
     private func tell(_ kind: LoadActivity.Kind) {
-        self.services.activities.send(kind, .encoded, self.request, load: self.flight.id)
+        self.services.activities.send(kind, .encoded, self.request, of: self.flight)
     }
 }

@@ -65,7 +65,7 @@ extension LoaderActor {
     /// Tells of an encoded picture that was found in memory, which the cache has counted.
     @inline(never)
     private nonisolated func noteEncodedHit(_ request: ImageRequest) {
-        self.services.activities.tell(.hit(.memory), .encoded, request, load: 0)
+        self.services.activities.tell(.hit(.memory), .encoded, request)
     }
 
     private nonisolated func loadEncoded(

@@ -23,12 +23,12 @@ public struct PictureEncoding: Sendable, Hashable {
         self.number = UInt64(bitPattern: Int64(hasher.finalize()))
     }
 
-    /// JPEG, transparency laid over white.
+    /// JPEG, transparency laid over white; the quality is 1 to 100, and what is beyond is taken for these.
     public static func jpeg(quality: Int = 80, isProgressive: Bool = false) -> PictureEncoding {
         PictureEncoding(.jpeg, options: EncodeOptions(quality: quality, isProgressive: isProgressive))
     }
 
-    /// Lossy WebP.
+    /// Lossy WebP; the quality is 1 to 100, and what is beyond is taken for these.
     public static func webp(quality: Int = 80) -> PictureEncoding {
         PictureEncoding(.webp, options: EncodeOptions(quality: quality))
     }

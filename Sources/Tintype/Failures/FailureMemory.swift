@@ -10,7 +10,8 @@ import TintypeHTTP
 /// Only failures count that another try would most likely repeat: a status 404 or 410, bytes that are no picture, and
 /// whatever came with `Retry-After`. Trouble on the way never counts. A remembered failure never hides what is cached.
 public struct FailureLifetimes: Sendable, Hashable {
-    /// The lifetime of a 404 (not found) or 410 (gone); default 30 seconds, `nil` forgets them at once.
+    /// The lifetime of a 404 (not found) or 410 (gone), or that of its `Retry-After` where that is longer; default 30
+    /// seconds, `nil` knows only the latter.
     public var missing: Duration?
     /// The lifetime of bytes that are no picture, or a damaged one; default 30 seconds, `nil` forgets them at once.
     public var undecodable: Duration?
@@ -160,18 +161,20 @@ final class FailureMemory: Sendable {
         return 1 + texts.reduce(key.text.utf8.count) { $0 + ($1?.utf8.count ?? 0) } / 1_024
     }
 
+    /// What a remembered failure says more than the first one.
+    static let note = " It is remembered, and not tried again for a while; the option retryFailed tries at once."
+
     /// The error without what it might be large by.
     private static func remembered(_ error: any Error) -> any Error {
-        let note = " It is remembered, and not tried again for a while; the option retryFailed tries at once."
         switch error {
         case let error as DownloadError:
             return DownloadError(
                 code: error.code,
-                message: error.message + note,
+                message: error.message + self.note,
                 url: error.url,
                 status: error.status
             )
-        case let error as CodingError: return CodingError(code: error.code, message: error.message + note)
+        case let error as CodingError: return CodingError(code: error.code, message: error.message + self.note)
         default: return error
         }
     }

@@ -32,7 +32,10 @@ struct BytesLoad: Sendable {
                     + "load it with a cache policy that asks the origin."
             )
         }
-        if let failure = self.rememberedFailure, known == nil { throw failure }
+        if known == nil, let failure = self.rememberedFailure {
+            self.services.activities.counters.countRememberedFailure()
+            throw failure
+        }
         if !self.flight.hasTurn {
             try await self.flight.record.timing(.queue) { try await self.loader.waitForTurn(of: self.flight) }
             (answer, known) = try await self.look()
@@ -46,7 +49,10 @@ struct BytesLoad: Sendable {
         let exchange = OriginExchange(services: self.services, request: self.request, flight: self.flight)
         let remembered = self.rememberedFailure
         do {
-            if let remembered { throw remembered }
+            if let remembered {
+                self.services.activities.counters.countRememberedFailure()
+                throw remembered
+            }
             let response = try await exchange.response(validating: known)
             self.services.forgetFailure(of: self.request.sourceKey, in: self.services.failures, for: self.request)
             return response
@@ -97,7 +103,7 @@ struct BytesLoad: Sendable {
 
     private func hit(_ answer: DataResponse) -> DataResponse {
         self.flight.record.note(byteCount: answer.data.count)
-        self.services.activities.send(.hit(.disk), .bytes, self.request, load: self.flight.id)
+        self.services.activities.send(.hit(.disk), .bytes, self.request, of: self.flight)
         return answer
     }
 

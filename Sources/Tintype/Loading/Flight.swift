@@ -56,6 +56,8 @@ final class Flight: Sendable {
     let hasTurn: Bool
     /// What it has taken so far.
     let record = LoadRecord()
+    /// What has happened in it and is yet to be told.
+    let activities = ActivityQueue()
     private let state: Locked<State>
 
     init(id: LoadTable.ID, _ briefing: LoadTable.Briefing) {
@@ -203,10 +205,10 @@ final class LoadWaiter: Sendable {
 
     let id: LoadTable.ID
     /// The flight, where it was under way when the wait began.
-    let joinedFlight: LoadTable.ID?
+    let joinedFlight: Flight?
     private let state = Locked(State.pending)
 
-    init(id: LoadTable.ID, joinedFlight: LoadTable.ID? = nil) {
+    init(id: LoadTable.ID, joinedFlight: Flight? = nil) {
         self.id = id
         self.joinedFlight = joinedFlight
     }

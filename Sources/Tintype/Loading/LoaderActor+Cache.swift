@@ -79,7 +79,8 @@ extension LoaderActor {
         guard data.count <= limit else {
             throw LoadError(
                 code: .bodyTooLarge,
-                message: "\(data.count) bytes are more than the limit of \(limit); raise the limit."
+                message: "\(data.count) bytes are more than the limit of \(limit); "
+                    + "raise maximumBodySize, bodyLimit or maximumEncodedBytes, whichever it is."
             )
         }
         guard self.services.rules.isStorable(data, for: request) else {

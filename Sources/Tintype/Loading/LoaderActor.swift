@@ -121,7 +121,7 @@ public actor LoaderActor {
     /// Tells of a picture that was found in memory, which the cache has counted.
     @inline(never)
     private nonisolated func noteMemoryHit(_ request: ImageRequest) {
-        self.services.activities.tell(.hit(.memory), .picture, request, load: 0)
+        self.services.activities.tell(.hit(.memory), .picture, request)
     }
 
     /// The picture that `request` describes, and where it came from.
@@ -162,7 +162,7 @@ public actor LoaderActor {
             // What is there without waiting needs no flight.
             let ready = self.services.store.readyEntry(for: request)
             if let response = try self.services.reuse(ready, for: request, mayServeStale: true) {
-                self.services.activities.send(.hit(.disk), .bytes, request, load: 0)
+                self.services.activities.send(.hit(.disk), .bytes, request, of: nil)
                 if response.revalidation == .inBackground { await self.revalidate(.bytes, request) }
                 return response
             }
@@ -301,8 +301,7 @@ public actor LoaderActor {
         let last = attempts[attempts.count - 1].error
         var error = LoadError(
             code: last.code,
-            message: "All \(attempts.count) sources failed. "
-                + attempts.map { "\($0.request.displayURL): \($0.error.message)" }.joined(separator: " "),
+            message: "All \(attempts.count) sources failed. " + Self.summary(of: attempts),
             underlyingError: last.underlyingError
         )
         error.attempts = attempts
@@ -311,6 +310,22 @@ public actor LoaderActor {
 
     /// Whether no other source is tried: the copy that the caller has is current, or none will do better.
     private static func isFinal(_ error: LoadError) -> Bool { error.code == .notModified || error.code == .shutDown }
+
+    /// What the attempts say, each of its URL, and what all have in common once.
+    private static func summary(of attempts: [LoadAttempt]) -> String {
+        var isAnyRemembered = false
+        var messages = attempts.map { attempt in
+            var message = attempt.error.message
+            if message.hasSuffix(FailureMemory.note) {
+                message.removeLast(FailureMemory.note.count)
+                isAnyRemembered = true
+            }
+            let url = attempt.request.displayURL
+            return message.contains(url) ? message : "\(url): \(message)"
+        }
+        if isAnyRemembered { messages[messages.count - 1] += FailureMemory.note }
+        return messages.joined(separator: " ")
+    }
 
     private nonisolated func loadAlone(
         _ request: ImageRequest,
@@ -448,19 +463,26 @@ public actor LoaderActor {
     /// The loader, for those that must not keep it.
     nonisolated var reference: LoaderReference { LoaderReference(self) }
 
-    /// Lets a caller or a flight wait for `product`, which `work` makes unless it is being made.
+    /// Lets a caller or a flight wait for `product`, which `work` makes unless it is being made; that is noted in the
+    /// flight then, where there is a `request` to tell of.
     ///
     /// - Throws: `LoadError.Code.shutDown` for a caller that is too late.
     func join(
         _ product: LoadTable.Product,
         _ interest: LoadTable.Interest,
         observer: Flight.Observer? = nil,
+        noted request: ImageRequest? = nil,
         work: @escaping Work
     ) throws(LoadError) -> LoadWaiter {
         if self.isShutDown, case .caller = interest { throw .shutDown }
         let id = self.table.makeID()
         let actions = self.table.join(product, waiter: id, interest: interest)
-        let joined = actions.lazy.compactMap { if case .wait(let flight) = $0 { flight } else { nil } }.first
+        let joined = actions.lazy.compactMap { if case .wait(let flight) = $0 { self.flights[flight] } else { nil } }
+            .first
+        // Before the flight can end: its callers tell of themselves, and may be late.
+        if let joined, let request {
+            self.services.activities.note(.joined, LoadActivity.Product(product.kind), request, of: joined)
+        }
         let waiter = LoadWaiter(id: id, joinedFlight: joined)
         self.waiters[waiter.id] = waiter
         var others: [LoadTable.Action] = []

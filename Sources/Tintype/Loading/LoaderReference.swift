@@ -151,17 +151,17 @@ struct LoaderReference: Sendable {
         _ work: () async throws -> FlightResult
     ) async throws -> FlightResult {
         let activities = self.services.activities
-        activities.send(.started, product, request, load: flight.id)
+        activities.send(.started, product, request, of: flight)
         let start = ContinuousClock.now
         do {
             let result = try await work()
             let call = CallRecord(load: flight.record, total: start.duration(to: .now), isJoined: false)
-            activities.send(.finished(result.source ?? .memory, call.metrics), product, request, load: flight.id)
+            activities.send(.finished(result.source ?? .memory, call.metrics), product, request, of: flight)
             return result.called(call)
         } catch {
             // With the loader its loads end as well.
             let failure = self.loader == nil ? error : flight.failure(of: error, request)
-            activities.sendEnd(of: product, request, load: flight.id, failure)
+            activities.sendEnd(of: product, request, of: flight, failure)
             throw failure
         }
     }
@@ -214,9 +214,9 @@ struct LoaderReference: Sendable {
             isJoined = true
             // A flight under way gets its own, and must find room for them.
             _ = offer?.take()
-            self.services.activities.send(.joined, LoadActivity.Product(product.kind), request, load: $0)
+            self.services.activities.tellNoted(of: $0)
         }
-        let result = try await self.result(product, interest, observer, noteJoin: noteJoin, work: work)
+        let result = try await self.result(product, interest, observer, noted: request, noteJoin: noteJoin, work: work)
         let total = start.duration(to: .now)
         return result.called(CallRecord(load: result.call?.load, total: total, isJoined: isJoined))
     }
@@ -225,11 +225,12 @@ struct LoaderReference: Sendable {
         _ product: LoadTable.Product,
         _ interest: LoadTable.Interest,
         _ observer: Flight.Observer? = nil,
-        noteJoin: (LoadTable.ID) -> Void = { _ in },
+        noted request: ImageRequest? = nil,
+        noteJoin: (Flight) -> Void = { _ in },
         work: @escaping LoaderActor.Work
     ) async throws -> FlightResult {
         try Task.checkCancellation()
-        let waiter = try await self.loader?.join(product, interest, observer: observer, work: work)
+        let waiter = try await self.loader?.join(product, interest, observer: observer, noted: request, work: work)
         guard let waiter else { throw CancellationError() }
         if let flight = waiter.joinedFlight { noteJoin(flight) }
         do {

@@ -123,7 +123,7 @@ struct OriginExchange: Sendable {
     }
 
     private func tell(_ kind: LoadActivity.Kind) {
-        self.services.activities.send(kind, .bytes, self.request, load: self.isLoad ? self.flight.id : 0)
+        self.services.activities.send(kind, .bytes, self.request, of: self.isLoad ? self.flight : nil)
     }
 
     /// What caches on the way are told (RFC 9111, 5.2.1); a reload shares no transfer of a plain load.
@@ -332,7 +332,8 @@ extension DownloadResponse {
         guard self.body.count <= maximumBodySize else {
             throw refusal(
                 .bodyTooLarge,
-                "The body of \(name) has more bytes than the limit of \(maximumBodySize); raise the limit to accept it."
+                "The body of \(name) has more bytes than the limit of \(maximumBodySize); "
+                    + "raise maximumBodySize, bodyLimit or maximumEncodedBytes, whichever it is, to accept it."
             )
         }
         guard !self.body.isEmpty || !(200..<300).contains(self.status ?? 200) else {

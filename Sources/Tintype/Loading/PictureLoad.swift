@@ -42,7 +42,6 @@ struct PictureLoad: Sendable {
         for place in Candidate.Place.allCases {
             guard let candidate = try await self.candidate(in: place) else { continue }
             if try await self.mayServe(candidate), let picture = try await self.picture(from: candidate) {
-                self.tell(.hit(place == .disk ? .disk : .memory))
                 return picture
             }
             candidates.append(candidate)
@@ -58,6 +57,7 @@ struct PictureLoad: Sendable {
             ),
             try await self.services.store.known(of: self.request) == nil
         {
+            self.services.activities.counters.countRememberedFailure()
             throw failure
         }
         // An origin that confirms a candidate sends no bytes.
@@ -166,20 +166,28 @@ struct PictureLoad: Sendable {
         self.rules.decision(for: metadata ?? EntryMetadata(), of: self.request, under: self.plan.policy)
     }
 
-    /// The picture that a candidate is or becomes; `nil` where it is damaged.
+    /// The picture that a candidate is or becomes, which is a hit; `nil` where it is damaged.
     private func picture(from candidate: Candidate) async throws -> FlightResult? {
         switch candidate {
         case .held(let entry, let decision):
+            self.tell(.hit(.memory))
             return .picture(self.services.response(of: entry, decision), isKept: false)
         case .variant(let entry):
             guard let response = try await self.variants.response(from: entry, for: self.request, self.record) else {
                 return nil
             }
+            self.tell(.hit(.disk))
             _ = await self.keepInMemory(response)
             return .picture(response, isKept: true)
         case .original(let entry):
-            return await self.keep(try await self.variants.picture(of: entry, for: self.request, self.record))
+            self.tell(.hit(.memory))
+            return await self.keep(try await self.picture(of: entry))
         }
+    }
+
+    private func picture(of original: MemoryEntry) async throws -> ImageResponse {
+        self.services.activities.counters.countThumbnailOfOriginal()
+        return try await self.variants.picture(of: original, for: self.request, self.record)
     }
 
     /// The candidate that was made of the same bytes, so that the picture need not be made again.
@@ -205,7 +213,7 @@ struct PictureLoad: Sendable {
             case .original(let entry):
                 // Of bytes that are there the codec makes it at the right size.
                 guard bytes.source == .memory else { continue }
-                let made = try await self.variants.picture(of: entry, for: self.request, self.record)
+                let made = try await self.picture(of: entry)
                 let response = ImageResponse(made.image, source: .memory, bytes, made.metadata.animation)
                 return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
             }
@@ -249,7 +257,7 @@ struct PictureLoad: Sendable {
     }
 
     private func tell(_ kind: LoadActivity.Kind) {
-        self.services.activities.send(kind, .picture, self.request, load: self.flight.id)
+        self.services.activities.send(kind, .picture, self.request, of: self.flight)
     }
 
     // MARK: Making

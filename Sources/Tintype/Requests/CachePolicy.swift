@@ -6,12 +6,13 @@ public import TintypeCaching
 public enum CachePolicy: Sendable, Hashable {
     /// Never, where anything is cached: it is served until it is evicted or its age limit is over.
     ///
-    /// The known default of image loaders; the headers of responses decide nothing.
+    /// The known default of image loaders; the headers of responses decide nothing: what the origin marked `no-store`
+    /// is kept in memory and on disk like anything else.
     case neverRevalidate
     /// When HTTP says so: RFC 9111 for a private cache, with RFC 5861 and RFC 8246, and without heuristics.
     ///
     /// What the origin gave no lifetime is stale from the start, and is asked for with its validators; those of a file
-    /// are its time of modification and its size.
+    /// are its time of modification and its size. What it marked `no-store` is kept in no tier.
     case honorFreshness
     /// Always, unless the origin promised that a fresh picture is `immutable`: what is cached is served if the
     /// origin says that it is current, and loaded again if not.

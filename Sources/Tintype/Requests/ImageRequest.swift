@@ -19,7 +19,7 @@ public import TintypeTransforms
 /// * of the **flight**: loads that differ in it never share one, nor a transfer, so that none gets what the laxer rule of
 ///   another fetched; what is in the cache may answer all of them;
 /// * of **nothing**: loads share a flight, which does what any of them wants.
-public struct ImageRequest: Sendable, Hashable {
+public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     private var storage: Storage
 
     /// What the request says.
@@ -392,6 +392,13 @@ public struct ImageRequest: Sendable, Hashable {
     var displayURL: String {
         let text = self.url.withoutCredentials.text
         return text.utf8.count > 200 ? "\(text.prefix(200))..." : text
+    }
+
+    /// The URL without credentials, cut where it is long, and the size that is asked for, such as
+    /// `https://example.org/a.jpg, fit 400x300`.
+    public var description: String {
+        let size = self.thumbnail.map { ", \($0.mode.rawValue) \($0.width)x\($0.height)" } ?? ""
+        return self.displayURL + size
     }
 
     /// Throws where the request makes no sense for a loader that has a fetcher for any scheme, or none.

@@ -8,9 +8,12 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
-    /// Takes a picture whose end is missing as far as it goes, instead of an error.
+    /// Takes a picture whose end is missing, or that is damaged on the way, as far as it goes, instead of an error.
     public static let allowTruncated = LoadOptions(rawValue: 1 << 0)
     /// Shows unfinished pictures among the events while the bytes arrive, where the format allows it.
+    ///
+    /// Previews take at most one and a half times the work of the picture's decode. At full size, where each costs about
+    /// as much as the picture, few come, and of many a JPEG none; of a thumbnail, which costs less, there are more.
     public static let previews = LoadOptions(rawValue: 1 << 1)
     /// Hands out the encoded bytes with the picture, as ``ImageResponse/data``.
     public static let keepData = LoadOptions(rawValue: 1 << 2)

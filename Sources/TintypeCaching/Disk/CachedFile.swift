@@ -29,3 +29,8 @@ public final class CachedFile: Sendable {
     /// Read it with calls that take an offset, because all that hold this object share the position.
     public var descriptor: CInt { self.file.descriptor }
 }
+
+extension CachedFile: CustomStringConvertible {
+    /// Where the bytes are: the path, their number, and the offset of the first.
+    public var description: String { "\(self.path), \(self.byteCount) bytes from \(self.offset) on" }
+}

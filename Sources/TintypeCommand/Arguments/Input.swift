@@ -46,6 +46,12 @@ struct Input: Sendable {
         return URL(string: "file://" + encoded.joined()) ?? URL(filePath: String(decoding: path, as: UTF8.self))
     }
 
+    /// Whether it was written as a URL.
+    var isURL: Bool { self.path.exactText.map { Self.hasScheme($0) } ?? false }
+
+    /// Whether it is loaded over the network.
+    var isOfNetwork: Bool { self.isURL && !["file", "data"].contains(self.url.scheme?.lowercased()) }
+
     /// Whether the text begins with a URL scheme (RFC 3986, section 3.1).
     ///
     /// A path that holds a colon can be written with `./` before it.

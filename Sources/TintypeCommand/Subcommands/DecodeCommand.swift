@@ -17,7 +17,8 @@ struct DecodeCommand: Subcommand {
           --frame N             the frame of an animation, from 0 on, as composited; default 0
           --ignore-orientation  keep the stored frame instead of turning it upright
           --ignore-profile      keep the stored samples instead of converting them to sRGB
-          --allow-truncated     decode a file whose end is missing as far as it goes
+          --allow-truncated     decode a file that is cut off or damaged as far as it goes, with a
+                                warning: what is missing is black, or transparent
         """
 
     private let path: String
@@ -51,7 +52,7 @@ struct DecodeCommand: Subcommand {
             let loader = LoaderActor(configuration: configuration)
             let data = try await loader.data(for: ImageRequest(url: self.url))
             let decoder = try ImageDecoder(data, registry: configuration.coders, limits: self.options.limits)
-            let stored = try decoder.decodeStored(options: self.options).image
+            let stored = try self.decode(decoder)
             let image = try decoder.finish(stored, options: self.options, turnsUpright: !self.ignoresOrientation)
             let folder = try OutputFile.write(to: self.target) { file throws(SystemError) in
                 try Self.writeRGBA(image.pixels, to: file)
@@ -66,6 +67,21 @@ struct DecodeCommand: Subcommand {
         }
         try Output.standard.line(size)
         return true
+    }
+
+    /// The stored frame; where a part of it may be missing and is, that is said.
+    private func decode(_ decoder: ImageDecoder) throws -> Image {
+        var strict = self.options
+        strict.allowsTruncated = false
+        do {
+            return try decoder.decodeStored(options: strict).image
+        } catch let error as CodingError
+            where self.options.allowsTruncated && [.corrupt, .truncated].contains(error.code)
+        {
+            let image = try decoder.decodeStored(options: self.options).image
+            Output.error.tell("tintype: warning: \(self.path.abbreviated) is not whole: \(ErrorText(error).line)")
+            return image
+        }
     }
 
     /// Writes the pixels as RGBA rows without padding, some rows at a time: a second copy of a large picture would be

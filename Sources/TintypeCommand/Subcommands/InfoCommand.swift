@@ -13,7 +13,8 @@ struct InfoCommand: Subcommand {
 
         Usage: tintype info <url|path>... [--json]
 
-          --json                one JSON object a line on standard output
+          --json                one JSON object a line on standard output; errors are there, and on
+                                standard error for people
 
         Pixels are not decoded, and nothing is cached.
         """

@@ -12,7 +12,8 @@ struct LoadCommand: Subcommand {
     ])
     static let values = TransformArguments.values.union(["-o", "--format", "--quality", "--cache-dir"])
     static let help = """
-        Loads pictures: from the disk cache, or from their origin.
+        Loads pictures: from the disk cache, or from their origin. Without -o that fills the cache, and
+        reports what came.
 
         Usage: tintype load <url|path>... [options]
 
@@ -28,15 +29,16 @@ struct LoadCommand: Subcommand {
           --reload              load from the origin whatever is cached
           --revalidate          ask the origin whether what is cached is current, and load it again if not
           --cache-only          never ask the origin
-          --json                one JSON object a line on standard output
+          --json                one JSON object a line on standard output; errors are there, and on
+                                standard error for people
           --no-progress         no bars on the terminal
 
         What is made of the picture, in the order of the options:
 
         \(TransformArguments.help)
 
-        Where nothing is made of the picture, and no other format or quality is asked for, the bytes
-        are written as they were loaded, with all that is in them. Animations stay animations in
+        Where nothing is made of the picture, and no other format or quality is asked for, also not by
+        the name of FILE, the bytes are written as they were loaded, with all that is in them. Animations stay animations in
         formats that have them: GIF, WebP and PNG.
 
         With --lossless a JPEG keeps each of its coefficients, and its metadata:

@@ -33,27 +33,41 @@ struct LoadCommandOptions: Sendable {
             throw UsageError("-o must name a folder for several pictures; end it with /")
         }
         self.writesToDirectory = isDirectory
-        self.format = try arguments.choice("--format", of: ["jpeg", "png", "webp", "gif"]).flatMap {
-            ImageFormat(name: $0)
-        }
+        self.format = try arguments.choice("--format", of: Self.writtenFormats).flatMap { ImageFormat(name: $0) }
         self.quality = try arguments.number("--quality", in: 1...100)
         self.transforms = try arguments.has("--lossless") ? nil : TransformArguments(arguments)
         self.isProgressive = arguments.has("--progressive")
         self.isStill = arguments.has("--still")
         self.keepsMetadata = arguments.has("--keep-metadata")
-        guard !self.keepsMetadata || self.output != nil else { throw UsageError("--keep-metadata needs -o") }
+        let ofFiles = ["--format", "--quality", "--keep-metadata", "--lossless"]
+        if self.output == nil, let option = ofFiles.first(where: { arguments.has($0) || arguments.value($0) != nil }) {
+            throw UsageError("\(option) needs -o")
+        }
         self.lossless = try Self.lossless(arguments)
-        guard self.lossless == nil || self.output != nil else { throw UsageError("--lossless needs -o") }
-        if self.lossless != nil, !self.writesToDirectory, let output = self.output?.text,
-            let format = ImageFormat(fileExtension: URL(filePath: output).pathExtension), format != .jpeg
-        {
+        if self.lossless != nil, let output, !isDirectory, let format = Self.format(named: output), format != .jpeg {
             throw UsageError("--lossless writes JPEG, and -o names a file of \(format.name)")
+        }
+        if let output, !isDirectory, self.format == nil, let named = Self.format(named: output),
+            !Self.writtenFormats.contains(named.name)
+        {
+            throw UsageError(
+                "\(output.text) is named as \(named), which is not written; name it as one of "
+                    + "\(Self.writtenFormats.joined(separator: ", ")), or choose one with --format"
+            )
         }
         self.configuration = try Self.configuration(arguments)
         self.cachePolicy = try Self.cachePolicy(arguments)
         var options: LoadOptions = [.waitForStore]
         if self.output != nil { options.insert(.keepData) }
         self.loadOptions = options
+    }
+
+    /// The names of the formats that can be written.
+    private static let writtenFormats = ["jpeg", "png", "webp", "gif"]
+
+    /// The format that the name of a file stands for.
+    static func format(named path: Argument) -> ImageFormat? {
+        ImageFormat(fileExtension: URL(filePath: path.text).pathExtension)
     }
 
     /// The loader's configuration with the cache folder of `--cache-dir`.

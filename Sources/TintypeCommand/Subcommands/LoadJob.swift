@@ -16,15 +16,32 @@ struct LoadedPicture: Encodable, Sendable {
     let format: String?
     let width: Int
     let height: Int
+    /// The bytes that were loaded, of the format of the source.
     let bytes: Int
     let milliseconds: Double
+    /// The file that was written, if one was; its format and its bytes.
+    var output: String?
+    var outputFormat: String?
+    var outputBytes: Int?
 
     /// The report for people.
     var line: String {
-        let time = "\(Readable.tenths(self.milliseconds)) ms"
-        return "\(self.url.abbreviated): \(self.format ?? "picture") \(self.width)x\(self.height), "
-            + "\(Readable.bytes(Int64(self.bytes))), from \(self.source) in \(time)"
+        let (format, size) = (self.format ?? "picture", "\(self.width)x\(self.height)")
+        let bytes = Readable.bytes(Int64(self.bytes))
+        let end = "from \(self.source) in \(Readable.tenths(self.milliseconds)) ms"
+        guard let output, let outputFormat, let outputBytes else {
+            return "\(self.url.abbreviated): \(format) \(size), \(bytes), \(end)"
+        }
+        return "\(self.url.abbreviated): wrote \(output.abbreviated), \(outputFormat) \(size), "
+            + "\(Readable.bytes(Int64(outputBytes))); \(format), \(bytes), \(end)"
     }
+}
+
+/// A file that was written.
+private struct WrittenFile {
+    let path: Argument
+    let format: ImageFormat
+    let byteCount: Int
 }
 
 /// Loads one input, shows its progress and writes its file.
@@ -45,8 +62,9 @@ struct LoadJob: Sendable {
             let start = clock.now
             let response = try await self.load(input, index: index)
             let time = start.duration(to: clock.now)
+            var written: WrittenFile?
             if let output = self.options.output {
-                try await self.write(response, of: input, index: index, to: output)
+                written = try await self.write(response, of: input, index: index, to: output)
             }
             let loaded = LoadedPicture(
                 url: input.text,
@@ -55,7 +73,10 @@ struct LoadJob: Sendable {
                 width: response.image.width,
                 height: response.image.height,
                 bytes: response.metadata.byteCount ?? 0,
-                milliseconds: (time / .milliseconds(1) * 1_000).rounded() / 1_000
+                milliseconds: (time / .milliseconds(1) * 1_000).rounded() / 1_000,
+                output: written?.path.text,
+                outputFormat: written?.format.name,
+                outputBytes: written?.byteCount
             )
             return LoadResult(
                 input: input,
@@ -76,11 +97,13 @@ struct LoadJob: Sendable {
         let response = try await self.loader.dataResponse(for: self.request(for: input))
         let result = try await self.loader.transform(response.data, by: transform)
         let time = start.duration(to: clock.now)
+        var written: WrittenFile?
         if let output = self.options.output {
             let path = self.path(index: index, format: .jpeg, output: output)
             try self.refuseInput(input, at: path)
             self.tell(result, of: input, by: transform)
             try self.write(result.data, of: input, index: index, to: path)
+            written = WrittenFile(path: path, format: .jpeg, byteCount: result.data.count)
         }
         let loaded = LoadedPicture(
             url: input.text,
@@ -89,7 +112,10 @@ struct LoadJob: Sendable {
             width: result.width,
             height: result.height,
             bytes: response.data.count,
-            milliseconds: (time / .milliseconds(1) * 1_000).rounded() / 1_000
+            milliseconds: (time / .milliseconds(1) * 1_000).rounded() / 1_000,
+            output: written?.path.text,
+            outputFormat: written?.format.name,
+            outputBytes: written?.byteCount
         )
         return LoadResult(
             input: input,
@@ -131,7 +157,13 @@ struct LoadJob: Sendable {
         )
     }
 
-    private func write(_ response: ImageResponse, of input: Input, index: Int, to output: Argument) async throws {
+    /// - Returns: What was written, unless the input is that file and has those bytes.
+    private func write(
+        _ response: ImageResponse,
+        of input: Input,
+        index: Int,
+        to output: Argument
+    ) async throws -> WrittenFile? {
         let loaded = response.metadata.formatName.flatMap { ImageFormat(name: $0) }
         let format = self.format(loaded: loaded, image: response.image, output: output)
         let path = self.path(index: index, format: format, output: output)
@@ -141,8 +173,9 @@ struct LoadJob: Sendable {
             && !self.options.isProgressive
             && isStill == (response.frameCount == 1)
         if isUnchanged, let data = response.data {
-            if input.url.isFileURL, OutputFile.isSameFile(input.path, path) { return }
-            return try self.write(data, of: input, index: index, to: path)
+            if input.url.isFileURL, OutputFile.isSameFile(input.path, path) { return nil }
+            try self.write(data, of: input, index: index, to: path)
+            return WrittenFile(path: path, format: format, byteCount: data.count)
         }
         try self.refuseInput(input, at: path)
         var options = EncodeOptions(quality: self.options.quality ?? EncodeOptions().quality)
@@ -167,6 +200,7 @@ struct LoadJob: Sendable {
             data = try await self.loader.encode(frames.content(), as: format, options: options)
         }
         try self.write(data, of: input, index: index, to: path)
+        return WrittenFile(path: path, format: format, byteCount: data.count)
     }
 
     /// Refuses to write into a folder over the input: a file that is named may be meant.
@@ -193,10 +227,7 @@ struct LoadJob: Sendable {
     /// As asked for, else as the file's name says, else as loaded, else by what the pixels need.
     private func format(loaded: ImageFormat?, image: Image, output: Argument) -> ImageFormat {
         if let format = self.options.format { return format }
-        if !self.options.writesToDirectory {
-            let name = URL(filePath: output.text).pathExtension
-            if let format = ImageFormat(fileExtension: name) { return format }
-        }
+        if !self.options.writesToDirectory, let format = LoadCommandOptions.format(named: output) { return format }
         if let loaded, self.loader.canEncode(loaded) { return loaded }
         return image.hasAlpha ? .png : .jpeg
     }

@@ -9,14 +9,15 @@ struct PrefetchCommand: Subcommand {
     static let flags: Set = ["--json", "--no-progress"]
     static let values: Set = ["--cache-dir", "--concurrency"]
     static let help = """
-        Fills the disk cache from a list: one URL a line; empty lines and lines that begin
-        with # are skipped. Nothing is decoded.
+        Fills the disk cache from a list: one URL of the network a line; empty lines and lines that
+        begin with # are skipped. Nothing is decoded. Files are never cached, and so an error here.
 
         Usage: tintype prefetch <file|-> [options]
 
           --cache-dir DIR       the disk cache; default ~/.cache/tintype
           --concurrency N       the downloads at once, 1 to 64; default 3
-          --json                one JSON object a line on standard output
+          --json                one JSON object a line on standard output; errors stay on standard
+                                error as well, for people
           --no-progress         no progress bar
         """
 
@@ -35,7 +36,8 @@ struct PrefetchCommand: Subcommand {
     }
 
     func run() async throws -> Bool {
-        let inputs = try self.readList()
+        let lines = try self.readList()
+        let inputs = lines.filter { $0.isOfNetwork }
         let clock = ContinuousClock()
         let start = clock.now
         let prefetcher = Prefetcher(
@@ -44,29 +46,50 @@ struct PrefetchCommand: Subcommand {
         )
         let names = Dictionary(inputs.map { ($0.url, $0.text) }, uniquingKeysWith: { first, _ in first })
         let failures = try await self.board.whileShown {
-            self.board.startList(of: inputs.count, label: "prefetch")
-            var totals = ListTotals(total: inputs.count)
+            self.board.startList(of: lines.count, label: "prefetch")
+            var totals = ListTotals(total: lines.count)
+            for line in lines where !line.isOfNetwork {
+                try self.report(.failure(Self.refusal(of: line)), name: line.text)
+                totals.completed += 1
+                totals.failed += 1
+                self.board.updateList(totals)
+            }
+            let refusedCount = totals.failed
             for await progress in prefetcher.prefetch(inputs.map { ImageRequest(url: $0.url) }) {
-                totals.completed = progress.completedCount
-                totals.failed = progress.failedCount
+                totals.completed = refusedCount + progress.completedCount
+                totals.failed = refusedCount + progress.failedCount
                 totals.receivedBytes = progress.receivedBytes
                 self.board.updateList(totals)
                 let request = progress.latest.request
                 let name = names[request.url] ?? request.url.absoluteString
-                try self.report(progress.latest, name: name)
+                try self.report(progress.latest.outcome, name: name)
             }
             return totals.failed
         }
         try Task.checkCancellation()
         if !self.writesJSON {
             let time = Readable.tenths(start.duration(to: clock.now) / .seconds(1))
-            try Output.standard.line("\(inputs.count - failures) of \(inputs.count) are in the cache after \(time) s")
+            try Output.standard.line("\(lines.count - failures) of \(lines.count) are in the cache after \(time) s")
         }
         return failures == 0
     }
 
-    private func report(_ result: PrefetchResult, name: String) throws {
-        switch result.outcome {
+    /// Why a line can't be prefetched.
+    private static func refusal(of line: Input) -> LoadError {
+        guard line.isURL else {
+            return LoadError(
+                code: .invalidURL,
+                message: "The line is no URL; write one URL a line, such as https://example.com/picture.jpg."
+            )
+        }
+        return LoadError(
+            code: .unsupportedScheme,
+            message: "Only what comes over the network is cached; files and data URLs are read where they are."
+        )
+    }
+
+    private func report(_ outcome: Result<PrefetchResult.Loaded, any Error>, name: String) throws {
+        switch outcome {
         case .success(let loaded):
             if self.writesJSON {
                 let line = Prefetched(url: name, source: loaded.source.rawValue, bytes: loaded.byteCount)

@@ -106,7 +106,8 @@ extension DownloadError {
         return DownloadError(
             code: .bodyTooLarge,
             message:
-                "The body of \(shown(address)) \(size) the limit of \(limit) bytes; raise the limit on bodies to accept it.",
+                "The body of \(shown(address)) \(size) the limit of \(limit) bytes; "
+                + "raise maximumBodySize (of a request bodyLimit) to accept it.",
             url: url(address),
             status: status,
             headers: headers
@@ -197,7 +198,7 @@ extension DownloadError {
             transfer,
             .timedOut,
             "\(shown(transfer.address)) was not complete after \(limit), with \(transfer.receivedBytes) bytes here; "
-                + "ask again later, or raise totalTimeout."
+                + "ask again later, or raise totalTimeout (of a request timeouts.total)."
         )
     }
 
@@ -206,7 +207,7 @@ extension DownloadError {
             transfer,
             .timedOut,
             "\(transfer.address.host) sent nothing for \(limit) after \(transfer.receivedBytes) bytes of "
-                + "\(shown(transfer.address)); ask again later, or raise the timeout."
+                + "\(shown(transfer.address)); ask again later, or raise timeout (of a request timeouts.idle)."
         )
     }
 

@@ -78,7 +78,14 @@ extension DownloadError {
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
             CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_ENGINE_NOTFOUND, CURLE_USE_SSL_FAILED:
-            return (.tlsFailed, "\(host) can't be reached safely: \(message). Check its certificate and the clock.")
+            // OpenSSL's words for an answer that is no TLS.
+            let isPlain = ["wrong version number", "http request", "packet length too long"].contains {
+                message.contains($0)
+            }
+            let advice =
+                isPlain
+                ? "Does the port speak TLS? If it does not, use http." : "Check its certificate and the clock."
+            return (.tlsFailed, "\(host) can't be reached safely: \(message). \(advice)")
         case CURLE_OUT_OF_MEMORY:
             return (.outOfMemory, Self.outOfMemory(at: address).message)
         default:

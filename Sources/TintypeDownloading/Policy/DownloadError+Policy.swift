@@ -12,8 +12,9 @@ extension DownloadError {
     static func schemeNotAllowed(_ scheme: NetworkPolicy.Scheme, at address: ResourceAddress) -> DownloadError {
         DownloadError(
             code: .schemeNotAllowed,
-            message: "The network policy does not allow \(scheme.rawValue) URLs such as \(shown(address)); "
-                + "add the scheme to allowedSchemes if it is meant.",
+            message: "The network policy does not allow \(scheme.rawValue) URLs"
+                + (scheme == .data ? "" : " such as \(shown(address))")
+                + "; add the scheme to allowedSchemes if it is meant.",
             url: url(address)
         )
     }
@@ -41,7 +42,7 @@ extension DownloadError {
         return DownloadError(
             code: .portNotAllowed,
             message: "The network policy does not allow port \(port) of \(shown(address)), only \(ports); "
-                + "add it to allowedPorts if it is meant.",
+                + "if it is meant, name the host with it in exceptions, or add it to allowedPorts for all hosts.",
             url: url(address)
         )
     }
@@ -50,7 +51,7 @@ extension DownloadError {
         DownloadError(
             code: .hostNotAllowed,
             message: "The network policy denies the host \(host) of \(shown(address)) by its rule on \(rule); "
-                + "take the rule out of deniedHosts if the host is meant.",
+                + "if the host is meant, name it in exceptions, or take the rule out of deniedHosts.",
             url: url(address)
         )
     }
@@ -78,7 +79,7 @@ extension DownloadError {
             code: .addressNotAllowed,
             message: "The network policy denies \(shown(address)): the address \(denial.address)\(destination) "
                 + "is in the \(rule.name) range \(rule.range); "
-                + "add it to allowedAddresses if it is meant.",
+                + "if it is meant, name the host with it in exceptions, or add it to allowedAddresses for all hosts.",
             url: url(address)
         )
     }

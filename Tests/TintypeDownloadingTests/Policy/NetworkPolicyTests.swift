@@ -102,6 +102,20 @@ import Testing
         #expect(error.url?.path == "/a.jpg")
     }
 
+    @Test(arguments: ["http://example.org:8080/", "http://localhost/", "http://10.0.0.1/"])
+    func `a denial says how to allow one place, and how to allow all`(url: String) throws {
+        let error = try #require(Self.error(of: url, policy: .publicInternet))
+        #expect(error.message.contains(" in exceptions, or "), "\(error.message)")
+    }
+
+    @Test func `a denial of a data URL does not show it`() throws {
+        let error = try #require(Self.error(of: "data:,x", policy: .publicInternet))
+        #expect(
+            error.message
+                == "The network policy does not allow data URLs; add the scheme to allowedSchemes if it is meant."
+        )
+    }
+
     @Test(arguments: ["0.0.0.0", "0", "[::]", "[::ffff:0.0.0.0]"])
     func `the unspecified address is this machine`(host: String) throws {
         var policy = NetworkPolicy()

@@ -31,6 +31,15 @@ import Testing
         #expect(Set(requests.map(\.sourceKey)).count == 6)
     }
 
+    @Test func `a request is described without credentials, and not longer than it takes`() throws {
+        let secret = try #require(URL(string: "https://user:password@example.com/a.jpg"))
+        #expect("\(ImageRequest(url: secret))" == "https://example.com/a.jpg")
+        let small = ImageRequest(url: secret, thumbnail: .fill(width: 40, height: 30))
+        #expect("\(small)" == "https://example.com/a.jpg, fill 40x30")
+        let data = try #require(URL(string: "data:image/png;base64,\(String(repeating: "A", count: 5_000))"))
+        #expect("\(ImageRequest(url: data))".count < 250)
+    }
+
     @Test(arguments: [LoadOptions.waitForStore, .keepData, .previews])
     func optionsOfTheLoadAreNotInTheKey(options: LoadOptions) {
         #expect(ImageRequest(url: self.url, options: options).key == ImageRequest(url: self.url).key)

@@ -46,6 +46,7 @@ struct CacheCommand: Subcommand {
 
     func run() async throws -> Bool {
         if let problem = CacheFolder.problem(self.configuration) { throw OutputError(message: problem) }
+        let absence = CacheFolder.absence(self.configuration)
         let cache = DiskCache(await self.configuration.sparing())
         let report = try await self.perform(on: cache)
         await cache.shutdown()
@@ -54,6 +55,7 @@ struct CacheCommand: Subcommand {
         } else {
             for line in report.lines { try Output.standard.line(line) }
         }
+        if let absence { Output.error.tell("tintype: note: \(absence.printable)") }
         return report.isGood
     }
 

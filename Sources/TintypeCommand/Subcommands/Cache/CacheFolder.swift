@@ -19,6 +19,15 @@ enum CacheFolder {
         return self.message(path, errno)
     }
 
+    /// That there is no cache in the folder: it would look empty, and its name may be mistyped; `nil` where there is one.
+    static func absence(_ configuration: DiskCache.Configuration) -> String? {
+        let path = configuration.directory.path
+        var status = stat()
+        guard stat(path, &status) == 0 else { return "There is no folder \(path) yet, and so nothing is cached there." }
+        // Each cache has it from the start.
+        return stat("\(path)/entries", &status) == 0 ? nil : "The folder \(path) has no cache in it."
+    }
+
     private static func message(_ path: String, _ code: CInt) -> String {
         "The cache folder \(path) can't be used (\(SystemError(code: code))); "
             + "change its permissions, or choose another by --cache-dir or XDG_CACHE_HOME."
