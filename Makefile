@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 600
 HUNT_SECONDS ?= 1200
 HUNT_CODERS ?= jpeg png gif webp
 ATTACK_SECONDS ?= 600
-FUZZERS = FuzzJPEG FuzzPNG FuzzWebP FuzzGIF
+FUZZERS = FuzzJPEG FuzzJPEGTransform FuzzPNG FuzzWebP FuzzGIF
 
 # Suites without origins, processes and large pictures, and a few with them: for `make smoke`.
 PURE_SUITES = 'TintypeConcurrencyTests|TintypeHTTPTests|TintypeImageTests|LoadTableTests|TransferQueueTests|MemoryCacheTests|MemoryConcurrencyTests|DecodeLanesTests'
@@ -24,7 +24,8 @@ help:
 	@echo 'make lint      check format and house rules'
 	@echo 'make format    format all Swift and C files'
 	@echo 'make bench     measure against the peers (minutes; results in Benchmarks/results)'
-	@echo 'make conformance  decode the corpus and count right, refused and wrong files'
+	@echo 'make conformance  decode the corpus and count right, refused and wrong files;
+	@echo '                  turn its JPEGs without loss and compare their coefficients'
 	@echo 'make fuzz      fuzz every coder, FUZZ_SECONDS=600 each'
 	@echo 'make hunt      search for small files that take long or much memory, HUNT_SECONDS=1200 a coder'
 	@echo 'make torture   kill processes that use a disk cache, flip its bits, fill its disk;'

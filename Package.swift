@@ -22,6 +22,12 @@ let package = Package(
             providers: [.apt(["libjpeg-dev"])]
         ),
         .systemLibrary(
+            name: "CTurboJPEG",
+            path: "Sources/CLibraries/CTurboJPEG",
+            pkgConfig: "libturbojpeg",
+            providers: [.apt(["libturbojpeg0-dev"])]
+        ),
+        .systemLibrary(
             name: "CSPNG",
             path: "Sources/CLibraries/CSPNG",
             pkgConfig: "spng",
@@ -104,9 +110,9 @@ let package = Package(
         .target(
             name: "TintypeCoding",
             dependencies: [
-                "TintypeImage", "TintypeConcurrency", "CJPEG", "CDeflate", "CZlib", "CPNGFilters", "CWebP",
-                "CWebPSteps",
-                "CLCMS2",
+                "TintypeImage", "TintypeConcurrency", "CJPEG", "CTurboJPEG", "CDeflate", "CZlib", "CPNGFilters",
+                "CWebP",
+                "CWebPSteps", "CLCMS2",
             ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CZimg", "CPixelKernels"]),
@@ -138,7 +144,11 @@ let package = Package(
 
         // Benchmarks
         .target(name: "CAllocationCounter", path: "Benchmarks/CAllocationCounter"),
-        .target(name: "CCodecLoops", dependencies: ["CLibJPEG", "CWebP"], path: "Benchmarks/CCodecLoops"),
+        .target(
+            name: "CCodecLoops",
+            dependencies: ["CLibJPEG", "CTurboJPEG", "CWebP"],
+            path: "Benchmarks/CCodecLoops"
+        ),
         .executableTarget(
             name: "TintypeBenchmarks",
             dependencies: [
@@ -197,6 +207,11 @@ let package = Package(
             dependencies: ["FuzzSupport", "TintypeCoding", "TintypeImage"],
             path: "Fuzz/WebP"
         ),
+        .executableTarget(
+            name: "FuzzJPEGTransform",
+            dependencies: ["Conformance", "TintypeCoding"],
+            path: "Fuzz/JPEGTransform"
+        ),
         .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),
         .executableTarget(
             name: "SlowFiles",
@@ -211,6 +226,7 @@ let package = Package(
             path: "Tests/CDescriptorLimit",
             cSettings: [.define("_GNU_SOURCE")]
         ),
+        .target(name: "CCoefficients", dependencies: ["CLibJPEG"], path: "Tests/CCoefficients"),
         .target(name: "CSignals", path: "Tests/CSignals"),
         .target(
             name: "TestSupport",
@@ -224,7 +240,7 @@ let package = Package(
         .target(name: "TestTraits", dependencies: ["TestSupport", "TintypeConcurrency"], path: "Tests/TestTraits"),
         .target(
             name: "Conformance",
-            dependencies: ["TintypeCoding", "TintypeImage", "TestSupport", "CCrypto"],
+            dependencies: ["TintypeCoding", "TintypeImage", "TestSupport", "CCoefficients", "CCrypto"],
             path: "Tests/Conformance"
         ),
         .testTarget(
@@ -294,7 +310,7 @@ for target in package.targets where target.type == .test {
 // One policy for every Swift target, written once.
 let cTargets = [
     "CJPEG", "CShims", "CPNGFilters", "CWebPSteps", "CAllocationCounter", "CAllocationMeter", "CCodecLoops",
-    "CDescriptorLimit", "CSignals",
+    "CCoefficients", "CDescriptorLimit", "CSignals",
 ]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
     target.swiftSettings =

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <jpeglib.h>
+#include <turbojpeg.h>
 #include <webp/encode.h>
 
 struct errors {
@@ -50,6 +51,21 @@ int codec_loop_decode_jpeg(
     jpeg_finish_decompress(&info);
     jpeg_destroy_decompress(&info);
     return 0;
+}
+
+size_t codec_loop_transform_jpeg(const uint8_t *bytes, size_t count, int turns, int is_progressive) {
+    tjhandle handle = tjInitTransform();
+    if (handle == NULL) return 0;
+    tjtransform transform = {
+        .op = turns ? TJXOP_ROT90 : TJXOP_NONE,
+        .options = TJXOPT_TRIM | (is_progressive ? TJXOPT_PROGRESSIVE : 0),
+    };
+    unsigned char *result = NULL;
+    unsigned long size = 0;
+    int status = tjTransform(handle, bytes, (unsigned long)count, 1, &result, &size, &transform, 0);
+    tjFree(result);
+    tjDestroy(handle);
+    return status == 0 ? (size_t)size : 0;
 }
 
 size_t codec_loop_encode_jpeg(const uint8_t *pixels, int width, int height, size_t stride, int quality) {

@@ -9,7 +9,8 @@ enum TintypeBenchmarks {
         + MillionEntries.benchmarks + Downloads.benchmarks + LargeDownloads.benchmarks + ColdLoads.benchmarks
         + Decoding.benchmarks
         + Previews.benchmarks
-        + Animations.benchmarks + Encoding.benchmarks + Thumbnails.benchmarks + LargePictures.benchmarks
+        + Animations.benchmarks + Encoding.benchmarks + Lossless.benchmarks + Thumbnails.benchmarks
+        + LargePictures.benchmarks
         + Bombs.benchmarks
 
     static func main() async {

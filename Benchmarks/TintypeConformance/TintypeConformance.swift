@@ -13,5 +13,14 @@ struct TintypeConformance {
         var table = ConformanceTable()
         for picture in Corpus.pictures { table.add(picture, try check.judge(picture)) }
         print(table.text)
+        var lossless = LosslessCheck()
+        for picture in Corpus.pictures where picture.format == "jpeg" {
+            for fault in try lossless.faults(of: picture.data) { print("lossless \(picture.path): \(fault)") }
+        }
+        let refused = lossless.refused.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+        print(
+            "\(lossless.changed) JPEGs were changed without loss in \(lossless.transforms) ways, \(lossless.inverses) of them "
+                + "back as well; refused: \(refused.joined(separator: ", "))"
+        )
     }
 }

@@ -32,6 +32,8 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
         public static let animationTooLarge = Code(description: "animationTooLarge")
         /// An option makes no sense for this picture.
         public static let invalidOptions = Code(description: "invalidOptions")
+        /// What is asked for can't be done without loss.
+        public static let notLossless = Code(description: "notLossless")
         /// The encoder refused the picture.
         public static let encodingFailed = Code(description: "encodingFailed")
         /// The system refused memory.

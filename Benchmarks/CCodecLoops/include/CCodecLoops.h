@@ -17,6 +17,10 @@ int codec_loop_decode_jpeg(
 /// Encodes RGB rows as baseline JPEG 4:2:0. Returns the number of bytes, or 0.
 size_t codec_loop_encode_jpeg(const uint8_t *_Nonnull pixels, int width, int height, size_t stride, int quality);
 
+/// Turns a JPEG by a quarter clockwise, or not at all, with tables of the standard or in scans, through TurboJPEG;
+/// metadata goes along. Returns the number of bytes, or 0.
+size_t codec_loop_transform_jpeg(const uint8_t *_Nonnull bytes, size_t count, int turns, int is_progressive);
+
 /// Encodes RGB rows as lossy WebP with the library's own settings (method 4). Returns the number of bytes, or 0.
 size_t codec_loop_encode_webp(const uint8_t *_Nonnull pixels, int width, int height, size_t stride, int quality);
 

@@ -40,6 +40,25 @@ enum CodecLoops {
         try Check.size(Int(width), Int(height), is: (picture.width, picture.height))
     }
 
+    /// Turns the JPEG at `path` through TurboJPEG, or only codes it anew.
+    static func transformer(turns: Bool, isProgressive: Bool, _ path: String) throws -> Contestant {
+        let data = try Data(contentsOf: URL(fileURLWithPath: path))
+        return Contestant(note: "one call of tjTransform, with all metadata") { count in
+            try await Measurement.of(operations: count) {
+                try await BlockingLane.shared.run {
+                    for _ in 0..<count {
+                        let size = data.withUnsafeBytes { bytes in
+                            bytes.assumingMemoryBound(to: UInt8.self).baseAddress.map {
+                                codec_loop_transform_jpeg($0, bytes.count, turns ? 1 : 0, isProgressive ? 1 : 0)
+                            }
+                        }
+                        guard let size, size > 0 else { throw Unavailable("nothing was transformed") }
+                    }
+                }
+            }
+        }
+    }
+
     /// Encodes the picture in the file at `path`, which is decoded once, before.
     static func encoder(_ job: Encoding.Job, _ path: String) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))

@@ -1,4 +1,4 @@
-#include "report.h"
+#include "output.h"
 
 #include <stdlib.h>
 
@@ -9,46 +9,10 @@
 struct cjpeg_encoder {
     cjpeg_report report;
     struct jpeg_compress_struct library;
-    struct jpeg_destination_mgr destination;
     struct jpeg_progress_mgr progress;
     bool (*should_stop)(void);
-    uint8_t *bytes;
-    size_t capacity;
-    size_t count;
-    size_t maximum_bytes;
+    cjpeg_output output;
 };
-
-// MARK: Destination
-
-static void init_destination(j_compress_ptr library) {
-    cjpeg_encoder *encoder = library->client_data;
-    encoder->destination.next_output_byte = encoder->bytes;
-    encoder->destination.free_in_buffer = encoder->capacity;
-}
-
-// The whole buffer is full, whatever free_in_buffer says.
-static boolean empty_output_buffer(j_compress_ptr library) {
-    cjpeg_encoder *encoder = library->client_data;
-    if (encoder->capacity > encoder->maximum_bytes) {
-        cjpeg_report_fail(&encoder->report, cjpeg_failure_size, "It has more bytes than allowed");
-    }
-    size_t capacity = encoder->capacity * 2;
-    uint8_t *bytes = realloc(encoder->bytes, capacity);
-    if (bytes == NULL) cjpeg_report_fail(&encoder->report, cjpeg_failure_memory, "There is no memory for the result");
-    encoder->destination.next_output_byte = bytes + encoder->capacity;
-    encoder->destination.free_in_buffer = capacity - encoder->capacity;
-    encoder->bytes = bytes;
-    encoder->capacity = capacity;
-    return TRUE;
-}
-
-static void term_destination(j_compress_ptr library) {
-    cjpeg_encoder *encoder = library->client_data;
-    encoder->count = encoder->capacity - encoder->destination.free_in_buffer;
-    if (encoder->count > encoder->maximum_bytes) {
-        cjpeg_report_fail(&encoder->report, cjpeg_failure_size, "It has more bytes than allowed");
-    }
-}
 
 // Called for each row of blocks, also in the passes after the last row of pixels.
 static void progress_monitor(j_common_ptr library) {
@@ -69,11 +33,8 @@ cjpeg_encoder *cjpeg_encoder_create(bool (*should_stop)(void)) {
         return NULL;
     }
     jpeg_create_compress(&encoder->library);
-    encoder->destination.init_destination = init_destination;
-    encoder->destination.empty_output_buffer = empty_output_buffer;
-    encoder->destination.term_destination = term_destination;
+    cjpeg_output_prepare(&encoder->output, &encoder->library, &encoder->report);
     encoder->progress.progress_monitor = progress_monitor;
-    encoder->library.dest = &encoder->destination;
     encoder->library.progress = &encoder->progress;
     return encoder;
 }
@@ -81,7 +42,7 @@ cjpeg_encoder *cjpeg_encoder_create(bool (*should_stop)(void)) {
 void cjpeg_encoder_free(cjpeg_encoder *encoder) {
     if (encoder == NULL) return;
     jpeg_destroy_compress(&encoder->library);
-    free(encoder->bytes);
+    free(encoder->output.bytes);
     free(encoder);
 }
 
@@ -109,16 +70,9 @@ cjpeg_status cjpeg_encoder_start(cjpeg_encoder *encoder, const cjpeg_settings *s
     // Also after a failure: back to the state of a new encoder.
     jpeg_abort_compress(library);
     encoder->report.failure = cjpeg_failure_none;
-    encoder->maximum_bytes = settings->maximum_bytes;
-    if (encoder->bytes == NULL) {
-        // About what a photograph takes at quality 80; more is asked for when it is full.
-        size_t guess = (size_t)settings->width * (size_t)settings->height / 4;
-        encoder->capacity = guess < 16384 ? 16384 : guess;
-        encoder->bytes = malloc(encoder->capacity);
-        if (encoder->bytes == NULL) {
-            cjpeg_report_fail(&encoder->report, cjpeg_failure_memory, "There is no memory for the result");
-        }
-    }
+    // About what a photograph takes at quality 80; more is asked for when it is full.
+    size_t guess = (size_t)settings->width * (size_t)settings->height / 4;
+    cjpeg_output_begin(&encoder->output, guess, settings->maximum_bytes);
     configure(library, settings);
     jpeg_start_compress(library, TRUE);
     return cjpeg_status_done;
@@ -155,13 +109,7 @@ cjpeg_status cjpeg_encoder_finish(cjpeg_encoder *encoder) {
 }
 
 uint8_t *cjpeg_encoder_take(cjpeg_encoder *encoder, size_t *count) {
-    // What is left over may be as large as the picture.
-    uint8_t *bytes = realloc(encoder->bytes, encoder->count);
-    if (bytes == NULL) bytes = encoder->bytes;
-    *count = encoder->count;
-    encoder->bytes = NULL;
-    encoder->capacity = 0;
-    return bytes;
+    return cjpeg_output_take(&encoder->output, count);
 }
 
 // MARK: Report

@@ -231,6 +231,19 @@ struct DecodePipeline: Sendable {
         }
     }
 
+    /// Changes a JPEG without loss, once there is room for its coefficients.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
+    func transform(_ data: Data, by transform: JPEGTransform) async throws -> JPEGTransform.Result {
+        let plan = try await self.lanes.run { try JPEGTransformPlan(transform, of: data, limits: self.limits) }
+        return try await self.gate.withWeight(plan.byteCount) {
+            try await self.lanes.run {
+                try MemoryRoom.require(plan.byteCount)
+                return try plan.carryOut()
+            }
+        }
+    }
+
     /// The bytes of `animation` in `format`.
     ///
     /// - Throws: `CodingError`, `CancellationError`.

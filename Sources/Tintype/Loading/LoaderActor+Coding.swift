@@ -117,6 +117,19 @@ extension LoaderActor {
         }
     }
 
+    /// Changes a JPEG without loss, on a lane: turns, crops, strips or codes it anew without decoding it.
+    ///
+    /// Bytes such as ``data(for:)`` gives. The limits are the loader's, and the memory counts as that of decodes does.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func transform(_ data: Data, by transform: JPEGTransform) async throws -> JPEGTransform.Result {
+        do {
+            return try await self.services.decoding.transform(data, by: transform)
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+
     /// Whether a coder is registered that writes `format`.
     public nonisolated func canEncode(_ format: ImageFormat) -> Bool {
         (try? self.services.decoding.registry.coder(encoding: format)) != nil

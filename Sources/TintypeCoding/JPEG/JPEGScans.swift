@@ -50,7 +50,7 @@ struct JPEGScans {
     }
 
     /// The next marker that is not part of entropy-coded data; `offset` moves behind it.
-    private static func nextMarker(
+    static func nextMarker(
         _ offset: inout Int,
         of source: UnsafeRawBufferPointer,
         _ work: DecodeWork

@@ -5,8 +5,14 @@ import Tintype
 struct LoadCommand: Subcommand {
     static let name = "load"
     static let summary = "load pictures, and write them to files"
-    static let flags: Set = ["--reload", "--revalidate", "--cache-only", "--json", "--no-progress", "--keep-metadata"]
-    static let values: Set = ["-o", "--format", "--quality", "--resize", "--mode", "--cache-dir"]
+    static let flags: Set = [
+        "--reload", "--revalidate", "--cache-only", "--json", "--no-progress", "--keep-metadata", "--lossless",
+        "--gray",
+        "--progressive", "--optimize", "--strip", "--perfect",
+    ]
+    static let values: Set = [
+        "-o", "--format", "--quality", "--resize", "--mode", "--cache-dir", "--rotate", "--flip", "--crop",
+    ]
     static let help = """
         Loads pictures: from the disk cache, or from their origin.
 
@@ -19,6 +25,7 @@ struct LoadCommand: Subcommand {
           --mode MODE           how the box is met: fit (default), fill or stretch
           --keep-metadata       take EXIF and XMP over where the picture is encoded anew, without
                                 position, thumbnail and maker's notes
+          --lossless            change JPEGs without decoding them, see below
           --cache-dir DIR       the disk cache; default ~/.cache/tintype
           --reload              load from the origin whatever is cached
           --revalidate          ask the origin whether what is cached is current, and load it again if not
@@ -28,6 +35,22 @@ struct LoadCommand: Subcommand {
 
         Without --format, --quality and --resize the bytes are written as they were loaded, with
         all that is in them.
+
+        With --lossless a JPEG keeps each of its coefficients, and its metadata:
+
+          --rotate ANGLE        90, 180 or 270, clockwise, or upright, as its EXIF block says
+          --flip DIRECTION      horizontal or vertical, after the rotation
+          --crop WxH+X+Y        cut out a rectangle, after both
+          --gray                keep the brightness only
+          --progressive         write it in scans from coarse to fine
+          --optimize            write it with Huffman tables of its own
+          --strip               leave out metadata, but not the colour profile; --keep-metadata
+                                leaves out position, thumbnail and maker's notes only
+          --perfect             fail where a turn or a crop is not of whole blocks
+
+        Whatever is turned or cropped is upright first. Blocks have 8 or 16 pixels a side. What is cut
+        of one is left out where a turn would bring it to the left or to the top; a crop begins at a
+        block, and grows for that. It is said where that happens.
         """
 
     /// The loads that run at once.

@@ -11,6 +11,8 @@ struct LoadCommandOptions: Sendable {
     let quality: Int?
     let resize: Resize?
     let keepsMetadata: Bool
+    /// What is done without decoding, where that is asked for.
+    let lossless: JPEGTransform?
     let configuration: LoaderActor.Configuration
     let loadOptions: LoadOptions
     let cachePolicy: CachePolicy?
@@ -33,6 +35,14 @@ struct LoadCommandOptions: Sendable {
         self.resize = try Self.resize(arguments)
         self.keepsMetadata = arguments.has("--keep-metadata")
         guard !self.keepsMetadata || self.output != nil else { throw UsageError("--keep-metadata needs -o") }
+        let changes = try PictureChanges(arguments)
+        self.lossless = try Self.lossless(arguments, changes)
+        guard self.lossless == nil || self.output != nil else { throw UsageError("--lossless needs -o") }
+        if self.lossless != nil, !self.writesToDirectory, let output = self.output?.text,
+            let format = ImageFormat(fileExtension: URL(filePath: output).pathExtension), format != .jpeg
+        {
+            throw UsageError("--lossless writes JPEG, and -o names a file of \(format.name)")
+        }
         self.configuration = try Self.configuration(arguments)
         self.cachePolicy = try Self.cachePolicy(arguments)
         var options: LoadOptions = [.waitForStore]
@@ -61,6 +71,39 @@ struct LoadCommandOptions: Sendable {
             throw UsageError("\(chosen[0].flag) and \(chosen[1].flag) contradict each other")
         }
         return chosen.first?.policy
+    }
+
+    /// What `--lossless` asks for, with all that can be done so.
+    private static func lossless(
+        _ arguments: ParsedArguments,
+        _ changes: PictureChanges
+    ) throws(UsageError) -> JPEGTransform? {
+        guard arguments.has("--lossless") else {
+            let own = ["--gray", "--progressive", "--optimize", "--strip", "--perfect"]
+            let given = changes.options + own.filter { arguments.has($0) }
+            guard let option = given.first else { return nil }
+            throw UsageError("\(option) needs --lossless")
+        }
+        for option in ["--resize", "--quality"] where arguments.value(option) != nil {
+            throw UsageError("\(option) can't be done without loss; leave out --lossless")
+        }
+        if let format = arguments.value("--format"), format != "jpeg" {
+            throw UsageError("a picture can't become \(format) without loss of its coefficients; leave out --lossless")
+        }
+        let pairs = [("--progressive", "--optimize"), ("--strip", "--keep-metadata")]
+        for (first, second) in pairs where arguments.has(first) && arguments.has(second) {
+            throw UsageError("\(first) and \(second) contradict each other")
+        }
+        return JPEGTransform(
+            turnsUpright: !changes.options.isEmpty,
+            turn: changes.turn,
+            crop: changes.crop.map { JPEGTransform.Crop(x: $0.x, y: $0.y, width: $0.width, height: $0.height) },
+            isPerfect: arguments.has("--perfect"),
+            isGray: arguments.has("--gray"),
+            coding: arguments.has("--progressive")
+                ? .progressive : arguments.has("--optimize") ? .optimizedTables : .stored,
+            metadata: arguments.has("--strip") ? .none : arguments.has("--keep-metadata") ? .carriedOver : .all
+        )
     }
 
     private static func resize(_ arguments: ParsedArguments) throws(UsageError) -> Resize? {

@@ -38,6 +38,9 @@ struct LoadJob: Sendable {
         self.board.start(index, label: input.text)
         defer { self.board.end(index) }
         do {
+            if let transform = self.options.lossless {
+                return try await self.change(input, index: index, by: transform)
+            }
             let clock = ContinuousClock()
             let start = clock.now
             let response = try await self.load(input, index: index)
@@ -66,14 +69,59 @@ struct LoadJob: Sendable {
         }
     }
 
-    private func load(_ input: Input, index: Int) async throws -> ImageResponse {
-        let request = ImageRequest(
+    /// Loads the bytes of one input, changes them without decoding them, and writes them.
+    private func change(_ input: Input, index: Int, by transform: JPEGTransform) async throws -> LoadResult {
+        let clock = ContinuousClock()
+        let start = clock.now
+        let response = try await self.loader.dataResponse(for: self.request(for: input))
+        let result = try await self.loader.transform(response.data, by: transform)
+        let time = start.duration(to: clock.now)
+        if let output = self.options.output {
+            let path = self.path(index: index, format: .jpeg, output: output)
+            try self.refuseInput(input, at: path)
+            self.tell(result, of: input, by: transform)
+            try self.write(result.data, of: input, index: index, to: path)
+        }
+        let loaded = LoadedPicture(
+            url: input.text,
+            source: response.source.rawValue,
+            format: ImageFormat.jpeg.name,
+            width: result.width,
+            height: result.height,
+            bytes: response.data.count,
+            milliseconds: (time / .milliseconds(1) * 1_000).rounded() / 1_000
+        )
+        return LoadResult(
+            input: input,
+            outcome: .success(loaded),
+            warning: response.storeError.map { ErrorText($0).line }
+        )
+    }
+
+    /// Says where whole blocks made something else of the picture than was asked for.
+    private func tell(_ result: JPEGTransform.Result, of input: Input, by transform: JPEGTransform) {
+        let name = input.text.abbreviated
+        if result.trimmedColumns > 0 || result.trimmedRows > 0 {
+            let what = "\(result.trimmedColumns) columns and \(result.trimmedRows) rows at the edge were left out"
+            self.board.tell("tintype: \(name): \(what), as they are not of whole blocks")
+        }
+        if let crop = result.crop, crop != transform.crop {
+            let what = "the crop is \(crop.width)x\(crop.height)+\(crop.x)+\(crop.y)"
+            self.board.tell("tintype: \(name): \(what), as it begins at a block")
+        }
+    }
+
+    private func request(for input: Input) -> ImageRequest {
+        ImageRequest(
             url: input.url,
             thumbnail: self.options.resize,
             options: self.options.loadOptions,
             cachePolicy: self.options.cachePolicy
         )
-        for try await event in self.loader.events(for: request) {
+    }
+
+    private func load(_ input: Input, index: Int) async throws -> ImageResponse {
+        for try await event in self.loader.events(for: self.request(for: input)) {
             switch event {
             case .progress(let progress): self.board.update(index, progress)
             case .preview, .cached: break
@@ -92,11 +140,7 @@ struct LoadJob: Sendable {
             if input.url.isFileURL, OutputFile.isSameFile(input.path, path) { return }
             return try self.write(data, of: input, index: index, to: path)
         }
-        if self.options.writesToDirectory, input.url.isFileURL, OutputFile.isSameFile(input.path, path) {
-            throw OutputError(
-                message: "\(path.text.abbreviated) is the input and would be overwritten; name another folder."
-            )
-        }
+        try self.refuseInput(input, at: path)
         var options = EncodeOptions(quality: self.options.quality ?? EncodeOptions().quality)
         if self.options.keepsMetadata, let data = response.data {
             let coders = self.options.configuration.coders
@@ -105,6 +149,16 @@ struct LoadJob: Sendable {
         }
         let data = try await self.loader.encode(response.image, as: format, options: options)
         try self.write(data, of: input, index: index, to: path)
+    }
+
+    /// Refuses to write into a folder over the input: a file that is named may be meant.
+    private func refuseInput(_ input: Input, at path: Argument) throws(OutputError) {
+        guard self.options.writesToDirectory, input.url.isFileURL, OutputFile.isSameFile(input.path, path) else {
+            return
+        }
+        throw OutputError(
+            message: "\(path.text.abbreviated) is the input and would be overwritten; name another folder."
+        )
     }
 
     /// Writes a file, and says what its user may not expect: a new folder, another name than the input's.

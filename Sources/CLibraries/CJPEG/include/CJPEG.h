@@ -162,4 +162,6 @@ uint8_t *_Nullable cjpeg_encoder_take(cjpeg_encoder *_Nonnull encoder, size_t *_
 cjpeg_failure cjpeg_encoder_failure(const cjpeg_encoder *_Nonnull encoder);
 const char *_Nonnull cjpeg_encoder_message(const cjpeg_encoder *_Nonnull encoder);
 
+#include "CJPEGTransformer.h"
+
 #endif

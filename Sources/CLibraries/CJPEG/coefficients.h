@@ -1,0 +1,31 @@
+#ifndef CJPEG_COEFFICIENTS_H
+#define CJPEG_COEFFICIENTS_H
+
+#include "report.h"
+
+/// Asks for huge pages under the `blocks` blocks of an array that exists: the first touch of each small page costs more
+/// than the decoding of what lies in it.
+void cjpeg_coefficients_advise(j_decompress_ptr library, jvirt_barray_ptr array, size_t blocks);
+
+/// Which block of the old picture becomes which of the new one, and what becomes of its 64 coefficients.
+///
+/// Rows and columns change places first; then columns and rows are reversed.
+typedef struct cjpeg_turn {
+    bool swaps_sides;
+    bool reverses_columns;
+    bool reverses_rows;
+    /// The blocks of a component in each direction, of those that are reversed; they begin at the top left of the
+    /// turned picture.
+    JDIMENSION columns;
+    JDIMENSION rows;
+    /// Where the new picture begins in the turned one, in blocks.
+    JDIMENSION left;
+    JDIMENSION top;
+} cjpeg_turn;
+
+/// Writes `count` rows of `width` blocks of the new picture, from `first` on.
+void cjpeg_coefficients_turn(
+    j_decompress_ptr library, const cjpeg_turn *turn, jvirt_barray_ptr from, jvirt_barray_ptr to, JDIMENSION first,
+    JDIMENSION count, JDIMENSION width);
+
+#endif

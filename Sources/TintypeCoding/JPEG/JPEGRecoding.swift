@@ -1,0 +1,164 @@
+import CJPEG
+import CTurboJPEG
+import FoundationEssentials
+import TintypeImage
+
+/// Reads the coefficients of a JPEG and codes them anew, perhaps in another order.
+///
+/// What comes of it has only the markers that a decoder needs.
+struct JPEGRecoding {
+    let source: UnsafeRawBufferPointer
+    let header: JPEGHeader
+    let geometry: JPEGGeometry
+    /// Any but ``JPEGTransform/Coding/stored``.
+    let coding: JPEGTransform.Coding
+    let isGray: Bool
+    let allowsTruncated: Bool
+    let maximumByteCount: Int
+
+    // MARK: TurboJPEG
+
+    /// TurboJPEG does its work in one call, which nothing ends: about twenty milliseconds of it.
+    private static let maximumTurboUnits = 4 * DecodeWork.unitsBetweenLooks
+
+    /// What TurboJPEG makes of the picture, which takes `units` to read; `nil` for what it does not do, what would take it
+    /// long, and where it found anything to complain of: ``throughLibrary(_:)`` says what.
+    func throughTurboJPEG(units: Int, _ work: DecodeWork) throws -> Data? {
+        guard self.coding != .optimizedTables, units <= Self.maximumTurboUnits,
+            let start = self.source.baseAddress?.assumingMemoryBound(to: UInt8.self), let handle = tjInitTransform()
+        else { return nil }
+        defer { tjDestroy(handle) }
+        try work.count(units)
+        var transform = self.turboTransform
+        var target: UnsafeMutablePointer<UInt8>?
+        defer { tjFree(target) }
+        var count: CUnsignedLong = 0
+        let flags = TJFLAG_LIMITSCANS | TJFLAG_STOPONWARNING
+        let status = tjTransform(handle, start, CUnsignedLong(self.source.count), 1, &target, &count, &transform, flags)
+        try Task.checkCancellation()
+        guard status == 0, let target, Int(count) <= self.maximumByteCount else { return nil }
+        return Data(bytes: target, count: Int(count))
+    }
+
+    private var turboTransform: tjtransform {
+        var transform = tjtransform()
+        let turn = self.geometry.turn
+        let operation =
+            switch (turn.swapsSides, turn.reversesColumns, turn.reversesRows) {
+            case (false, false, false): TJXOP_NONE
+            case (false, true, false): TJXOP_HFLIP
+            case (false, false, true): TJXOP_VFLIP
+            case (false, true, true): TJXOP_ROT180
+            case (true, false, false): TJXOP_TRANSPOSE
+            case (true, true, false): TJXOP_ROT90
+            case (true, false, true): TJXOP_ROT270
+            case (true, true, true): TJXOP_TRANSVERSE
+            }
+        transform.op = CInt(operation.rawValue)
+        transform.options = TJXOPT_COPYNONE
+        if self.isGray { transform.options |= TJXOPT_GRAY }
+        if self.coding == .progressive {
+            transform.options |= TJXOPT_PROGRESSIVE
+        } else {
+            // Of damaged data, coefficients may have no code in the tables of the standard, which nothing else looks for.
+            transform.customFilter = { coefficients, region, _, _, _, _ in
+                guard let coefficients else { return -1 }
+                return cjpeg_fit_standard_tables(coefficients, Int(region.w * region.h) / 64) ? 0 : -1
+            }
+        }
+        if self.geometry.changesPicture {
+            transform.options |= TJXOPT_CROP
+            transform.r = tjregion(
+                x: CInt(self.geometry.left * self.geometry.unitWidth),
+                y: CInt(self.geometry.top * self.geometry.unitHeight),
+                w: CInt(self.geometry.width),
+                h: CInt(self.geometry.height)
+            )
+        }
+        return transform
+    }
+
+    // MARK: libjpeg
+
+    /// What code of our own makes of the picture with libjpeg.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    func throughLibrary(_ work: DecodeWork) throws -> Data {
+        try work.count(bytes: self.source.count)
+        let transformer = try JPEGTransformer(work)
+        return try transformer.transform(self)
+    }
+
+    fileprivate var settings: cjpeg_transform {
+        cjpeg_transform(
+            source_width: CInt(self.header.width),
+            source_height: CInt(self.header.height),
+            source_components: CInt(self.header.components.count),
+            swaps_sides: self.geometry.turn.swapsSides,
+            reverses_columns: self.geometry.turn.reversesColumns,
+            reverses_rows: self.geometry.turn.reversesRows,
+            left: CInt(self.geometry.left),
+            top: CInt(self.geometry.top),
+            width: CInt(self.geometry.width),
+            height: CInt(self.geometry.height),
+            is_gray: self.isGray,
+            is_progressive: self.coding == .progressive,
+            has_own_tables: self.coding == .optimizedTables,
+            allows_truncated: self.allowsTruncated,
+            maximum_scans: CInt(JPEGDecompressor.maximumScanCount),
+            maximum_bytes: max(0, self.maximumByteCount)
+        )
+    }
+}
+
+/// A reader and a writer of coefficients of libjpeg; freed with the object.
+private final class JPEGTransformer {
+    private let handle: OpaquePointer
+    private let work: ReportedWork
+
+    init(_ work: DecodeWork) throws(CodingError) {
+        let work = ReportedWork(work)
+        // It calls back with the object, which lives longer: it goes away after `deinit`.
+        let context = Unmanaged.passUnretained(work).toOpaque()
+        guard let handle = cjpeg_transformer_create(JPEGWork.prices, JPEGWork.count, context) else {
+            throw .outOfMemory(.jpeg)
+        }
+        self.handle = handle
+        self.work = work
+    }
+
+    deinit {
+        cjpeg_transformer_free(self.handle)
+    }
+
+    func transform(_ job: JPEGRecoding) throws -> Data {
+        var settings = job.settings
+        let start = job.source.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        guard cjpeg_transformer_run(self.handle, start, job.source.count, &settings) == .done else {
+            throw self.work.error ?? self.failure(job)
+        }
+        var count = 0
+        guard let bytes = cjpeg_transformer_take(self.handle, &count) else { throw CodingError.outOfMemory(.jpeg) }
+        return Data(bytesNoCopy: bytes, count: count, deallocator: .free)
+    }
+
+    private func failure(_ job: JPEGRecoding) -> CodingError {
+        let reason = String(cString: cjpeg_transformer_message(self.handle))
+        switch cjpeg_transformer_failure(self.handle) {
+        case .memory: return .outOfMemory(.jpeg)
+        case .unsupported:
+            return CodingError(
+                code: .notLossless,
+                message: "The JPEG can't be changed without loss (\(reason)); decode it and encode it anew.",
+                format: .jpeg
+            )
+        case .scans: return .corrupt(.jpeg, "it has more than \(JPEGDecompressor.maximumScanCount) scans")
+        case .size:
+            let what = "The result has more than \(job.maximumByteCount) bytes"
+            return .overLimit(.tooManyBytes, .jpeg, raise: "maximumEncodedBytes", what)
+        // Where the end is missing, what comes last is cut, and looks like damage.
+        default:
+            return cjpeg_transformer_end_is_missing(self.handle) ? .truncated(.jpeg) : .corrupt(.jpeg, reason)
+        }
+    }
+}

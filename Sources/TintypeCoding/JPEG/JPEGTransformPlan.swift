@@ -1,0 +1,232 @@
+package import FoundationEssentials
+import TintypeImage
+
+/// A transform of one file, whose header was read and found to be within the limits.
+package struct JPEGTransformPlan: Sendable {
+    private let transform: JPEGTransform
+    private let data: Data
+    private let limits: DecodingLimits
+    private let header: JPEGHeader
+    let geometry: JPEGGeometry
+
+    /// Reads the header of `data`.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    package init(_ transform: JPEGTransform, of data: Data, limits: DecodingLimits) throws {
+        try limits.check(data)
+        if let format = ImageFormat(sniffing: data), format != .jpeg {
+            throw CodingError(
+                code: .unsupportedFormat,
+                message:
+                    "Only a JPEG is changed without loss, and this is \(format.name); decode it and encode it anew.",
+                format: format
+            )
+        }
+        self.transform = transform
+        self.data = data
+        self.limits = limits
+        self.header = try JPEGHeader(data, work: DecodeWork(limits, format: .jpeg))
+        try limits.check(self.header.imageHeader)
+        self.geometry = try JPEGGeometry(transform, of: self.header)
+    }
+
+    /// The bytes that the transform takes at most, beside those of the file.
+    package var byteCount: Int {
+        let result = self.data.count.saturatingMultiplied(by: 2)
+        guard self.isRecoded else { return result }
+        return self.coefficientByteCount.saturatingMultiplied(by: self.geometry.movesBlocks ? 2 : 1)
+            .saturatingAdded(to: result).saturatingAdded(to: self.header.width * 16)
+    }
+
+    private var coefficientByteCount: Int { self.blockCount.saturatingMultiplied(by: 128) }
+
+    private var blockCount: Int { self.header.components.reduce(0) { $0 + self.header.blockCount(of: $1) } }
+
+    /// Whether the coefficients are coded anew.
+    private var isRecoded: Bool {
+        self.geometry.changesPicture || self.transform.coding != .stored
+            || self.transform.isGray && self.header.components.count > 1
+    }
+
+    /// Does it.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
+    package func carryOut() throws -> JPEGTransform.Result {
+        try Task.checkCancellation()
+        let work = DecodeWork(self.limits, format: .jpeg)
+        return JPEGTransform.Result(
+            data: try self.data.withUnsafeBytes { try self.carryOut($0, work) },
+            width: self.geometry.width,
+            height: self.geometry.height,
+            crop: self.geometry.crop,
+            trimmedColumns: self.geometry.trimmedColumns,
+            trimmedRows: self.geometry.trimmedRows
+        )
+    }
+
+    private func carryOut(_ source: UnsafeRawBufferPointer, _ work: DecodeWork) throws -> Data {
+        let parts = try JPEGParts(source, work: work)
+        let metadata = JPEGMetadataEditing(
+            self.transform,
+            parts,
+            self.header,
+            self.geometry,
+            isRecoded: self.isRecoded
+        )
+        if !self.isRecoded, metadata.keepsAll { return self.data }
+        // The decoder finds out more: also the end of arithmetic coding, and the data of a scan.
+        if !self.transform.allowsTruncated, parts.endIsMissing { throw CodingError.truncated(.jpeg) }
+        guard self.isRecoded else { return try self.checked(parts.assembled(with: try metadata.segments())) }
+        let coding = self.coding(of: parts)
+        // The library gives up in a segment that is cut, and not in a scan.
+        let recoded =
+            parts.endIsMissing
+            ? try parts.assembled(with: parts.segments).withUnsafeBytes { try self.recoded($0, coding, work) }
+            : try self.recoded(source, coding, work)
+        return try self.checked(metadata.assembled(with: recoded))
+    }
+
+    private func recoded(
+        _ source: UnsafeRawBufferPointer,
+        _ coding: JPEGTransform.Coding,
+        _ work: DecodeWork
+    ) throws -> Data {
+        let units = try self.unitsOfReading(source, work)
+        try work.require(units)
+        let job = JPEGRecoding(
+            source: source,
+            header: self.header,
+            geometry: self.geometry,
+            coding: coding,
+            isGray: self.transform.isGray,
+            allowsTruncated: self.transform.allowsTruncated,
+            maximumByteCount: self.limits.maximumEncodedBytes
+        )
+        return try job.throughTurboJPEG(units: units, work) ?? job.throughLibrary(work)
+    }
+
+    /// The work of reading the coefficients.
+    private func unitsOfReading(_ source: UnsafeRawBufferPointer, _ work: DecodeWork) throws -> Int {
+        let bytes = source.count.saturatingMultiplied(by: DecodeWork.unitsPerByte)
+        guard !self.header.hasScans else {
+            return try JPEGScans(source, self.header, work: work).units.saturatingAdded(to: bytes)
+        }
+        let price = self.header.isArithmetic ? JPEGWork.unitsPerArithmeticBlock : JPEGWork.unitsPerBlock
+        return self.blockCount.saturatingMultiplied(by: price).saturatingAdded(to: bytes)
+    }
+
+    private func coding(of parts: JPEGParts) -> JPEGTransform.Coding {
+        guard self.transform.coding == .stored else { return self.transform.coding }
+        if self.header.process == .progressive || self.header.process == .arithmeticProgressive { return .progressive }
+        return parts.hasStandardTables && !self.header.isArithmetic ? .standardTables : .optimizedTables
+    }
+
+    private func checked(_ data: Data) throws(CodingError) -> Data {
+        try self.limits.check(data)
+        return data
+    }
+}
+
+/// Which blocks of a JPEG become which, in units of its interleaved blocks (MCUs).
+struct JPEGGeometry {
+    let turn: JPEGTurn
+    /// The size of the result in pixels.
+    let width: Int
+    let height: Int
+    /// The first unit of the turned picture that is kept.
+    let left: Int
+    let top: Int
+    /// The size of a unit of the result, in pixels.
+    let unitWidth: Int
+    let unitHeight: Int
+    let crop: JPEGTransform.Crop?
+    let trimmedColumns: Int
+    let trimmedRows: Int
+    /// Whether the result shows other pixels than the source, or in another order.
+    let changesPicture: Bool
+
+    /// Whether blocks have another place in the result than in the source.
+    var movesBlocks: Bool { self.turn != JPEGTurn(.none) || self.left > 0 || self.top > 0 }
+
+    init(_ transform: JPEGTransform, of header: JPEGHeader) throws(CodingError) {
+        let upright = transform.turnsUpright ? header.orientation ?? .up : .up
+        let turn = JPEGTurn(upright).followed(by: JPEGTurn(transform.turn))
+        // A single component is not interleaved, whatever its sampling is (T.81, A.2.2).
+        let isSingle = header.components.count == 1 || transform.isGray
+        var unit = (
+            width: 8 * (isSingle ? 1 : header.components.map(\.horizontal).max() ?? 1),
+            height: 8 * (isSingle ? 1 : header.components.map(\.vertical).max() ?? 1)
+        )
+        var size = (width: header.width, height: header.height)
+        if turn.swapsSides {
+            unit = (unit.height, unit.width)
+            size = (size.height, size.width)
+        }
+        self.trimmedColumns = turn.reversesColumns ? size.width % unit.width : 0
+        self.trimmedRows = turn.reversesRows ? size.height % unit.height : 0
+        try Self.checkTrim(transform, size, unit, columns: self.trimmedColumns, rows: self.trimmedRows)
+        size = (size.width - self.trimmedColumns, size.height - self.trimmedRows)
+        let crop = try transform.crop.map { crop throws(CodingError) in
+            try Self.aligned(crop, within: size, unit, isPerfect: transform.isPerfect)
+        }
+        self.turn = turn
+        self.crop = crop
+        self.width = crop?.width ?? size.width
+        self.height = crop?.height ?? size.height
+        self.left = (crop?.x ?? 0) / unit.width
+        self.top = (crop?.y ?? 0) / unit.height
+        self.unitWidth = unit.width
+        self.unitHeight = unit.height
+        self.changesPicture = turn != JPEGTurn(.none) || (self.width, self.height) != (header.width, header.height)
+    }
+
+    private static func checkTrim(
+        _ transform: JPEGTransform,
+        _ size: (width: Int, height: Int),
+        _ unit: (width: Int, height: Int),
+        columns: Int,
+        rows: Int
+    ) throws(CodingError) {
+        guard columns > 0 || rows > 0 else { return }
+        let isTooSmall = columns == size.width || rows == size.height
+        guard isTooSmall || transform.isPerfect else { return }
+        let reason =
+            "a picture of \(size.width)x\(size.height) after the turn is not of whole blocks of \(unit.width)x\(unit.height)"
+        let remedy = isTooSmall ? "decode it and encode it anew" : "let the turn trim what is cut of a block"
+        throw Self.notLossless("It can't be turned like that without loss (\(reason)); \(remedy).")
+    }
+
+    /// The crop, moved to the next unit up and to the left.
+    private static func aligned(
+        _ crop: JPEGTransform.Crop,
+        within size: (width: Int, height: Int),
+        _ unit: (width: Int, height: Int),
+        isPerfect: Bool
+    ) throws(CodingError) -> JPEGTransform.Crop {
+        guard crop.x >= 0, crop.y >= 0, crop.width > 0, crop.height > 0, crop.x < size.width, crop.y < size.height,
+            crop.width <= size.width - crop.x, crop.height <= size.height - crop.y
+        else {
+            throw CodingError(
+                code: .invalidOptions,
+                message:
+                    "The crop is not within the picture, which is \(size.width)x\(size.height) when it is cropped.",
+                format: .jpeg
+            )
+        }
+        let (columns, rows) = (crop.x % unit.width, crop.y % unit.height)
+        guard columns == 0 && rows == 0 || !isPerfect else {
+            let what = "It can't be cropped from \(crop.x),\(crop.y) on without loss"
+            throw Self.notLossless("\(what); begin at multiples of \(unit.width),\(unit.height), or let the crop grow.")
+        }
+        return JPEGTransform.Crop(
+            x: crop.x - columns,
+            y: crop.y - rows,
+            width: crop.width + columns,
+            height: crop.height + rows
+        )
+    }
+
+    private static func notLossless(_ message: String) -> CodingError {
+        CodingError(code: .notLossless, message: message, format: .jpeg)
+    }
+}

@@ -1,0 +1,171 @@
+import Conformance
+import FoundationEssentials
+import TestSupport
+import TestTraits
+import Testing
+import TintypeCoding
+import TintypeImage
+
+/// JPEGs that are cut, changed or of kinds that can't be changed: typed errors at most.
+@Suite(.computing, .timeLimit(.minutes(5))) struct JPEGTransformDamageTests {
+    private static let transforms = [
+        JPEGTransform(metadata: .none), JPEGTransform(turn: .rotate90, coding: .standardTables),
+        JPEGTransform(turn: .flipVertical, coding: .optimizedTables, metadata: .carriedOver),
+        JPEGTransform(
+            turnsUpright: true,
+            crop: JPEGTransform.Crop(x: 1, y: 9, width: 4, height: 3),
+            isGray: true,
+            coding: .progressive,
+            allowsTruncated: true
+        ),
+        JPEGTransform(turn: .transverse, allowsTruncated: true),
+    ]
+
+    /// What comes out of it is a JPEG of the size that is said.
+    private static func check(_ data: Data, _ limits: DecodingLimits = DecodingLimits(maximumPixels: 20_000)) throws {
+        for transform in self.transforms {
+            do {
+                let result = try transform.apply(to: data, limits: limits)
+                let header = try JPEGCoder().open(result.data).header
+                #expect((header.pixelWidth, header.pixelHeight) == (result.width, result.height))
+                #expect(result.data.count <= limits.maximumEncodedBytes)
+            } catch is CodingError {}
+        }
+    }
+
+    private static func sample(isProgressive: Bool) throws -> Data {
+        let pixels = try PixelBuffer.noise(.rgb8, width: 37, height: 29)
+        var options = EncodeOptions(quality: 70, isProgressive: isProgressive)
+        options.metadata.exif = EXIFBlock.camera().data
+        return try JPEGCoder().encode(Image(pixels: pixels), as: .jpeg, options: options)
+    }
+
+    @Test(arguments: [false, true], 0..<4) func `changed bytes are an error at most`(
+        isProgressive: Bool,
+        part: Int
+    ) throws {
+        let original = try Self.sample(isProgressive: isProgressive)
+        var generator = SeededGenerator(seed: UInt64(part) + 21)
+        for round in 0..<150 {
+            var data = original
+            for _ in 0...round % 4 {
+                data[Int.random(in: 0..<data.count, using: &generator)] = .random(in: 0...255, using: &generator)
+            }
+            if round % 5 == 0 { data = data.prefix(Int.random(in: 0...data.count, using: &generator)) }
+            try Self.check(data)
+        }
+    }
+
+    @Test(arguments: [false, true]) func `a cut file is refused, or written as far as it is there`(
+        isProgressive: Bool
+    ) throws {
+        let data = try Self.sample(isProgressive: isProgressive)
+        let scan = try #require(data.firstRange(of: Data([0xFF, 0xDA]))).upperBound + 20
+        for end in stride(from: scan, to: data.count - 2, by: 13) {
+            for coding in [JPEGTransform.Coding.stored, .standardTables, .optimizedTables, .progressive] {
+                var transform = JPEGTransform(coding: coding, metadata: .none)
+                JPEGTransformTests.expect(.truncated) { try transform.apply(to: data.prefix(end)) }
+                transform.allowsTruncated = true
+                let result = try transform.apply(to: data.prefix(end))
+                #expect(result.data.suffix(2) == Data([0xFF, 0xD9]))
+                let same = try #require(JPEGCoefficients(result.data))
+                // libjpeg reads no file that is cut in a table.
+                if let source = JPEGCoefficients(data.prefix(end)) { #expect(same.difference(from: source) == nil) }
+            }
+        }
+        for end in stride(from: 0, to: scan - 20, by: 7) {
+            let error = #expect(throws: CodingError.self) {
+                try JPEGTransform(turn: .transpose).apply(to: data.prefix(end))
+            }
+            #expect([.truncated, .corrupt].contains(error?.code))
+        }
+    }
+
+    /// Fields of the frame header: its process, its precision, its sides, the number of components.
+    @Test(arguments: [
+        (1, UInt8(0xC3), CodingError.Code.unsupportedFeature), (1, 0xC5, .unsupportedFeature),
+        (4, 12, .unsupportedFeature), (5, 0xFF, .tooManyPixels), (9, 2, .unsupportedFeature),
+        (9, 0, .unsupportedFeature),
+    ])
+    func `what can't be read is named`(_ place: Int, _ value: UInt8, _ code: CodingError.Code) throws {
+        var data = try SampleFiles.smooth(.jpeg, width: 16, height: 16)
+        let frame = try #require(data.firstRange(of: Data([0xFF, 0xC0]))).lowerBound
+        data[frame + place] = value
+        if place == 5 { data[frame + 7] = 0xFF }
+        let limits = DecodingLimits(maximumSide: 70_000)
+        JPEGTransformTests.expect(code) { try JPEGTransform(turn: .rotate90).apply(to: data, limits: limits) }
+    }
+
+    @Test(arguments: [ImageFormat.png, .webp, .gif]) func `only a JPEG is changed`(format: ImageFormat) throws {
+        let data = try SampleFiles.smooth(format)
+        JPEGTransformTests.expect(.unsupportedFormat) { try JPEGTransform(turn: .rotate90).apply(to: data) }
+        JPEGTransformTests.expect(.corrupt) { try JPEGTransform(turn: .rotate90).apply(to: Data("text".utf8)) }
+    }
+
+    /// Twelve bits a coefficient, which the tables of the standard have no code for: in files of several scans they come
+    /// without a warning.
+    @Test func `coefficients out of range are no silent damage`() throws {
+        let data = SlowFiles.wideCoefficients()
+        let source = try #require(JPEGCoefficients(data))
+        for coding in [JPEGTransform.Coding.standardTables, .optimizedTables, .progressive] {
+            for turn in [JPEGTransform.Turn.none, .transpose] {
+                do {
+                    let result = try JPEGTransform(turn: turn, coding: coding).apply(to: data)
+                    #expect(try #require(JPEGCoefficients(result.data)).difference(from: source, turned: turn) == nil)
+                } catch let error as CodingError {
+                    #expect(error.code == .corrupt)
+                }
+            }
+        }
+    }
+
+    @Test(
+        .enabled(if: Corpus.isRead),
+        arguments: [
+            "jpeg", "jpeg-cmyk", "jpeg-exotic", "jpeg-orientation", "jpeg-progressive", "jpeg-corrupt",
+        ]
+    )
+    func `small pictures of the corpus keep their coefficients`(folder: String) throws {
+        var check = LosslessCheck()
+        let pictures = Corpus.pictures(in: folder) { picture in
+            picture.format == "jpeg" && (picture.size.map { $0.width * $0.height <= 20_000 } ?? false)
+        }
+        for picture in pictures {
+            let data = try picture.data
+            guard data.count <= 20_000 else { continue }
+            #expect(try check.faults(of: data) == [], "\(picture.path)")
+        }
+    }
+
+    @Test(.enabled(if: Corpus.isRead)) func `files of fuzzers are an error at most`() throws {
+        let limits = DecodingLimits(maximumPixels: 1_000_000, maximumWork: 20_000_000)
+        for (index, picture) in Corpus.pictures(in: "jpeg-fuzz").enumerated() where index % 8 == 0 {
+            try Self.check(picture.data, limits)
+        }
+    }
+}
+
+extension SlowFiles {
+    /// A gray picture of two blocks whose first coefficient is large, and one other larger than a baseline picture can have.
+    static func wideCoefficients() -> Data {
+        var data = self.flatJPEG(16, 8)
+        // Codes of one bit: of the first coefficient 0, of others a run of none with 12 bits (0x0C).
+        guard let table = data.firstRange(of: Data([0xFF, 0xC4, 0, 20, 0x10])),
+            let scan = data.firstRange(of: Data([0xFF, 0xDA]))
+        else { return data }
+        data[table.lowerBound + 4 + 17] = 0x0C
+        let end = scan.lowerBound + 2 + 8
+        data.removeSubrange(end...)
+        // For each block: difference 0, then 63 times a code and twelve ones.
+        var bits: [UInt8] = []
+        for _ in 0..<2 {
+            bits.append(0)
+            for _ in 0..<63 { bits += [0] + [UInt8](repeating: 1, count: 12) }
+        }
+        for start in stride(from: 0, to: bits.count, by: 8) {
+            let byte = (start..<start + 8).reduce(UInt8(0)) { $0 << 1 | ($1 < bits.count ? bits[$1] : 1) }
+            data += byte == 0xFF ? [0xFF, 0] : [byte]
+        }
+        return data + [0xFF, 0xD9]
+    }
+}

@@ -1,0 +1,131 @@
+import FoundationEssentials
+import TestSupport
+import TestTraits
+import Testing
+import Tintype
+
+/// `tintype load --lossless`.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct LosslessTests {
+    let fixture: CommandFixture
+
+    init() throws {
+        self.fixture = try CommandFixture()
+        try self.fixture.folder.write(Pictures.jpeg(width: 64, height: 32), to: "wide.jpg")
+        try self.fixture.folder.write(Pictures.jpeg(width: 64, height: 32, orientation: 6), to: "turned.jpg")
+        try self.fixture.folder.write(Pictures.jpeg(width: 61, height: 30), to: "odd.jpg")
+    }
+
+    @Test(arguments: [
+        (["--rotate", "90"], JPEGTransform(turn: .rotate90), 32, 64),
+        (["--rotate=180"], JPEGTransform(turn: .rotate180), 64, 32),
+        (["--rotate", "270"], JPEGTransform(turn: .rotate270), 32, 64),
+        (["--flip", "horizontal"], JPEGTransform(turn: .flipHorizontal), 64, 32),
+        (["--flip", "vertical", "--rotate", "90"], JPEGTransform(turn: .transverse), 32, 64),
+        (["--crop", "16x8+32+16"], JPEGTransform(crop: .init(x: 32, y: 16, width: 16, height: 8)), 16, 8),
+        (["--crop", "17x9"], JPEGTransform(crop: .init(x: 0, y: 0, width: 17, height: 9)), 17, 9),
+        (["--gray", "--perfect"], JPEGTransform(isPerfect: true, isGray: true), 64, 32),
+        (["--progressive"], JPEGTransform(coding: .progressive), 64, 32),
+        (["--optimize", "--strip"], JPEGTransform(coding: .optimizedTables, metadata: .none), 64, 32),
+        (["--format", "jpeg"], JPEGTransform(), 64, 32),
+    ])
+    func `options say what is done`(
+        _ options: [String],
+        _ transform: JPEGTransform,
+        _ width: Int,
+        _ height: Int
+    ) async throws {
+        let run = try await self.fixture.run(["load", "--json", "wide.jpg", "--lossless", "-o", "out.jpg"] + options)
+        #expect(run.code == 0 && run.errors == "", "\(run.testDescription)")
+        let line = try run.object()
+        #expect(line["width"]?.number == Double(width) && line["height"]?.number == Double(height))
+        #expect(try self.fixture.data("out.jpg") == transform.apply(to: self.fixture.data("wide.jpg")).data)
+    }
+
+    @Test func `a picture is upright before anything else is done to it`() async throws {
+        let data = try self.fixture.data("turned.jpg")
+        for (options, turn) in [
+            (["--rotate", "upright"], JPEGTransform.Turn.none), (["--flip", "horizontal"], .flipHorizontal),
+        ] {
+            #expect(try await self.fixture.run(["load", "turned.jpg", "--lossless", "-o", "out/"] + options).code == 0)
+            let expected = try JPEGTransform(turnsUpright: true, turn: turn).apply(to: data)
+            #expect(try self.fixture.data("out/turned.jpg") == expected.data)
+            #expect((expected.width, expected.height) == (32, 64))
+        }
+        // What only loses metadata is still to be turned.
+        #expect(
+            try await self.fixture.run("load", "turned.jpg", "--lossless", "--strip", "-o", "stripped.jpg").code == 0
+        )
+        #expect(try await self.fixture.info("stripped.jpg")["orientation"] == 6)
+    }
+
+    @Test func `what goes over whole blocks is said`() async throws {
+        let crop = try await self.fixture.run("load", "odd.jpg", "--lossless", "--crop", "20x5+20+12", "-o", "cut.jpg")
+        #expect(crop.code == 0)
+        #expect(crop.errorLines == ["tintype: odd.jpg: the crop is 24x17+16+0, as it begins at a block"])
+        #expect(crop.lines.first?.contains("jpeg 24x17") == true)
+        let turn = try await self.fixture.run("load", "odd.jpg", "--lossless", "--rotate", "180", "-o", "turned.jpg")
+        let reason = "13 columns and 14 rows at the edge were left out, as they are not of whole blocks"
+        #expect(turn.code == 0 && turn.errorLines == ["tintype: odd.jpg: \(reason)"])
+        for options in [["--rotate", "180"], ["--crop", "20x5+20+12"]] {
+            let run = try await self.fixture.run(
+                ["load", "--json", "odd.jpg", "--lossless", "--perfect", "-o", "no.jpg"] + options
+            )
+            #expect(run.code == 1)
+            #expect(try run.object()["code"] == "notLossless")
+        }
+        #expect(throws: (any Error).self) { try self.fixture.data("no.jpg") }
+    }
+
+    @Test func `what is no JPEG, and what is none of the picture, fail`() async throws {
+        try self.fixture.folder.write(Pictures.png(), to: "a.png")
+        let run = try await self.fixture.run(
+            "load",
+            "--json",
+            "a.png",
+            "wide.jpg",
+            "--lossless",
+            "--strip",
+            "-o",
+            "out/"
+        )
+        #expect(run.code == 1)
+        #expect(try run.objects().first?["code"] == "unsupportedFormat")
+        #expect(try self.fixture.names(in: "out") == ["wide.jpg"])
+        let outside = try await self.fixture.run("load", "wide.jpg", "--lossless", "--crop", "9x9+60+0", "-o", "no.jpg")
+        #expect(outside.code == 1 && outside.errors.contains("64x32"))
+        // In a folder of its own it would take its own place.
+        #expect(try await self.fixture.run("load", "wide.jpg", "--lossless", "--strip", "-o", ".").code == 1)
+    }
+
+    @Test func `metadata goes over where that is asked for, without the position`() async throws {
+        let path = Fixtures.url("camera.jpg").path
+        for (option, keepsCamera, keepsPosition) in [
+            ("--keep-metadata", true, false), ("--strip", false, false), ("--progressive", true, true),
+        ] {
+            #expect(try await self.fixture.run("load", path, "--lossless", option, "-o", "out.jpg").code == 0)
+            let info = try await self.fixture.info("out.jpg")
+            #expect((info["cameraModel"] == "Example One") == keepsCamera)
+            #expect((info["position"] != .null) == keepsPosition)
+        }
+    }
+
+    @Test(arguments: [
+        (["--lossless"], "-o"), (["--rotate", "90", "-o", "a.jpg"], "--rotate needs --lossless"),
+        (["--strip", "-o", "a.jpg"], "--strip needs --lossless"), (["--lossless", "-o", "a.png"], "writes JPEG"),
+        (["--lossless", "-o", "a.jpg", "--resize", "4x4"], "--resize can't be done without loss"),
+        (["--lossless", "-o", "a.jpg", "--quality", "50"], "--quality can't be done without loss"),
+        (["--lossless", "-o", "a/", "--format", "webp"], "webp without loss"),
+        (["--lossless", "-o", "a.jpg", "--rotate", "45"], "--rotate takes one of"),
+        (["--lossless", "-o", "a.jpg", "--flip", "up"], "--flip takes one of"),
+        (["--lossless", "-o", "a.jpg", "--crop", "4x4+1"], "--crop takes"),
+        (["--lossless", "-o", "a.jpg", "--crop", "0x4+1+1"], "--crop takes"),
+        (["--lossless", "-o", "a.jpg", "--crop", "4x4+1+-1"], "--crop takes"),
+        (["--lossless", "-o", "a.jpg", "--crop", "4x4+1+99999999999999999999"], "--crop takes"),
+        (["--lossless", "-o", "a.jpg", "--strip", "--keep-metadata"], "contradict"),
+        (["--lossless", "-o", "a.jpg", "--optimize", "--progressive"], "contradict"),
+    ])
+    func `what makes no sense is wrong usage`(_ options: [String], _ reason: String) async throws {
+        let run = try await self.fixture.run(["load", "wide.jpg"] + options)
+        #expect(run.code == 2 && run.errors.contains(reason), "\(run.testDescription)")
+    }
+}
