@@ -40,6 +40,12 @@ func withMetadata(_ image: Image, of request: ImageRequest, _ loader: LoaderActo
     return file
 }
 
+func upright(_ request: ImageRequest, _ loader: LoaderActor) async throws -> Data {
+    let transform = JPEGTransform(turnsUpright: true, coding: .progressive, metadata: .carriedOver)
+    let upright = try await loader.transform(try await loader.data(for: request), by: transform).data
+    return upright
+}
+
 func configured() -> LoaderActor.Configuration {
     var configuration = LoaderActor.Configuration()
     configuration.memory.costLimit = 256 << 20

@@ -2,21 +2,9 @@
 
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 
 // A row of a block. Of numbers without a sign, where negation can't overflow.
 typedef uint16_t line __attribute__((vector_size(16)));
-
-void cjpeg_coefficients_advise(j_decompress_ptr library, jvirt_barray_ptr array, size_t blocks) {
-    const uintptr_t page = 4096;
-    size_t size = blocks * sizeof(JBLOCK);
-    // Larger ones are not in one piece.
-    if (size < 4 << 20 || size > 900000000) return;
-    JBLOCKARRAY rows = library->mem->access_virt_barray((j_common_ptr)library, array, 0, 1, TRUE);
-    uintptr_t start = ((uintptr_t)rows[0] + page - 1) / page * page;
-    uintptr_t end = ((uintptr_t)rows[0] + size) / page * page;
-    madvise((void *)start, end - start, MADV_HUGEPAGE);
-}
 
 // MARK: Turns
 

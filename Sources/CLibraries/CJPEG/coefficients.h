@@ -3,10 +3,6 @@
 
 #include "report.h"
 
-/// Asks for huge pages under the `blocks` blocks of an array that exists: the first touch of each small page costs more
-/// than the decoding of what lies in it.
-void cjpeg_coefficients_advise(j_decompress_ptr library, jvirt_barray_ptr array, size_t blocks);
-
 /// Which block of the old picture becomes which of the new one, and what becomes of its 64 coefficients.
 ///
 /// Rows and columns change places first; then columns and rows are reversed.

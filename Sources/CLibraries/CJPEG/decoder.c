@@ -1,6 +1,7 @@
-#include "coefficients.h"
+#include "report.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include <jerror.h>
 // Comes with Debian's package; tells whether the end of the image was reached.
@@ -163,13 +164,22 @@ static J_COLOR_SPACE output_space(const cjpeg_decoder *decoder) {
     }
 }
 
+// Asks for huge pages under the coefficients: the first touch of each small page costs more than
+// the decoding of what lies in it.
 static void advise_huge_pages(j_decompress_ptr library) {
+    const uintptr_t page = 4096;
     jvirt_barray_ptr *arrays = library->coef->coef_arrays;
     if (arrays == NULL) return;
     for (int index = 0; index < library->num_components; index++) {
         const jpeg_component_info *component = &library->comp_info[index];
-        size_t blocks = (size_t)component->width_in_blocks * component->height_in_blocks;
-        cjpeg_coefficients_advise(library, arrays[index], blocks);
+        size_t across = component->width_in_blocks, down = component->height_in_blocks;
+        size_t size = across * down * sizeof(JBLOCK);
+        // Larger ones are not in one piece.
+        if (size < 4 << 20 || size > 900000000) continue;
+        JBLOCKARRAY rows = library->mem->access_virt_barray((j_common_ptr)library, arrays[index], 0, 1, TRUE);
+        uintptr_t start = ((uintptr_t)rows[0] + page - 1) / page * page;
+        uintptr_t end = ((uintptr_t)rows[0] + size) / page * page;
+        madvise((void *)start, end - start, MADV_HUGEPAGE);
     }
 }
 

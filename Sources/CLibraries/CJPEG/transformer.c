@@ -3,10 +3,6 @@
 
 #include <stdlib.h>
 
-// Comes with Debian's package; names the arrays of coefficients.
-#define JPEG_INTERNALS
-#include <jpegint.h>
-
 // Rows of blocks that are moved between two counts of work.
 #define ROWS_AT_ONCE 8
 
@@ -23,7 +19,6 @@ struct cjpeg_transformer {
     int maximum_scans;
     /// The arrays of the result, where they are not those of the source.
     jvirt_barray_ptr arrays[MAX_COMPONENTS];
-    bool has_begun;
 };
 
 // MARK: Work
@@ -42,20 +37,10 @@ static int64_t blocks_of_row(int components, jpeg_component_info *const *list) {
     return blocks;
 }
 
-static size_t blocks_of(const jpeg_component_info *component) {
-    return (size_t)component->width_in_blocks * component->height_in_blocks;
-}
-
-// Called before each row of blocks that is read; the first time when the arrays were made.
+// Called before each row of blocks that is read.
 static void will_read(j_common_ptr library) {
     cjpeg_transformer *transformer = library->client_data;
     j_decompress_ptr source = &transformer->source;
-    if (!transformer->has_begun) {
-        transformer->has_begun = true;
-        for (int index = 0; index < source->num_components; index++) {
-            cjpeg_coefficients_advise(source, source->coef->coef_arrays[index], blocks_of(&source->comp_info[index]));
-        }
-    }
     if (source->input_scan_number > transformer->maximum_scans) {
         cjpeg_report_fail(&transformer->report, cjpeg_failure_scans, "It has too many scans");
     }
@@ -249,7 +234,6 @@ static void move_blocks(cjpeg_transformer *transformer, const cjpeg_transform *t
         JDIMENSION across = blocks_across((JDIMENSION)transform->width, each.across, finest.across);
         JDIMENSION down = blocks_across((JDIMENSION)transform->height, each.down, finest.down);
         jvirt_barray_ptr to = transformer->arrays[index];
-        cjpeg_coefficients_advise(&transformer->source, to, (size_t)across * down);
         for (JDIMENSION row = 0; row < down; row += ROWS_AT_ONCE) {
             JDIMENSION count = down - row < ROWS_AT_ONCE ? down - row : ROWS_AT_ONCE;
             // A quarter of what it takes to code them.
