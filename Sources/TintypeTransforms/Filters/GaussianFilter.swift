@@ -17,10 +17,8 @@ struct GaussianFilter {
     static let largestSigma = 1000.0
     /// The source rows that are added at once.
     fileprivate static let groupHeight = 8
-    /// The bytes of a strip's row, at most: so few that the rows in use stay in the second cache.
-    ///
-    /// Most pictures of 12 megapixels are one strip, whose result is written where its memory has just been zeroed.
-    fileprivate static let stripByteCount = 40 << 10
+    /// The bytes of the rows in use: so few that they stay in the second cache, where kernels are not wider than a strip.
+    fileprivate static let workingByteCount = 960 << 10
     /// The rows that are made at once.
     fileprivate static let batchHeight = 4
 
@@ -102,11 +100,12 @@ struct GaussianFilter {
         let lows: Int
 
         init(_ filter: GaussianFilter, width: Int, bytesPerPixel: Int) {
-            let most = max(GaussianFilter.stripByteCount / bytesPerPixel, 2 * filter.radius)
-            let count = (width + most - 1) / most
-            self.columns = (width + count - 1) / count
             self.sums = (2 * filter.downRadius + GaussianFilter.groupHeight) / filter.step + 3
             self.lows = 2 * filter.upRadius / filter.step + 3
+            let count = GaussianFilter.groupHeight + self.sums + self.lows + GaussianFilter.batchHeight
+            let most = GaussianFilter.workingByteCount / (count * bytesPerPixel) - 2 * filter.radius
+            let strips = (width - 1) / max(most, 2 * filter.radius) + 1
+            self.columns = (width + strips - 1) / strips
         }
 
         var count: Int { GaussianFilter.groupHeight + self.sums + self.lows + GaussianFilter.batchHeight }
