@@ -394,11 +394,12 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         return text.utf8.count > 200 ? "\(text.prefix(200))..." : text
     }
 
-    /// The URL without credentials, cut where it is long, and the size that is asked for, such as
+    /// The URL without credentials, cut where it is long, and what is made of the picture, such as
     /// `https://example.org/a.jpg, fit 400x300`.
     public var description: String {
-        let size = self.thumbnail.map { ", \($0.mode.rawValue) \($0.width)x\($0.height)" } ?? ""
-        return self.displayURL + size
+        let size = self.thumbnail.map { ", \($0.mode.rawValue) \($0.size)" } ?? ""
+        let transforms = self.transforms.transforms.map { ", \($0)" }.joined()
+        return self.displayURL + size + (transforms.utf8.count > 200 ? "\(transforms.prefix(200))..." : transforms)
     }
 
     /// Throws where the request makes no sense for a loader that has a fetcher for any scheme, or none.

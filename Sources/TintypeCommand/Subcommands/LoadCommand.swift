@@ -38,8 +38,8 @@ struct LoadCommand: Subcommand {
         \(TransformArguments.help)
 
         Where nothing is made of the picture, and no other format or quality is asked for, also not by
-        the name of FILE, the bytes are written as they were loaded, with all that is in them. Animations stay animations in
-        formats that have them: GIF, WebP and PNG.
+        the name of FILE, the bytes are written as they were loaded, with all that is in them.
+        Animations stay animations in formats that have them: GIF, WebP and PNG.
 
         With --lossless a JPEG keeps each of its coefficients, and its metadata:
 

@@ -17,7 +17,9 @@ public struct Resize: Sendable, Hashable {
         case scale(Double)
     }
 
-    /// How a box is met. Where one side or a scale is given, all modes are the same.
+    /// How a box is met.
+    ///
+    /// Where one side or a scale is given, all modes are the same.
     public enum Mode: String, Sendable, Hashable, Codable, CaseIterable {
         /// As large as fits into the box, in the picture's own ratio.
         case fit
@@ -32,7 +34,9 @@ public struct Resize: Sendable, Hashable {
         case stretch
     }
 
-    /// The kernels to resample with. Where a picture shrinks, all but `nearest` are widened by as much.
+    /// The kernels to resample with.
+    ///
+    /// Where a picture shrinks, all but `nearest` are widened by as much.
     public enum Filter: String, Sendable, Hashable, Codable, CaseIterable {
         /// Lanczos with three lobes: the sharpest; the default.
         case lanczos3
@@ -135,7 +139,9 @@ public struct Resize: Sendable, Hashable {
         Resize(.height(height), upscales: upscales)
     }
 
-    /// By a factor: 0.5 halves both sides. Over 1 it enlarges, as that is what it asks for.
+    /// By a factor: 0.5 halves both sides.
+    ///
+    /// Over 1 it enlarges, as that is what it asks for.
     public static func scaled(by factor: Double) -> Resize {
         Resize(.scale(factor), upscales: factor > 1)
     }
@@ -158,7 +164,7 @@ public struct Resize: Sendable, Hashable {
 
     /// Every parameter, in a canonical text: a part of cache keys.
     public var key: String {
-        var text = "resize(\(self.size.text),\(self.mode.rawValue),\(self.filter.rawValue)"
+        var text = "resize(\(self.size),\(self.mode.rawValue),\(self.filter.rawValue)"
         if self.upscales { text += ",up" }
         // What was added later is named where it is not the default, so that older keys keep their text.
         if self.gravity != .center { text += ",gravity=\(self.gravity)" }
@@ -187,14 +193,14 @@ public struct Resize: Sendable, Hashable {
         }
         throw TransformError(
             code: .invalidSize,
-            message: "A picture can't be resized to \(self.size.text); give sides of 1 to \(sides.upperBound) pixels."
+            message: "A picture can't be resized to \(self.size); give sides of 1 to \(sides.upperBound) pixels."
         )
     }
 }
 
-extension Resize.Size {
+extension Resize.Size: CustomStringConvertible {
     /// As keys and messages write it: `800x600`, `800x`, `x600` or `0.5`.
-    fileprivate var text: String {
+    public var description: String {
         switch self {
         case .box(let width, let height): "\(width)x\(height)"
         case .width(let width): "\(width)x"
