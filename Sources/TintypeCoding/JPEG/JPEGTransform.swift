@@ -87,7 +87,9 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
 
     /// Whether the picture is first turned as its EXIF orientation says, and that set to upright; default false.
     public var turnsUpright: Bool
-    /// How it is turned then; default not at all. Without ``turnsUpright`` it is the stored picture that is turned.
+    /// How it is turned then; default not at all.
+    ///
+    /// Without ``turnsUpright`` it is the stored picture that is turned.
     public var turn: Turn
     /// What of the turned picture is kept; default all.
     public var crop: Crop?
@@ -177,6 +179,7 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
     /// - Parameters:
     ///   - data: The bytes of a JPEG.
     ///   - limits: What it may cost; the result may not have more bytes than the source may.
+    /// - Returns: The new file, and what it shows.
     /// - Throws: `CodingError`: `.notLossless` for what can't be done so, `.invalidOptions` for a crop that is not within the
     ///   picture, and what a decode throws. `CancellationError`.
     public func apply(to data: Data, limits: DecodingLimits = DecodingLimits()) throws -> Result {
