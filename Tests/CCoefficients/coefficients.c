@@ -70,9 +70,12 @@ ccoefficients_component ccoefficients_component_at(const ccoefficients *picture,
         .columns = (int)info->width_in_blocks,
         .rows = (int)info->height_in_blocks,
     };
-    for (int place = 0; place < 64 && info->quant_table != NULL; place++) {
-        component.table[place] = info->quant_table->quantval[place];
+    // A component that no scan has takes none along.
+    const JQUANT_TBL *table = info->quant_table;
+    if (table == NULL && info->quant_tbl_no >= 0 && info->quant_tbl_no < NUM_QUANT_TBLS) {
+        table = picture->library.quant_tbl_ptrs[info->quant_tbl_no];
     }
+    for (int place = 0; place < 64 && table != NULL; place++) component.table[place] = table->quantval[place];
     return component;
 }
 

@@ -179,7 +179,7 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
     /// - Parameters:
     ///   - data: The bytes of a JPEG.
     ///   - limits: What it may cost; the result may not have more bytes than the source may.
-    /// - Returns: The bytes, and what whole blocks made of the request.
+    /// - Returns: The new file, and what it shows.
     /// - Throws: `CodingError`: `.notLossless` for what can't be done so, `.invalidOptions` for a crop that is not within the
     ///   picture, and what a decode throws. `CancellationError`.
     public func apply(to data: Data, limits: DecodingLimits = DecodingLimits()) throws -> Result {
