@@ -84,6 +84,13 @@ let package = Package(
         ),
         .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
         .target(name: "CPNGFilters", path: "Sources/CLibraries/CPNGFilters"),
+        .systemLibrary(
+            name: "CISAL",
+            path: "Sources/CLibraries/CISAL",
+            pkgConfig: "libisal",
+            providers: [.apt(["libisal-dev"])]
+        ),
+        .target(name: "CInflate", dependencies: ["CISAL"], path: "Sources/CLibraries/CInflate"),
         // Loops over pixels, compiled for several generations of processors.
         .target(name: "CPixelKernels", path: "Sources/CLibraries/CPixelKernels"),
         // libwebp decodes a large flat picture in one call; this asks between its rows whether to go on.
@@ -98,7 +105,7 @@ let package = Package(
         .target(
             name: "TintypeCoding",
             dependencies: [
-                "TintypeImage", "TintypeConcurrency", "CJPEG", "CDeflate", "CZlib", "CPNGFilters", "CWebP",
+                "TintypeImage", "TintypeConcurrency", "CJPEG", "CDeflate", "CInflate", "CPNGFilters", "CWebP",
                 "CWebPSteps",
                 "CLCMS2",
             ]

@@ -17,7 +17,9 @@ public struct Resize: Sendable, Hashable {
         case scale(Double)
     }
 
-    /// How a box is met. Where one side or a scale is given, all modes are the same.
+    /// How a box is met.
+    ///
+    /// Where one side or a scale is given, all modes are the same.
     public enum Mode: String, Sendable, Hashable, Codable, CaseIterable {
         /// As large as fits into the box, in the picture's own ratio.
         case fit
@@ -30,7 +32,9 @@ public struct Resize: Sendable, Hashable {
         case stretch
     }
 
-    /// The kernels to resample with. Where a picture shrinks, all but `nearest` are widened by as much.
+    /// The kernels to resample with.
+    ///
+    /// Where a picture shrinks, all but `nearest` are widened by as much.
     public enum Filter: String, Sendable, Hashable, Codable, CaseIterable {
         /// Lanczos with three lobes: the sharpest; the default.
         case lanczos3
@@ -133,7 +137,9 @@ public struct Resize: Sendable, Hashable {
         Resize(.height(height), upscales: upscales)
     }
 
-    /// By a factor: 0.5 halves both sides. Over 1 it enlarges, as that is what it asks for.
+    /// By a factor: 0.5 halves both sides.
+    ///
+    /// Over 1 it enlarges, as that is what it asks for.
     public static func scaled(by factor: Double) -> Resize {
         Resize(.scale(factor), upscales: factor > 1)
     }

@@ -116,6 +116,7 @@ public struct ResizeGeometry: Sendable, Hashable {
     ///   - orientation: How the stored pixels must be turned for this geometry, which is of the upright picture.
     ///   - width: The width of the stored picture.
     ///   - height: Its height.
+    /// - Returns: The geometry of the stored picture.
     package func stored(as orientation: Orientation, width: Int, height: Int) -> ResizeGeometry {
         let geometry = orientation.swapsSides ? self.transposed : self
         let mirrorsColumns: Bool

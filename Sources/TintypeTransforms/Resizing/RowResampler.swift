@@ -248,6 +248,7 @@ struct RowResampler {
     ///   - source: How the source lies.
     ///   - resampling: The kernel and the light.
     ///   - isStreamed: Whether the rows come one by one, and are not there whole.
+    /// - Returns: The bytes.
     static func byteCount(
         _ geometry: ResizeGeometry,
         of source: (width: Int, height: Int, format: PixelFormat),
