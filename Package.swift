@@ -90,6 +90,13 @@ let package = Package(
         ),
         .target(name: "CShims", path: "Sources/CLibraries/CShims", cSettings: [.define("_GNU_SOURCE")]),
         .target(name: "CPNGFilters", path: "Sources/CLibraries/CPNGFilters"),
+        .systemLibrary(
+            name: "CISAL",
+            path: "Sources/CLibraries/CISAL",
+            pkgConfig: "libisal",
+            providers: [.apt(["libisal-dev"])]
+        ),
+        .target(name: "CInflate", dependencies: ["CISAL"], path: "Sources/CLibraries/CInflate"),
         // Loops over pixels, compiled for several generations of processors.
         .target(name: "CPixelKernels", path: "Sources/CLibraries/CPixelKernels"),
         // libwebp decodes a large flat picture in one call; this asks between its rows whether to go on.
@@ -104,9 +111,8 @@ let package = Package(
         .target(
             name: "TintypeCoding",
             dependencies: [
-                "TintypeImage", "TintypeConcurrency", "CJPEG", "CTurboJPEG", "CDeflate", "CZlib", "CPNGFilters",
-                "CWebP",
-                "CWebPSteps", "CLCMS2",
+                "TintypeImage", "TintypeConcurrency", "CJPEG", "CTurboJPEG", "CDeflate", "CInflate", "CPNGFilters",
+                "CWebP", "CWebPSteps", "CLCMS2",
             ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CCrypto", "CPixelKernels"]),

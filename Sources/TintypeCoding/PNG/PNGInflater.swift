@@ -1,32 +1,28 @@
-import CZlib
+import CInflate
 import FoundationEssentials
 import TintypeImage
 
 /// Inflates a zlib stream piece by piece.
 ///
-/// The checksum at the stream's end is not looked at: it took an eighth of the time, and the chunks that the stream
-/// lies in have their own. A class, because zlib keeps the address of its state.
+/// A class, because the stream is given back with it.
 final class PNGInflater {
-    /// The memory that zlib takes: its window and its tables.
-    static let byteCount = 40 << 10
+    /// The memory that a stream takes: its window, what it is ahead, and its tables.
+    static let byteCount = cinflate_size()
 
-    private let stream: UnsafeMutablePointer<z_stream>
+    private let stream: OpaquePointer
     /// Whether the stream has come to its end.
     private(set) var isFinished = false
+    /// Whether more may come without more input: it is decoded ahead of what there is room for.
+    private(set) var isAhead = false
+    private var isBroken = false
 
     init() throws(CodingError) {
-        self.stream = .allocate(capacity: 1)
-        self.stream.initialize(to: z_stream())
-        guard czlib_inflate_init(self.stream) == Z_OK else {
-            self.stream.deallocate()
-            throw .outOfMemory(.png)
-        }
-        inflateValidate(self.stream, 0)
+        guard let stream = cinflate_begin() else { throw .outOfMemory(.png) }
+        self.stream = stream
     }
 
     deinit {
-        inflateEnd(self.stream)
-        self.stream.deallocate()
+        cinflate_end(self.stream)
     }
 
     /// Inflates until `output` is full, `input` is used up, or the stream ends.
@@ -41,33 +37,23 @@ final class PNGInflater {
         into output: UnsafeMutableRawBufferPointer
     ) throws(CodingError) -> Int {
         var written = 0
-        while written < output.count, !input.isEmpty, !self.isFinished {
+        guard let to = output.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return 0 }
+        while written < output.count, !self.isBroken, !self.isFinished, !input.isEmpty || self.isAhead {
             let inputCount = min(input.count, Int(Int32.max))
             let outputCount = min(output.count - written, Int(Int32.max))
-            // zlib does not write to its input; only its type says so.
-            self.stream.pointee.next_in = UnsafeMutablePointer(
-                mutating: input.baseAddress?.assumingMemoryBound(to: UInt8.self)
-            )
-            self.stream.pointee.avail_in = UInt32(inputCount)
-            self.stream.pointee.next_out = output.baseAddress.map {
-                ($0 + written).assumingMemoryBound(to: UInt8.self)
-            }
-            self.stream.pointee.avail_out = UInt32(outputCount)
-            let code = CZlib.inflate(self.stream, Z_NO_FLUSH)
-            let used = inputCount - Int(self.stream.pointee.avail_in)
-            let gained = outputCount - Int(self.stream.pointee.avail_out)
+            var (inputRest, outputRest) = (UInt32(inputCount), UInt32(outputCount))
+            let from = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            let result = cinflate_step(self.stream, from, &inputRest, to + written, &outputRest)
+            let used = inputCount - Int(inputRest)
+            let gained = outputCount - Int(outputRest)
             input = UnsafeRawBufferPointer(rebasing: input[used...])
             written += gained
-            switch code {
-            case Z_OK: break
-            case Z_STREAM_END: self.isFinished = true
-            case Z_MEM_ERROR: throw .outOfMemory(.png)
-            default:
-                if written > 0 { return written }
-                throw .corrupt(.png, "its compressed data is broken")
-            }
+            self.isFinished = result == cinflate_is_finished
+            self.isBroken = result == cinflate_is_broken
+            self.isAhead = outputRest == 0
             if used == 0, gained == 0 { break }
         }
+        if self.isBroken, written == 0 { throw .corrupt(.png, "its compressed data is broken") }
         return written
     }
 }

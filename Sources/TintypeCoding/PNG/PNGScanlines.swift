@@ -117,7 +117,7 @@ final class PNGScanlines {
         guard let inflater = self.inflater, !inflater.isFinished, self.missing > 0 else {
             throw CodingError.truncated(.png)
         }
-        guard !input.isEmpty else { return false }
+        guard !input.isEmpty || inflater.isAhead else { return false }
         if self.filled.lowerBound > 0 {
             // The start of a line that is not there whole moves to the front.
             let rest = UnsafeRawBufferPointer(rebasing: self.strip[self.filled])
