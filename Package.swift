@@ -269,7 +269,7 @@ let package = Package(
             dependencies: ["Conformance"],
             path: "Benchmarks/TintypeConformance"
         ),
-        .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage", "TestSupport"]),
+        .testTarget(name: "TintypeImageTests", dependencies: ["TintypeImage", "TestSupport", "CShims"]),
         .testTarget(name: "TintypeConcurrencyTests", dependencies: ["TintypeConcurrency", "TestSupport"]),
         .testTarget(name: "TintypeHTTPTests", dependencies: ["TintypeHTTP"]),
         .testTarget(

@@ -12,6 +12,8 @@ package struct AlignedMemory: ~Copyable, @unchecked Sendable {
     package let bytes: UnsafeMutableRawBufferPointer
     /// What is given back.
     private let block: UnsafeMutableRawPointer
+    /// The size of a block that may be kept for the next one; 0 of a small one.
+    private let keptByteCount: Int
 
     /// Takes memory.
     ///
@@ -20,7 +22,8 @@ package struct AlignedMemory: ~Copyable, @unchecked Sendable {
     /// such as the runtime's own, each frame of an animation would take new memory.
     ///
     /// Large ones are asked for in huge pages: the first touch of each small page costs more than writing it. A last
-    /// part of half a huge page or more gets a whole one.
+    /// part of half a huge page or more gets a whole one. Even so the zeroing of new pages is a tenth of a decode, and
+    /// several times as much where there are no huge pages at hand: some of what was given back is used again.
     ///
     /// - Throws: `ImageError.Code.outOfMemory`.
     package init(byteCount: Int) throws(ImageError) {
@@ -28,8 +31,16 @@ package struct AlignedMemory: ~Copyable, @unchecked Sendable {
             let size = max(0, byteCount) + PixelLayout.alignment
             guard MemoryRoom.has(size), let block = malloc(size) else { throw .outOfMemory(byteCount) }
             self.block = block
+            self.keptByteCount = 0
             let start = block.alignedUp(toMultipleOf: PixelLayout.alignment)
             self.bytes = UnsafeMutableRawBufferPointer(start: start, count: max(0, byteCount))
+            return
+        }
+        var keptByteCount = 0
+        if let kept = cshims_take_block(byteCount, &keptByteCount) {
+            self.block = kept
+            self.keptByteCount = keptByteCount
+            self.bytes = UnsafeMutableRawBufferPointer(start: kept, count: byteCount)
             return
         }
         var base: UnsafeMutableRawPointer?
@@ -41,6 +52,7 @@ package struct AlignedMemory: ~Copyable, @unchecked Sendable {
         // Only advice: where it is refused, small pages do as well.
         madvise(base, size, MADV_HUGEPAGE)
         self.block = base
+        self.keptByteCount = size
         self.bytes = UnsafeMutableRawBufferPointer(start: base, count: byteCount)
     }
 
@@ -51,12 +63,13 @@ package struct AlignedMemory: ~Copyable, @unchecked Sendable {
         let size = byteCount + PixelLayout.alignment
         guard MemoryRoom.has(size), let block = calloc(size, 1) else { throw .outOfMemory(byteCount) }
         self.block = block
+        self.keptByteCount = 0
         let start = block.alignedUp(toMultipleOf: PixelLayout.alignment)
         self.bytes = UnsafeMutableRawBufferPointer(start: start, count: byteCount)
     }
 
     deinit {
-        free(self.block)
+        if self.keptByteCount == 0 || cshims_keep_block(self.block, self.keptByteCount) == 0 { free(self.block) }
     }
 
     /// The first byte.

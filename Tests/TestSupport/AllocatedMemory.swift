@@ -1,4 +1,5 @@
 import CAllocationMeter
+import CShims
 
 /// Measures the heap that a piece of work takes, exactly and alike in every run: only what its own thread allocates
 /// counts, so that tests beside it change nothing.
@@ -18,8 +19,10 @@ public enum AllocatedMemory {
     /// Runs `body` and measures the most bytes that it had allocated at once on this thread.
     ///
     /// Memory that was asked for counts in full, also where it was never written. What is mapped without `malloc`
-    /// does not count.
+    /// does not count. Large blocks are all new ones.
     public static func peak<Result>(of body: () throws -> Result) rethrows -> (result: Result, byteCount: Int) {
+        cshims_pause_blocks(1)
+        defer { cshims_pause_blocks(-1) }
         allocation_meter_start()
         let byteCount: Int
         let result: Result

@@ -143,6 +143,22 @@ void cshims_spare_address_space(void);
 /// Whether the process can open so many more files, at most 32; if not, errno is EMFILE or ENFILE.
 int cshims_has_descriptors(int count);
 
+/// Takes a block of at least `size` bytes, and at most a quarter more, that was kept; NULL where there is none.
+/// `actual` is its size.
+///
+/// Its bytes are zero, or what was in them.
+void *_Nullable cshims_take_block(size_t size, size_t *_Nonnull actual);
+
+/// Keeps a block of `malloc`'s that is not used any more, for `cshims_take_block`; 0 where it is to be freed instead.
+///
+/// Four blocks of 64 MiB together are kept at most, the newest ones. Their pages are the system's where it runs short
+/// (MADV_FREE): taking one that it has left alone costs no new ones. Nothing is kept in a process with a limit of
+/// memory of its own.
+int cshims_keep_block(void *_Nonnull start, size_t size);
+
+/// While more pauses were begun (1) than ended (-1), no block is kept or taken: for measurements.
+void cshims_pause_blocks(int change);
+
 /// Gives unused memory of the heap back to the system, and returns the bytes that are in use.
 size_t cshims_trim_heap(void);
 
