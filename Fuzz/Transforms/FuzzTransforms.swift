@@ -38,10 +38,16 @@ private func run(_ pipeline: TransformPipeline, on image: Image) {
     for transform in pipeline.transforms {
         single = single.flatMap { result(of: transform.transformer, on: $0) }
     }
-    let whole = result(of: pipeline, on: image)
-    if let single, let whole {
-        precondition(single.width == whole.width && single.height == whole.height, "together it has another size")
+    // Together they may take as much as they do one by one, and that was let in.
+    guard let single, let whole = try? pipeline.transform(image) else { return }
+    precondition(single.width == whole.width && single.height == whole.height, "together it has another size")
+    checksum(whole.pixels)
+    // What comes of a trimmed picture depends on its pixels.
+    guard !pipeline.transforms.contains(where: { $0.transformer is Trim }) else { return }
+    guard let footprint = try? pipeline.footprint(for: image.pixels.layout) else {
+        preconditionFailure("it has no footprint")
     }
+    precondition(whole.pixels.byteCount <= footprint.result.byteCount, "together it takes more than it said")
 }
 
 private func result(of transformer: any ImageTransformer, on image: Image) -> Image? {

@@ -73,6 +73,13 @@ import Testing
         return found
     }
 
+    /// The same while the cache deletes its own: a listing fails where a folder that it has seen is gone.
+    private func foreignersWhileFoldersGo() throws -> [String: String] {
+        while true {
+            do { return try self.foreigners() } catch let error as CocoaError where error.code == .fileReadNoSuchFile {}
+        }
+    }
+
     enum Action: CaseIterable {
         case clearing, clearingWithoutWaiting, pruning, verifying, trimming, evicting, expiring, opening, removing
     }
@@ -90,7 +97,7 @@ import Testing
             try await cache.removeAll()
             // At once: nothing of others' is moved.
             let shards = before.keys.filter { $0.hasPrefix("cache/entries/") }
-            #expect(try Set(self.foreigners().keys).isSuperset(of: shards))
+            #expect(try Set(self.foreignersWhileFoldersGo().keys).isSuperset(of: shards))
             await cache.waitForHousekeeping()
         case .pruning: _ = await cache.prune()
         case .verifying: _ = await cache.verify()

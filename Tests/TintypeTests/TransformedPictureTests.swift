@@ -154,6 +154,21 @@ import Testing
         } throws: { ($0 as? LoadError)?.code == .invalidSize }
     }
 
+    @Test func `a result over the limits that no header could tell of is refused before it is made`() async throws {
+        // Of a line within a white border the height that belongs to a width is known when the border is gone.
+        let pixels = try PixelBuffer.make(.rgb8, width: 60, height: 60) { column, _, _ in column == 30 ? 0 : 255 }
+        let png = try PNGCoder().encode(Image(pixels: pixels), as: .png, options: EncodeOptions())
+        self.origin.script("/line", .body(Array(png)))
+        let loader = self.fixture.makeLoader { $0.limits.maximumSide = 1_000 }
+        let request = ImageRequest(
+            url: self.origin.url("/line"),
+            transforms: [.trim(Trim()), .resize(.width(100, upscales: true))]
+        )
+        await #expect { try await loader.image(for: request) } throws: { ($0 as? LoadError)?.code == .invalidSize }
+        _ = try await loader.image(for: ImageRequest(url: request.url))
+        await #expect { try await loader.image(for: request) } throws: { ($0 as? LoadError)?.code == .invalidSize }
+    }
+
     @Test func `bytes that are here are transformed`() async throws {
         let loader = self.fixture.makeLoader()
         let data = try await loader.data(for: ImageRequest(url: self.url))

@@ -128,19 +128,17 @@ struct DecodePipeline: Sendable {
     ///
     /// - Throws: `TransformError`, `ImageError`, `CancellationError`, or what a program's own transformer throws.
     func picture(of original: Image, for request: ImageRequest, _ record: LoadRecord) async throws -> Image {
-        let plan = try DecodePlan.transforms(
-            for: request,
-            size: PixelSize(width: original.width, height: original.height),
-            hasAlpha: original.hasAlpha,
-            limits: self.limits(of: request)
-        )
+        let (size, limits) = (PixelSize(width: original.width, height: original.height), self.limits(of: request))
+        let plan = try DecodePlan.transforms(for: request, size: size, hasAlpha: original.hasAlpha, limits: limits)
         let footprint = try plan.footprint(for: original.pixels.layout)
         let weight = footprint.workingByteCount.saturatingAdded(to: footprint.result.byteCount)
         let start = ContinuousClock.now
         return try await self.gate.withWeight(weight) {
             record.end(.gate, since: start)
             return try await self.onLane(record) {
-                try record.timing(.transform) { try plan.image(of: original) }
+                try record.timing(.transform) {
+                    try plan.image(of: original) { try DecodePlan.check($0, of: size, limits: limits) }
+                }
             }
         }
     }

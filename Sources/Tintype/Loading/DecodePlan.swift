@@ -54,6 +54,7 @@ package struct DecodePlan: Sendable {
             )
         }
         let whole = PixelSize(width: header.pixelWidth, height: header.pixelHeight)
+        let upright = PixelSize(header.uprightSize)
         return StoredRendering(
             sufficientSize: geometry.map { Self.sufficientSize(for: $0, header: header) } ?? whole,
             size: stored.size,
@@ -76,7 +77,7 @@ package struct DecodePlan: Sendable {
                 ? nil
                 : StoredRendering.Transform(
                     byteCount: { Self.transformingByteCount(plan.rest, of: $0) },
-                    image: { try plan.rest.image(of: $0) }
+                    image: { try plan.rest.image(of: $0) { try Self.check($0, of: upright, limits: limits) } }
                 )
         )
     }
@@ -211,7 +212,12 @@ package struct DecodePlan: Sendable {
 
     private func transformed(_ finished: Image, _ record: LoadRecord?) throws -> Image {
         guard !self.transforms.isEmpty else { return finished }
-        let transform = { try self.transforms.image(of: finished) }
+        let upright = self.decoder.header.uprightSize
+        let transform = {
+            try self.transforms.image(of: finished) {
+                try Self.check($0, of: PixelSize(upright), limits: self.options.limits)
+            }
+        }
         return try record?.timing(.transform, transform) ?? transform()
     }
 
@@ -275,10 +281,9 @@ package struct DecodePlan: Sendable {
         header: ImageHeader,
         limits: DecodingLimits
     ) throws -> TransformPlan {
-        let size = header.uprightSize
-        return try self.transforms(
+        try self.transforms(
             for: request,
-            size: PixelSize(width: size.width, height: size.height),
+            size: PixelSize(header.uprightSize),
             hasAlpha: header.hasAlpha,
             limits: limits
         )
@@ -311,7 +316,7 @@ package struct DecodePlan: Sendable {
     }
 
     /// Refuses to enlarge a picture beyond what one may have that is decoded.
-    private static func check(_ size: PixelSize, of source: PixelSize, limits: DecodingLimits) throws {
+    static func check(_ size: PixelSize, of source: PixelSize, limits: DecodingLimits) throws {
         let isLarger =
             max(size.width, size.height) > max(source.width, source.height)
             || min(size.width, size.height) > min(source.width, source.height)
@@ -335,6 +340,12 @@ package struct DecodePlan: Sendable {
             width: scaled(header.pixelWidth, geometry.width, geometry.sourceWidth),
             height: scaled(header.pixelHeight, geometry.height, geometry.sourceHeight)
         )
+    }
+}
+
+extension PixelSize {
+    fileprivate init(_ size: (width: Int, height: Int)) {
+        self.init(width: size.width, height: size.height)
     }
 }
 

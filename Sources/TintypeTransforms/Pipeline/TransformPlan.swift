@@ -28,9 +28,13 @@ package struct TransformPlan: Sendable {
 
     /// Carries out all of it.
     ///
-    /// - Throws: What the transforms throw.
-    package func image(of image: Image) throws -> Image {
-        try self.rest.image(of: self.geometry.transform(image))
+    /// - Parameters:
+    ///   - image: The picture.
+    ///   - check: Judges the size of each result of the rest before it is made.
+    /// - Returns: The result.
+    /// - Throws: What the transforms throw, and what `check` throws.
+    package func image(of image: Image, _ check: (PixelSize) throws -> Void = { _ in }) throws -> Image {
+        try self.rest.image(of: self.geometry.transform(image), check)
     }
 
     /// What it makes of a picture that lies like `source`, and the bytes that all of it takes at most at once.
@@ -66,12 +70,18 @@ package struct TransformSequence: Sendable {
 
     /// Carries out all of them.
     ///
-    /// - Throws: What they throw.
-    package func image(of image: Image) throws -> Image {
+    /// - Parameters:
+    ///   - image: The picture.
+    ///   - check: Judges the size of each result before it is made: what a border leaves was not known before.
+    /// - Returns: The result.
+    /// - Throws: What they throw, and what `check` throws.
+    package func image(of image: Image, _ check: (PixelSize) throws -> Void = { _ in }) throws -> Image {
         var image = image
         var left = self.transformers[...]
         while let step = try left.takeStep(size: PixelSize(width: image.width, height: image.height)) {
             try Task.checkCancellation()
+            let result = try step.footprint(for: image.pixels.layout).result
+            try check(PixelSize(width: result.width, height: result.height))
             image = try step.transform(image)
         }
         return image
