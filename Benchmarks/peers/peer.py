@@ -352,6 +352,21 @@ def structural_similarity(first, second):
     return float(values.mean())
 
 
+def score(original, candidate):
+    """SSIMULACRA2 of the colours, against a full decode and Lanczos3."""
+    import tempfile
+
+    from PIL import Image
+    from ssimulacra2 import compute_ssimulacra2
+
+    best = upright(Image.open(original)).convert("RGB").resize(candidate.size, Image.Resampling.LANCZOS)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, name) for name in ("best.png", "candidate.png")]
+        best.save(paths[0])
+        candidate.save(paths[1])
+        return float(compute_ssimulacra2(*paths))
+
+
 def compare(request):
     import numpy
     from PIL import Image
@@ -362,6 +377,7 @@ def compare(request):
     error = float(numpy.mean((ours - best) ** 2))
     return {
         "ssim": structural_similarity(ours, best),
+        "score": score(request["original"], candidate),
         "psnr": 10 * float(numpy.log10(255.0**2 / error)) if error else 999.0,
         "width": candidate.width,
         "height": candidate.height,

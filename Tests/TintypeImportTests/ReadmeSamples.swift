@@ -46,6 +46,13 @@ func withMetadata(_ image: Image, of request: ImageRequest, _ loader: LoaderActo
     return file
 }
 
+func card(_ url: URL, _ loader: LoaderActor) async throws -> Image {
+    var request = ImageRequest(url: url, transforms: [.crop(.aspectRatio(16 / 9)), .resize(.width(800))])
+    request.transforms.transforms.append(.roundCorners(RoundCorners(radius: 24)))
+    let card = try await loader.image(for: request)
+    return card
+}
+
 func upright(_ request: ImageRequest, _ loader: LoaderActor) async throws -> Data {
     let transform = JPEGTransform(turnsUpright: true, coding: .progressive, metadata: .carriedOver)
     let upright = try await loader.transform(try await loader.data(for: request), by: transform).data

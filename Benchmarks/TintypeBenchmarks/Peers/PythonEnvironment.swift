@@ -5,6 +5,7 @@ enum PythonEnvironment {
     /// What is installed; pinned, so that two runs compare the same.
     private static let packages = [
         "pillow==13.0.0", "pyvips==3.2.0", "pyvips-binary==8.18.7", "numpy==2.4.6", "diskcache==5.6.3",
+        "ssimulacra2==0.3.0",
     ]
 
     /// Makes the environment unless it is there, and returns the command of the worker in it.

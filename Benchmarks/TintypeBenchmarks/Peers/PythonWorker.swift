@@ -16,6 +16,8 @@ actor PythonWorker {
         var bytes: Int?
         var ssim: Double?
         var psnr: Double?
+        /// The score of SSIMULACRA2, up to 100.
+        var score: Double?
     }
 
     /// The options of a job.

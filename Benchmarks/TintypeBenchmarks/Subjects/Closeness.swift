@@ -3,7 +3,8 @@ import Foundation
 /// How close a thumbnail of each side is to the best that can be made of the original.
 ///
 /// The best is Pillow's full decode and its Lanczos3 in floating point, never rounded; the
-/// measure is SSIM of the luma (11-tap Gaussian window), computed in `peer.py`.
+/// measure is SSIM of the luma (11-tap Gaussian window), computed in `peer.py`. The notes have the score of SSIMULACRA2
+/// as well, of the colours, against the same rounded to bytes.
 struct Closeness {
     private let job: Thumbnails.Job
     private let original: String
@@ -58,7 +59,9 @@ struct Closeness {
             }
             try Check.size(width, height, is: self.job.result)
             let bytes = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
-            return (Summary([ssim]), "\(self.job.format), \(bytes) bytes, PSNR \(Figure.text(answer.psnr ?? 0)) dB")
+            let score = answer.score.map { ", SSIMULACRA2 \(Figure.text($0))" } ?? ""
+            let psnr = "PSNR \(Figure.text(answer.psnr ?? 0)) dB"
+            return (Summary([ssim]), "\(self.job.format), \(bytes) bytes, \(psnr)\(score)")
         } catch {
             return (nil, "\(error)")
         }
