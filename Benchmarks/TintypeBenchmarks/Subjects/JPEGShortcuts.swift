@@ -47,7 +47,9 @@ enum JPEGShortcuts {
     private static func run(_ name: String, _ job: Job, _ divisor: Int, _ session: Session) async throws -> [Row] {
         let path = try await job.path(session)
         var contest = Contest()
-        await contest.enterOurs { try TintypeDecoding.contestant(job.picture, path, divisor: divisor) }
+        await contest.enterOurs {
+            try TintypeDecoding.contestant(job.picture, path, divisor: divisor, shortcuts: .all)
+        }
         await contest.enter(Self.library) {
             try TintypeDecoding.contestant(job.picture, path, divisor: divisor, shortcuts: [])
         }

@@ -4,17 +4,17 @@ import TintypeImage
 
 /// Tintype's side of decoding: sniffing, limits, header and pixels, on one decode lane.
 enum TintypeDecoding {
-    /// Decodes the file at `path`, which is read once, before, to a `divisor`-th of its size.
+    /// Decodes the file at `path`, which is read once, before, to a `divisor`-th of its size; with `shortcuts`, by the coder
+    /// for JPEG alone.
     static func contestant(
         _ picture: Picture,
         _ path: String,
         divisor: Int = 1,
-        shortcuts: JPEGCoder.Shortcuts = .standard
+        shortcuts: JPEGCoder.Shortcuts? = nil
     ) throws -> Contestant {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         let lanes = DecodeLanes(count: 1)
-        let registry =
-            shortcuts == .standard ? CoderRegistry() : CoderRegistry(coders: [JPEGCoder(shortcuts: shortcuts)])
+        let registry = shortcuts.map { CoderRegistry(coders: [JPEGCoder(shortcuts: $0)]) } ?? CoderRegistry()
         var options = DecodeOptions()
         if divisor > 1 {
             options.sufficientSize = PixelSize(width: picture.width / divisor, height: picture.height / divisor)
