@@ -6,11 +6,7 @@
 // same sums: multiplications and additions stay apart.
 #pragma STDC FP_CONTRACT OFF
 
-#if defined(__x86_64__) && defined(__linux__)
-#define WIDE_KERNEL __attribute__((target_clones("avx512bw", "avx2", "default")))
-#else
-#define WIDE_KERNEL
-#endif
+#define WIDE_KERNEL CLONES("avx512bw", "avx2", "default")
 
 typedef float vector __attribute__((vector_size(64), aligned(4)));
 

@@ -9,7 +9,7 @@ public import TintypeImage
 /// transform's name and whose value has its parameters. What has a default may be left out.
 ///
 /// ```json
-/// [{"crop": {"width": 800, "height": 600, "gravity": "north"}}, {"resize": {"width": 400}}, {"grayscale": {}}]
+/// [{"crop": {"size": {"width": 800, "height": 600, "gravity": "north"}}}, {"resize": {"width": 400}}]
 /// ```
 public struct TransformPipeline: Sendable, Hashable {
     /// The transforms, the first one first.

@@ -82,6 +82,14 @@ import TintypeTransforms
         #expect(read == expected)
     }
 
+    @Test func `the description in the docs is one`() throws {
+        let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+        let docs = try String(contentsOf: root.appending(path: "Docs/transforms.md"), encoding: .utf8)
+        let sample = try #require(docs.split(separator: "```json\n").last?.split(separator: "```").first)
+        let pipeline = try JSONDecoder().decode(TransformPipeline.self, from: Data(sample.utf8))
+        #expect(pipeline.transforms.count == 4)
+    }
+
     @Test(arguments: [
         #"{}"#, #"[{}]"#, #"[{"blurr": {}}]"#, #"[{"resize": {}}]"#, #"[{"resize": {"width": 3}, "flip": {}}]"#,
         #"[3]"#,
