@@ -327,7 +327,8 @@ for target in package.targets where target.type == .test {
 
 // One policy for every Swift target, written once.
 let cTargets = [
-    "CJPEG", "CShims", "CPNGFilters", "CWebPSteps", "CAllocationCounter", "CAllocationMeter", "CCodecLoops",
+    "CInflate", "CJPEG", "CPixelKernels", "CShims", "CPNGFilters", "CWebPSteps", "CAllocationCounter",
+    "CAllocationMeter", "CCodecLoops",
     "CCoefficients", "CDescriptorLimit", "CJPEGWays", "CSignals",
 ]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {

@@ -236,6 +236,24 @@ import TintypeConcurrency
 
     // MARK: Streams
 
+    @Test func `a stream that is made while a load is under way is told of what is left of it`() async throws {
+        let gate = Gate()
+        self.origin.script("/slow", .held(by: gate, body: try makePNG()))
+        let loader = self.fixture.makeLoader()
+        let url = self.origin.url("/slow")
+        let load = Task { try await loader.image(for: url) }
+        await self.origin.waitForRequests(1, for: "/slow")
+        let stream = loader.activity()
+        await gate.open()
+        _ = try await load.value
+        var words: [String] = []
+        for await activity in stream {
+            words.append("\(activity.product) \(activity.kind.word)")
+            if words.last == "picture finished network" { break }
+        }
+        #expect(words.contains("bytes downloadFinished"))
+    }
+
     @Test func `a stream ends with the loader, and tells what its buffer holds`() async throws {
         var loader: LoaderActor? = self.makeLoader()
         let stream = try #require(loader?.activity())

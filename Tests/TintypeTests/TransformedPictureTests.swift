@@ -88,6 +88,20 @@ import Testing
         #expect(keys.allSatisfy { $0.utf8.count < 1_000 && $0.split(separator: "\n").count <= 2 })
     }
 
+    @Test func `the key of a program's own transformer is taken for nothing else`() {
+        func key(_ change: (inout ImageRequest) -> Void) -> CacheKey {
+            var request = ImageRequest(url: self.url)
+            change(&request)
+            return request.key
+        }
+        func own(_ name: String) -> CacheKey { key { $0.transforms = [.custom(Inversion(name: name))] } }
+        #expect(own("profile") != key { $0.options = .keepColorProfile })
+        #expect(own("truncated") != key { $0.options = .allowTruncated })
+        #expect(own("scale(2.0)") != key { $0.scale = 2 })
+        #expect(own("limit(9)") != key { $0.scaleDownLimit = 9 })
+        #expect(own(Flip(.both).key) != key { $0.transforms = [.flip(.both)] })
+    }
+
     @Test(arguments: Orientation.allCases)
     func `a picture is upright when it is transformed, however it is stored`(orientation: Orientation) async throws {
         let upright = Image(pixels: try .smooth(.rgb8, width: 64, height: 40))
@@ -200,5 +214,15 @@ import Testing
             #expect((frame.width, frame.height) == (10, 5))
             #expect(frame.pixels.largestDifference { _, _, channel in channel == 3 ? 255 : 255 - index * 40 } <= 1)
         }
+        // Three frames of 20,000 pixels are more than all frames may have together.
+        let small = self.fixture.makeLoader {
+            $0.coders = CoderRegistry()
+            $0.limits.maximumAnimationPixels = 50_000
+        }
+        let enlarged = ImageRequest(
+            url: self.origin.url("/m"),
+            transforms: [.resize(.stretch(width: 200, height: 100, upscales: true))]
+        )
+        await #expect { _ = try await small.frames(for: enlarged) } throws: { ($0 as? LoadError)?.code == .invalidSize }
     }
 }

@@ -1,6 +1,9 @@
 #ifndef CPIXELKERNELS_DISPATCH_H
 #define CPIXELKERNELS_DISPATCH_H
 
+// All processors make the same sums: multiplications and additions stay apart.
+#pragma STDC FP_CONTRACT OFF
+
 // KERNEL compiles a function once for every x86-64 and once with AVX2; the loader takes the one that the processor has.
 //
 // Without FMA and without reordered sums, so that all of them give the same pixels. The loops are written so that

@@ -2,10 +2,7 @@
 
 #include "dispatch.h"
 
-// These loops keep their sums in registers, which compilers do only where they are vectors. All processors make the
-// same sums: multiplications and additions stay apart.
-#pragma STDC FP_CONTRACT OFF
-
+// These loops keep their sums in registers, which compilers do only where they are vectors.
 #define WIDE_KERNEL CLONES("avx512bw", "avx2", "default")
 
 typedef float vector __attribute__((vector_size(64), aligned(4)));

@@ -150,8 +150,10 @@ final class ActivityQueue: Sendable {
                 state.activities.insert(activity, at: 0)
                 state.hasBegun = true
                 return
-            case .finished, .failed, .refused, .cancelled: state.hasEnded = true
-            case .joined, .hit, .downloadStarted, .downloadFinished, .decoded, .stored: break
+            case .finished, .failed, .refused, .cancelled: (state.hasBegun, state.hasEnded) = (true, true)
+            // It may have begun before anything observed it.
+            case .hit, .downloadStarted, .downloadFinished, .decoded, .stored: state.hasBegun = true
+            case .joined: break
             }
             state.activities.append(activity)
         }

@@ -67,6 +67,8 @@ public struct PictureEncoding: Sendable, Hashable {
 
     private static func text(of value: Any) -> String {
         if let data = value as? Data { return "\(data.count):\(BodyDigest.tag(of: data))" }
+        // Its alpha is ignored, so it tells no encodings apart.
+        if let color = value as? Color { return "(red:\(color.red),green:\(color.green),blue:\(color.blue))" }
         let children = Mirror(reflecting: value).children
         guard !children.isEmpty else { return "\(value)" }
         return "(" + children.map { "\($0.label ?? ""):\(self.text(of: $0.value))" }.joined(separator: ",") + ")"

@@ -45,6 +45,7 @@ package struct DecodePlan: Sendable {
     ) throws -> StoredRendering? {
         let plan = try Self.transforms(for: request, header: header, limits: limits)
         guard !plan.geometry.isIdentity || !plan.rest.isEmpty else { return nil }
+        try Self.checkFrames(of: plan, header: header, limits: limits)
         let stored = plan.geometry.beforeTurn(header.orientation)
         let (geometry, resampling, turn) = (stored.resizing, stored.resampling, stored.turn)
         let scaled = { @Sendable (width: Int, height: Int) in
@@ -79,6 +80,26 @@ package struct DecodePlan: Sendable {
                     byteCount: { Self.transformingByteCount(plan.rest, of: $0) },
                     image: { try plan.rest.image(of: $0) { try Self.check($0, of: upright, limits: limits) } }
                 )
+        )
+    }
+
+    /// Refuses frames that are enlarged beyond what an animation may have.
+    private static func checkFrames(of plan: TransformPlan, header: ImageHeader, limits: DecodingLimits) throws {
+        let frameCount = header.animation.frameCount
+        guard frameCount > 1 else { return }
+        let size = plan.geometry.turnedSize
+        var total = TransformFootprint(result: try PixelLayout(format: .rgba8, width: size.width, height: size.height))
+        try plan.rest.add(to: &total, isFirst: false)
+        let pixels = total.result.width.saturatingMultiplied(by: total.result.height)
+        let stored = header.pixelWidth.saturatingMultiplied(by: header.pixelHeight)
+        guard pixels > stored, pixels.saturatingMultiplied(by: frameCount) > limits.maximumAnimationPixels else {
+            return
+        }
+        throw TransformError(
+            code: .invalidSize,
+            message:
+                "\(frameCount) frames can't be enlarged to \(total.result.width)x\(total.result.height): the limit is "
+                + "\(limits.maximumAnimationPixels) pixels together. Ask for a smaller size."
         )
     }
 

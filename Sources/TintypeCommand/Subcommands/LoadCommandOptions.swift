@@ -39,7 +39,7 @@ struct LoadCommandOptions: Sendable {
         self.isProgressive = arguments.has("--progressive")
         self.isStill = arguments.has("--still")
         self.keepsMetadata = arguments.has("--keep-metadata")
-        let ofFiles = ["--format", "--quality", "--keep-metadata", "--lossless"]
+        let ofFiles = ["--format", "--quality", "--keep-metadata", "--lossless", "--progressive", "--still"]
         if self.output == nil, let option = ofFiles.first(where: { arguments.has($0) || arguments.value($0) != nil }) {
             throw UsageError("\(option) needs -o")
         }

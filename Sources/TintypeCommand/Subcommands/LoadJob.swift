@@ -170,7 +170,7 @@ struct LoadJob: Sendable {
         let isStill = response.frameCount == 1 || self.options.isStill
         let isUnchanged =
             format == loaded && self.options.transforms?.pipeline.isEmpty != false && self.options.quality == nil
-            && !self.options.isProgressive
+            && !(self.options.isProgressive && format == .jpeg)
             && isStill == (response.frameCount == 1)
         if isUnchanged, let data = response.data {
             if input.url.isFileURL, OutputFile.isSameFile(input.path, path) { return nil }

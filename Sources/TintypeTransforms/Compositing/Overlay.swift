@@ -128,7 +128,7 @@ public struct Overlay: ImageTransformer {
             )
         }
         try check("opacity", self.opacity, 0...1)
-        if let scale = self.scale { try check("scale", scale, 0.000_1...10) }
+        if let scale = self.scale { try check("scale", scale, 0.000_1...1) }
         switch self.placement {
         case .single(_, let x, let y):
             for offset in [x, y] { try check("offset", offset, -1e9...1e9) }

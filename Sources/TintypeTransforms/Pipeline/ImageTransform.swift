@@ -12,8 +12,11 @@ public struct ImageTransform: Sendable, Hashable, CustomStringConvertible {
         self.transformer = transformer
     }
 
-    /// Names the transformer and its parameters.
-    public var key: String { self.transformer.key }
+    /// Names the transformer and its parameters; that of a program's own can't be taken for one of the library's.
+    public var key: String {
+        let isOwn = !(self.transformer is TransformPipeline) && !TransformKinds.has(self.transformer)
+        return isOwn ? "own(\(self.transformer.key))" : self.transformer.key
+    }
 
     public var description: String { self.key }
 

@@ -21,6 +21,12 @@ enum TransformKinds {
         ("trim", Trim.self),
     ]
 
+    /// Whether a transformer is one of the library's own.
+    static func has(_ transformer: any ImageTransformer) -> Bool {
+        let kind = ObjectIdentifier(type(of: transformer))
+        return self.all.contains { ObjectIdentifier($0.kind) == kind }
+    }
+
     static func kind(named name: String, in decoder: any Decoder) -> Kind? {
         self.all.first { $0.name == name }?.kind ?? decoder.transformers[name]
     }

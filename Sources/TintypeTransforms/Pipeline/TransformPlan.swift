@@ -83,6 +83,8 @@ package struct TransformSequence: Sendable {
             let result = try step.footprint(for: image.pixels.layout).result
             try check(PixelSize(width: result.width, height: result.height))
             image = try step.transform(image)
+            // A program's own transformer may have said something else.
+            try check(PixelSize(width: image.width, height: image.height))
         }
         return image
     }
