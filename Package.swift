@@ -276,7 +276,7 @@ let package = Package(
             name: "TintypeCodingTests",
             dependencies: [
                 "TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "Conformance", "CCrypto", "CJPEG",
-                "CJPEGWays", "CSPNG",
+                "CJPEGWays", "CSPNG", "CZlib",
             ],
             exclude: ["Crashes"]
         ),
