@@ -214,7 +214,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "FuzzJPEGTransform",
-            dependencies: ["Conformance", "TintypeCoding"],
+            dependencies: ["Conformance", "TintypeCoding", "TintypeImage"],
             path: "Fuzz/JPEGTransform"
         ),
         .executableTarget(name: "FuzzPNG", dependencies: ["TintypeCoding", "TintypeImage"], path: "Fuzz/PNG"),

@@ -1,6 +1,7 @@
 import Conformance
 import FoundationEssentials
 import TintypeCoding
+import TintypeImage
 
 /// Changes what libFuzzer makes up without loss, and compares the coefficients.
 ///
@@ -17,7 +18,7 @@ import TintypeCoding
         turnsUpright: choice[0] & 1 != 0,
         turn: turns[choice[0] >> 1 & 7],
         crop: choice[1] & 3 == 0
-            ? JPEGTransform.Crop(x: choice[1], y: choice[2] >> 1, width: choice[2] + 1, height: choice[3] + 1) : nil,
+            ? PixelRectangle(x: choice[1], y: choice[2] >> 1, width: choice[2] + 1, height: choice[3] + 1) : nil,
         isPerfect: choice[1] & 4 != 0,
         isGray: choice[1] & 8 != 0,
         coding: codings[choice[0] >> 4 & 3],

@@ -1,3 +1,5 @@
+import TintypeImage
+
 /// Why a picture could not be transformed.
 public struct TransformError: Error, Sendable, CustomStringConvertible {
     /// The kinds of failure; more may be added.
@@ -25,4 +27,45 @@ public struct TransformError: Error, Sendable, CustomStringConvertible {
     }
 
     public var description: String { "\(self.code): \(self.message)" }
+
+    /// A parameter makes no sense.
+    static func invalidParameter(_ message: String) -> TransformError {
+        TransformError(code: .invalidParameter, message: message)
+    }
+
+    /// A size can't be made.
+    static func invalidSize(_ message: String) -> TransformError {
+        TransformError(code: .invalidSize, message: message)
+    }
+
+    /// Refuses a number that is not in the range of a parameter.
+    ///
+    /// - Parameters:
+    ///   - value: The number; `nan` is in no range.
+    ///   - range: The numbers that make sense.
+    ///   - name: What it is, as a sentence begins, such as "A blur's sigma".
+    /// - Throws: ``Code/invalidParameter``.
+    static func check<Value: Comparable>(
+        _ value: Value,
+        in range: ClosedRange<Value>,
+        _ name: String
+    ) throws(TransformError) {
+        guard !range.contains(value) else { return }
+        throw .invalidParameter(
+            "\(name) can't be \(value); choose a number from \(range.lowerBound) to \(range.upperBound)."
+        )
+    }
+}
+
+extension PixelLayout {
+    /// The layout of a result.
+    ///
+    /// - Throws: `TransformError.Code.invalidSize` where there is no such picture.
+    static func result(_ format: PixelFormat, width: Int, height: Int) throws(TransformError) -> PixelLayout {
+        do {
+            return try PixelLayout(format: format, width: width, height: height)
+        } catch {
+            throw .invalidSize(error.message)
+        }
+    }
 }

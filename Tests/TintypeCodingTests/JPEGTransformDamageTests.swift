@@ -13,7 +13,7 @@ import TintypeImage
         JPEGTransform(turn: .flipVertical, coding: .optimizedTables, metadata: .carriedOver),
         JPEGTransform(
             turnsUpright: true,
-            crop: JPEGTransform.Crop(x: 1, y: 9, width: 4, height: 3),
+            crop: PixelRectangle(x: 1, y: 9, width: 4, height: 3),
             isGray: true,
             coding: .progressive,
             allowsTruncated: true

@@ -97,7 +97,7 @@ import TintypeImage
     func `TurboJPEG and code of our own write the same bytes`(_ kind: Kind, _ turn: JPEGTransform.Turn) throws {
         let data = try kind.data(width: 85, height: 70)
         for coding in [JPEGTransform.Coding.standardTables, .progressive] {
-            for crop in [nil, JPEGTransform.Crop(x: 20, y: 16, width: 30, height: 31)] {
+            for crop in [nil, PixelRectangle(x: 20, y: 16, width: 30, height: 31)] {
                 for isGray in [false, true] {
                     let transform = JPEGTransform(turn: turn, crop: crop, isGray: isGray, coding: coding)
                     let (turbo, own) = try Self.both(transform, data)
@@ -196,8 +196,8 @@ import TintypeImage
         let data = try kind.data(width: 128, height: 96)
         let source = try #require(JPEGCoefficients(data))
         let unit = Self.isSwapping(turn) ? (width: kind.unit.height, height: kind.unit.width) : kind.unit
-        let wanted = JPEGTransform.Crop(x: 37, y: 21, width: 40, height: 50)
-        let expected = JPEGTransform.Crop(
+        let wanted = PixelRectangle(x: 37, y: 21, width: 40, height: 50)
+        let expected = PixelRectangle(
             x: 37 / unit.width * unit.width,
             y: 21 / unit.height * unit.height,
             width: 40 + 37 % unit.width,
@@ -212,7 +212,7 @@ import TintypeImage
             #expect((cut.width, cut.height) == (result.width, result.height))
         }
         Self.expect(.notLossless) { try JPEGTransform(turn: turn, crop: wanted, isPerfect: true).apply(to: data) }
-        let aligned = JPEGTransform.Crop(x: 32, y: 16, width: 1, height: 80)
+        let aligned = PixelRectangle(x: 32, y: 16, width: 1, height: 80)
         #expect(try JPEGTransform(turn: turn, crop: aligned, isPerfect: true).apply(to: data).crop == aligned)
     }
 
@@ -222,13 +222,13 @@ import TintypeImage
     ])
     func `a crop that is not within the picture is refused`(_ x: Int, _ y: Int, _ width: Int, _ height: Int) throws {
         let data = try SampleFiles.smooth(.jpeg)
-        let crop = JPEGTransform.Crop(x: x, y: y, width: width, height: height)
+        let crop = PixelRectangle(x: x, y: y, width: width, height: height)
         Self.expect(.invalidOptions) { try JPEGTransform(crop: crop).apply(to: data) }
     }
 
     @Test func `a crop of everything changes nothing`() throws {
         let data = try SampleFiles.smooth(.jpeg)
-        let crop = JPEGTransform.Crop(x: 0, y: 0, width: 64, height: 48)
+        let crop = PixelRectangle(x: 0, y: 0, width: 64, height: 48)
         let result = try JPEGTransform(crop: crop).apply(to: data)
         #expect(result.data == data && result.crop == crop)
     }
@@ -351,7 +351,7 @@ import TintypeImage
         let transform = JPEGTransform(
             turnsUpright: true,
             turn: .transverse,
-            crop: JPEGTransform.Crop(x: 1, y: 2, width: 3, height: 4),
+            crop: PixelRectangle(x: 1, y: 2, width: 3, height: 4),
             isPerfect: true,
             isGray: true,
             coding: .progressive,

@@ -36,7 +36,7 @@ import Tintype
         }
         #expect(try await code("camera.jpg", JPEGTransform(turn: .rotate90)) == .tooManyPixels)
         #expect(try await code("camera.png", JPEGTransform(turn: .rotate90)) == .unsupportedFormat)
-        let perfect = JPEGTransform(crop: JPEGTransform.Crop(x: 1, y: 0, width: 1, height: 1), isPerfect: true)
+        let perfect = JPEGTransform(crop: PixelRectangle(x: 1, y: 0, width: 1, height: 1), isPerfect: true)
         let data = try Fixtures.data("camera.jpg")
         let error = await #expect(throws: LoadError.self) {
             try await self.fixture.makeLoader().transform(data, by: perfect)

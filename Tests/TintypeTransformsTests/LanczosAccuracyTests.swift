@@ -40,7 +40,7 @@ import TintypeTransforms
             return UInt8(channel == 3 ? alpha : (pixels.sample(column, row, channel) * alpha + 127) / 255)
         }
         let alpha = SlowLanczos(premultiplied, channel: 3).resample(geometry)
-        let result = try Image(pixels: pixels).resized(geometry, filter: .lanczos3).pixels
+        let result = try Image(pixels: pixels).resized(geometry, Resampling(filter: .lanczos3)).pixels
         for channel in 0..<3 {
             let color = SlowLanczos(premultiplied, channel: channel).resample(geometry)
             #expect(
@@ -63,7 +63,7 @@ import TintypeTransforms
     }
 
     private static func compare(_ pixels: PixelBuffer, _ geometry: ResizeGeometry) throws {
-        let result = try Image(pixels: pixels).resized(geometry, filter: .lanczos3).pixels
+        let result = try Image(pixels: pixels).resized(geometry, Resampling(filter: .lanczos3)).pixels
         var largest = 0.0
         var sum = 0.0
         for channel in 0..<pixels.format.channelCount {

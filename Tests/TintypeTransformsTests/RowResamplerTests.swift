@@ -28,6 +28,26 @@ import TintypeTransforms
         #expect(rows.readCount < 600)
     }
 
+    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8])
+    func `a part that is only cut is copied, and rows below it are not read`(format: PixelFormat) throws {
+        // Most alphas are so small that a colour does not survive to be multiplied by them.
+        let pixels = try PixelBuffer.make(format, width: 23, height: 31) { column, row, channel in
+            channel == 3 ? UInt8((column + row) % 5) : UInt8((column * 37 + row * 101 + channel * 59) % 256)
+        }
+        var geometry = TransformGeometry(of: PixelSize(width: 23, height: 31))
+        geometry.crop(to: PixelRectangle(x: 4, y: 6, width: 11, height: 9))
+        let rows = BufferRows(pixels)
+        let part = try Image.resampling(rows, try #require(geometry.resizing), geometry.resampling).pixels
+        #expect(rows.readCount == 15)
+        for row in 0..<9 {
+            for column in 0..<11 {
+                for channel in 0..<format.channelCount {
+                    #expect(part.sample(column, row, channel) == pixels.sample(column + 4, row + 6, channel))
+                }
+            }
+        }
+    }
+
     @Test func hiddenColoursDoNotBleed() throws {
         let pixels = try PixelBuffer.make(.rgba8, width: 64, height: 64) { column, row, channel in
             let isRed = (column + row) % 2 == 0

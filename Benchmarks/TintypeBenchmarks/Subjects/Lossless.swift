@@ -1,5 +1,6 @@
 import Foundation
 import TintypeCoding
+import TintypeImage
 
 /// Encoded bytes to encoded bytes with the same coefficients, on one thread.
 enum Lossless {
@@ -13,7 +14,7 @@ enum Lossless {
         var isTurbo = false
     }
 
-    private static let crop = JPEGTransform.Crop(x: 1_008, y: 800, width: 2_000, height: 1_500)
+    private static let crop = PixelRectangle(x: 1_008, y: 800, width: 2_000, height: 1_500)
     private static let jobs = [
         Job(
             name: "lossless-rotate-12MP",

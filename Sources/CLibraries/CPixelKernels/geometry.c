@@ -89,6 +89,18 @@ INLINE void transpose4(words4 rows[4]) {
     rows[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
 }
 
+/// Transposes pixels one by one.
+INLINE void transpose_pixels(
+    const uint8_t *source, ptrdiff_t source_stride, uint8_t *target, ptrdiff_t target_stride, size_t channels,
+    size_t columns, size_t rows) {
+    for (size_t row = 0; row < rows; row++) {
+        for (size_t column = 0; column < columns; column++)
+            memcpy(
+                target + (ptrdiff_t)row * target_stride + channels * column,
+                source + (ptrdiff_t)column * source_stride + channels * row, channels);
+    }
+}
+
 INLINE void transpose_words(
     const uint8_t *source, ptrdiff_t source_stride, uint8_t *target, ptrdiff_t target_stride, size_t columns,
     size_t rows) {
@@ -103,19 +115,13 @@ INLINE void transpose_words(
             for (int i = 0; i < 4; i++)
                 memcpy(target + (ptrdiff_t)(row + i) * target_stride + 4 * column, &block[i], 16);
         }
-        for (; column < columns; column++) {
-            for (size_t i = row; i < row + 4; i++)
-                memcpy(
-                    target + (ptrdiff_t)i * target_stride + 4 * column,
-                    source + (ptrdiff_t)column * source_stride + 4 * i, 4);
-        }
+        transpose_pixels(
+            source + (ptrdiff_t)column * source_stride + 4 * row, source_stride,
+            target + (ptrdiff_t)row * target_stride + 4 * column, target_stride, 4, columns - column, 4);
     }
-    for (; row < rows; row++) {
-        for (size_t column = 0; column < columns; column++)
-            memcpy(
-                target + (ptrdiff_t)row * target_stride + 4 * column,
-                source + (ptrdiff_t)column * source_stride + 4 * row, 4);
-    }
+    transpose_pixels(
+        source + 4 * row, source_stride, target + (ptrdiff_t)row * target_stride, target_stride, 4, columns,
+        rows - row);
 }
 
 /// As with words: four bytes more are read and written than the pixels of a block have, `spare_rows` and
@@ -142,29 +148,13 @@ INLINE void transpose_triples(
                 memcpy(target + (ptrdiff_t)(row + i) * target_stride + 3 * column, &samples, 16);
             }
         }
-        for (; column < columns; column++) {
-            for (size_t i = row; i < row + 4; i++)
-                memcpy(
-                    target + (ptrdiff_t)i * target_stride + 3 * column,
-                    source + (ptrdiff_t)column * source_stride + 3 * i, 3);
-        }
+        transpose_pixels(
+            source + (ptrdiff_t)column * source_stride + 3 * row, source_stride,
+            target + (ptrdiff_t)row * target_stride + 3 * column, target_stride, 3, columns - column, 4);
     }
-    for (; row < rows; row++) {
-        for (size_t column = 0; column < columns; column++)
-            memcpy(
-                target + (ptrdiff_t)row * target_stride + 3 * column,
-                source + (ptrdiff_t)column * source_stride + 3 * row, 3);
-    }
-}
-
-INLINE void transpose_bytes(
-    const uint8_t *source, ptrdiff_t source_stride, uint8_t *target, ptrdiff_t target_stride, size_t columns,
-    size_t rows) {
-    for (size_t row = 0; row < rows; row++) {
-        for (size_t column = 0; column < columns; column++)
-            target[(ptrdiff_t)row * target_stride + (ptrdiff_t)column] =
-                source[(ptrdiff_t)column * source_stride + (ptrdiff_t)row];
-    }
+    transpose_pixels(
+        source + 3 * row, source_stride, target + (ptrdiff_t)row * target_stride, target_stride, 3, columns,
+        rows - row);
 }
 
 KERNEL void cpixels_transpose(
@@ -185,7 +175,7 @@ KERNEL void cpixels_transpose(
                     from, source_stride, to, target_stride, width, height, columns - column - width,
                     rows - row - height);
             else
-                transpose_bytes(from, source_stride, to, target_stride, width, height);
+                transpose_pixels(from, source_stride, to, target_stride, 1, width, height);
         }
     }
 }

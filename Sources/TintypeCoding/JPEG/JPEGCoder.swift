@@ -123,9 +123,7 @@ struct EncodedJPEG: EncodedImage {
 
     /// What the tables and the window of the entropy decoder of our own take, for two tables of each kind as files have them.
     private var ownEntropyByteCount: Int {
-        guard !self.segments.hasScans, self.shortcuts.smallestOwnEntropy(ofFile: self.data.count) != nil else {
-            return 0
-        }
-        return 96 << 10
+        let isWanted = !self.segments.hasScans && self.shortcuts.wantsOwnEntropy(ofFile: self.data.count)
+        return isWanted ? 96 << 10 : 0
     }
 }

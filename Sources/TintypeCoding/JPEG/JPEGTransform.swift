@@ -1,5 +1,5 @@
 public import FoundationEssentials
-import TintypeImage
+public import TintypeImage
 
 /// A change of a JPEG without loss: it is made to the coefficients or to the markers, and no pixel is decoded.
 ///
@@ -19,9 +19,13 @@ import TintypeImage
 public struct JPEGTransform: Sendable, Hashable, Codable {
     /// How the picture is turned; angles are clockwise.
     public enum Turn: String, Sendable, Hashable, Codable, CaseIterable {
+        /// As it is.
         case none
+        /// A quarter turn to the right.
         case rotate90
+        /// Half a turn.
         case rotate180
+        /// A quarter turn to the left.
         case rotate270
         /// Left and right change places.
         case flipHorizontal
@@ -36,24 +40,6 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
         public func followed(by other: Turn) -> Turn {
             let turn = JPEGTurn(self).followed(by: JPEGTurn(other))
             return Self.allCases.first { JPEGTurn($0) == turn } ?? .none
-        }
-    }
-
-    /// A rectangle of pixels.
-    public struct Crop: Sendable, Hashable, Codable {
-        /// Pixels from the left edge.
-        public var x: Int
-        /// Pixels from the upper edge.
-        public var y: Int
-        public var width: Int
-        public var height: Int
-
-        /// Creates a rectangle.
-        public init(x: Int, y: Int, width: Int, height: Int) {
-            self.x = x
-            self.y = y
-            self.width = width
-            self.height = height
         }
     }
 
@@ -92,7 +78,7 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
     /// Without ``turnsUpright`` it is the stored picture that is turned.
     public var turn: Turn
     /// What of the turned picture is kept; default all.
-    public var crop: Crop?
+    public var crop: PixelRectangle?
     /// Whether a turn that would leave out blocks, or a crop that does not begin at one, fails; default false.
     public var isPerfect: Bool
     /// Whether only the brightness is kept; default false.
@@ -112,7 +98,7 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
     public init(
         turnsUpright: Bool = false,
         turn: Turn = .none,
-        crop: Crop? = nil,
+        crop: PixelRectangle? = nil,
         isPerfect: Bool = false,
         isGray: Bool = false,
         coding: Coding = .stored,
@@ -142,7 +128,7 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
         self.init(
             turnsUpright: try value(.turnsUpright, or: preset.turnsUpright),
             turn: try value(.turn, or: preset.turn),
-            crop: try values.decodeIfPresent(Crop.self, forKey: .crop),
+            crop: try values.decodeIfPresent(PixelRectangle.self, forKey: .crop),
             isPerfect: try value(.isPerfect, or: preset.isPerfect),
             isGray: try value(.isGray, or: preset.isGray),
             coding: try value(.coding, or: preset.coding),
@@ -162,7 +148,7 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
         /// The stored height.
         public let height: Int
         /// What of the turned picture was kept, where a crop was asked for: the crop, moved and grown to blocks.
-        public let crop: Crop?
+        public let crop: PixelRectangle?
         /// The columns at the edge that the turn left out, 0 to 31.
         public let trimmedColumns: Int
         /// The rows at the edge that the turn left out, 0 to 31.

@@ -139,7 +139,7 @@ struct JPEGGeometry {
     /// The size of a unit of the result, in pixels.
     let unitWidth: Int
     let unitHeight: Int
-    let crop: JPEGTransform.Crop?
+    let crop: PixelRectangle?
     let trimmedColumns: Int
     let trimmedRows: Int
     /// Whether the result shows other pixels than the source, or in another order.
@@ -198,11 +198,11 @@ struct JPEGGeometry {
 
     /// The crop, moved to the next unit up and to the left.
     private static func aligned(
-        _ crop: JPEGTransform.Crop,
+        _ crop: PixelRectangle,
         within size: (width: Int, height: Int),
         _ unit: (width: Int, height: Int),
         isPerfect: Bool
-    ) throws(CodingError) -> JPEGTransform.Crop {
+    ) throws(CodingError) -> PixelRectangle {
         guard crop.x >= 0, crop.y >= 0, crop.width > 0, crop.height > 0, crop.x < size.width, crop.y < size.height,
             crop.width <= size.width - crop.x, crop.height <= size.height - crop.y
         else {
@@ -218,7 +218,7 @@ struct JPEGGeometry {
             let what = "It can't be cropped from \(crop.x),\(crop.y) on without loss"
             throw Self.notLossless("\(what); begin at multiples of \(unit.width),\(unit.height), or let the crop grow.")
         }
-        return JPEGTransform.Crop(
+        return PixelRectangle(
             x: crop.x - columns,
             y: crop.y - rows,
             width: crop.width + columns,

@@ -2,17 +2,10 @@ import Tintype
 
 /// What `--rotate`, `--flip` and `--crop` ask for, whatever does it.
 struct PictureChanges: Sendable {
-    /// A rectangle of pixels of the turned picture.
-    struct Crop: Sendable, Equatable {
-        let x: Int
-        let y: Int
-        let width: Int
-        let height: Int
-    }
-
     /// The rotation and then the flip, of an upright picture.
     let turn: JPEGTransform.Turn
-    let crop: Crop?
+    /// The part that is kept of the turned picture.
+    let crop: PixelRectangle?
     /// The options that were given.
     let options: [String]
 
@@ -30,7 +23,7 @@ struct PictureChanges: Sendable {
     }
 
     /// `WxH+X+Y`, as X11 writes geometry; without an offset from the top left on.
-    private static func crop(_ text: String?) throws(UsageError) -> Crop? {
+    private static func crop(_ text: String?) throws(UsageError) -> PixelRectangle? {
         guard let text else { return nil }
         let parts = text.split(separator: "+", omittingEmptySubsequences: false)
         let sides = parts[0].split(separator: "x", omittingEmptySubsequences: false)
@@ -38,9 +31,9 @@ struct PictureChanges: Sendable {
         guard sides.count == 2, parts.count == 1 || parts.count == 3,
             let width = numbers[0], let height = numbers[1], width > 0, height > 0
         else { throw Self.notACrop(text) }
-        guard numbers.count == 4 else { return Crop(x: 0, y: 0, width: width, height: height) }
+        guard numbers.count == 4 else { return PixelRectangle(x: 0, y: 0, width: width, height: height) }
         guard let x = numbers[2], let y = numbers[3], x >= 0, y >= 0 else { throw Self.notACrop(text) }
-        return Crop(x: x, y: y, width: width, height: height)
+        return PixelRectangle(x: x, y: y, width: width, height: height)
     }
 
     private static func notACrop(_ text: String) -> UsageError {

@@ -116,7 +116,7 @@ struct LoadCommandOptions: Sendable {
         return JPEGTransform(
             turnsUpright: !changes.options.isEmpty,
             turn: changes.turn,
-            crop: changes.crop.map { JPEGTransform.Crop(x: $0.x, y: $0.y, width: $0.width, height: $0.height) },
+            crop: changes.crop,
             isPerfect: arguments.has("--perfect"),
             isGray: arguments.has("--gray"),
             coding: arguments.has("--progressive")

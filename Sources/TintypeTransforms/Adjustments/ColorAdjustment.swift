@@ -78,13 +78,7 @@ extension ColorAdjustment: PointOperation {
     }
 
     package func steps() throws(TransformError) -> [PointStep] {
-        guard self.property.range.contains(self.amount) else {
-            throw TransformError(
-                code: .invalidParameter,
-                message: "\(self.property.rawValue) can't be \(self.amount); choose a number from "
-                    + "\(self.property.range.lowerBound) to \(self.property.range.upperBound)."
-            )
-        }
+        try TransformError.check(self.amount, in: self.property.range, self.property.rawValue)
         switch self.property {
         case .brightness: return [.matrix(ColorMatrix(slope: self.amount))]
         case .contrast: return [.matrix(ColorMatrix(slope: self.amount, intercept: 0.5 - 0.5 * self.amount))]

@@ -119,21 +119,13 @@ public struct Overlay: ImageTransformer {
 
     /// - Throws: `TransformError` where a parameter makes no sense.
     private func check() throws(TransformError) {
-        func check(_ name: String, _ value: Double, _ range: ClosedRange<Double>) throws(TransformError) {
-            guard !range.contains(value) else { return }
-            throw TransformError(
-                code: .invalidParameter,
-                message: "The \(name) of an overlay can't be \(value); choose a number from \(range.lowerBound) to "
-                    + "\(range.upperBound)."
-            )
-        }
-        try check("opacity", self.opacity, 0...1)
-        if let scale = self.scale { try check("scale", scale, 0.000_1...1) }
+        try TransformError.check(self.opacity, in: 0...1, "The opacity of an overlay")
+        if let scale = self.scale { try TransformError.check(scale, in: 0.000_1...1, "The scale of an overlay") }
         switch self.placement {
         case .single(_, let x, let y):
-            for offset in [x, y] { try check("offset", offset, -1e9...1e9) }
+            for offset in [x, y] { try TransformError.check(offset, in: -1e9...1e9, "The offset of an overlay") }
         case .tiled(_, let x, let y):
-            for gap in [x, y] { try check("gap", gap, 0...1e9) }
+            for gap in [x, y] { try TransformError.check(gap, in: 0...1e9, "The gap of an overlay") }
         }
     }
 
@@ -364,9 +356,8 @@ extension Overlay: Codable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let source = try container.decode(String.self, forKey: .source)
         guard let resolver = Resolver.key.flatMap({ decoder.userInfo[$0] }) as? Resolver else {
-            throw TransformError(
-                code: .invalidParameter,
-                message: "Nothing says what the overlay \(String(reflecting: String(source.prefix(100)))) is; put an "
+            throw TransformError.invalidParameter(
+                "Nothing says what the overlay \(String(reflecting: String(source.prefix(100)))) is; put an "
                     + "Overlay.Resolver into the decoder's userInfo."
             )
         }

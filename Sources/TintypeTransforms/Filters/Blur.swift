@@ -54,21 +54,10 @@ extension Blur {
     private func isIdentity() throws(TransformError) -> Bool {
         switch self.kernel {
         case .gaussian(let sigma):
-            guard (0...GaussianFilter.largestSigma).contains(sigma) else {
-                throw TransformError(
-                    code: .invalidParameter,
-                    message:
-                        "A blur's sigma can't be \(sigma); choose a number from 0 to \(GaussianFilter.largestSigma)."
-                )
-            }
+            try TransformError.check(sigma, in: 0...GaussianFilter.largestSigma, "A blur's sigma")
             return sigma < GaussianFilter.smallestSigma
         case .box(let radius):
-            guard (0...Self.largestRadius).contains(radius) else {
-                throw TransformError(
-                    code: .invalidParameter,
-                    message: "A blur's radius can't be \(radius); choose a number from 0 to \(Self.largestRadius)."
-                )
-            }
+            try TransformError.check(radius, in: 0...Self.largestRadius, "A blur's radius")
             return radius == 0
         }
     }

@@ -17,10 +17,7 @@ public struct Pixelate: Hashable, ImageTransformer {
 
     private func check() throws(TransformError) {
         guard self.size < 1 else { return }
-        throw TransformError(
-            code: .invalidParameter,
-            message: "Blocks can't have a side of \(self.size) pixels; choose at least 1."
-        )
+        throw .invalidParameter("Blocks can't have a side of \(self.size) pixels; choose at least 1.")
     }
 
     public func footprint(for source: PixelLayout) throws -> TransformFootprint {

@@ -75,17 +75,9 @@ public struct Sharpen: Hashable, ImageTransformer {
 
     /// The blur, or `nil` where nothing changes.
     private func filter() throws(TransformError) -> GaussianFilter? {
-        func check(_ name: String, _ value: Double, _ range: ClosedRange<Double>) throws(TransformError) {
-            guard !range.contains(value) else { return }
-            throw TransformError(
-                code: .invalidParameter,
-                message: "The \(name) of an unsharp mask can't be \(value); choose a number from "
-                    + "\(range.lowerBound) to \(range.upperBound)."
-            )
-        }
-        try check("sigma", self.sigma, 0...GaussianFilter.largestSigma)
-        try check("amount", self.amount, 0...100)
-        try check("threshold", self.threshold, 0...255)
+        try TransformError.check(self.sigma, in: 0...GaussianFilter.largestSigma, "The sigma of an unsharp mask")
+        try TransformError.check(self.amount, in: 0...100, "The amount of an unsharp mask")
+        try TransformError.check(self.threshold, in: 0...255, "The threshold of an unsharp mask")
         guard self.amount > 0, self.sigma >= GaussianFilter.smallestSigma else { return nil }
         return GaussianFilter(sigma: self.sigma)
     }

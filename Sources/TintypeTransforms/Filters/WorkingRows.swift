@@ -1,5 +1,4 @@
 import CPixelKernels
-import Glibc
 import TintypeImage
 
 /// How stored rows become rows of numbers that can be added to each other, and back.
@@ -14,13 +13,13 @@ struct WorkingRows {
 
     /// Reads `count` pixels.
     func load(_ samples: UnsafePointer<UInt8>, to numbers: UnsafeMutablePointer<Float>, count: Int) {
-        let light = self.light == .linear ? Self.lightOfSamples : nil
+        let light = self.light == .linear ? LightTables.shared.samples : nil
         cpixels_load_samples(samples, self.channels, light, numbers, count)
     }
 
     /// Writes `count` pixels.
     func store(_ numbers: UnsafePointer<Float>, to samples: UnsafeMutablePointer<UInt8>, count: Int) {
-        let table = self.light == .linear ? Self.samplesOfLight : nil
+        let table = self.light == .linear ? LightTables.shared.ofSteps : nil
         cpixels_store_samples(numbers, table, samples, self.channels, count)
     }
 
@@ -33,21 +32,6 @@ struct WorkingRows {
     func store(_ numbers: UnsafePointer<UInt16>, to samples: UnsafeMutablePointer<UInt8>, count: Int) {
         cpixels_store_words(numbers, samples, self.channels, count)
     }
-
-    /// The light of each sample, 0 to 255.
-    ///
-    /// Source: IEC 61966-2-1.
-    private static let lightOfSamples: [Float] = (0..<256).map { sample in
-        let value = Double(sample) / 255
-        return Float(255 * (value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)))
-    }
-
-    /// The sample of each of 65,536 steps of light: twenty of them make the first level.
-    private static let samplesOfLight: [UInt8] = (0..<65_536).map { step in
-        let light = Double(step) / 65_535
-        let value = light <= 0.003_130_8 ? light * 12.92 : 1.055 * pow(light, 1 / 2.4) - 0.055
-        return UInt8((value * 255).rounded())
-    }
 }
 
 /// What rows that are filtered consist of, and the kernels that filter them.
@@ -55,25 +39,30 @@ protocol FilterNumber {
     /// The number for a share of a sum; of both sides at once where the sides have the same share.
     static func weight(_ share: Float, ofBothSides: Bool) -> Self
 
-    static func combine(
-        _ rows: UnsafePointer<UnsafePointer<Self>>,
-        _ rowCount: Int,
-        _ weights: UnsafePointer<Self>,
-        _ targets: UnsafePointer<UnsafeMutablePointer<Self>>,
-        _ targetCount: Int,
-        _ adds: Int32,
-        _ count: Int
-    )
-
-    static func convolve(
-        _ row: UnsafePointer<Self>,
-        _ weights: UnsafePointer<Self>,
-        _ radius: Int,
-        _ step: Int,
-        _ target: UnsafeMutablePointer<Self>,
-        _ count: Int
-    )
+    static var combine: CombineRows<Self> { get }
+    static var convolve: ConvolveRow<Self> { get }
 }
+
+/// Adds rows by their weights to targets, or sets the targets to the sums.
+typealias CombineRows<Number> = (
+    _ rows: UnsafePointer<UnsafePointer<Number>>,
+    _ rowCount: Int,
+    _ weights: UnsafePointer<Number>,
+    _ targets: UnsafePointer<UnsafeMutablePointer<Number>>,
+    _ targetCount: Int,
+    _ adds: Int32,
+    _ count: Int
+) -> Void
+
+/// Filters a row by the weights of its middle and of one side.
+typealias ConvolveRow<Number> = (
+    _ row: UnsafePointer<Number>,
+    _ weights: UnsafePointer<Number>,
+    _ radius: Int,
+    _ step: Int,
+    _ target: UnsafeMutablePointer<Number>,
+    _ count: Int
+) -> Void
 
 extension FilterNumber {
     static func weight(_ share: Float) -> Self { Self.weight(share, ofBothSides: false) }
@@ -81,58 +70,16 @@ extension FilterNumber {
 
 extension Float: FilterNumber {
     static func weight(_ share: Float, ofBothSides: Bool) -> Float { share }
-
-    static func combine(
-        _ rows: UnsafePointer<UnsafePointer<Float>>,
-        _ rowCount: Int,
-        _ weights: UnsafePointer<Float>,
-        _ targets: UnsafePointer<UnsafeMutablePointer<Float>>,
-        _ targetCount: Int,
-        _ adds: Int32,
-        _ count: Int
-    ) {
-        cpixels_combine_rows(rows, rowCount, weights, targets, targetCount, adds, count)
-    }
-
-    static func convolve(
-        _ row: UnsafePointer<Float>,
-        _ weights: UnsafePointer<Float>,
-        _ radius: Int,
-        _ step: Int,
-        _ target: UnsafeMutablePointer<Float>,
-        _ count: Int
-    ) {
-        cpixels_convolve_row(row, weights, radius, step, target, count)
-    }
+    static var combine: CombineRows<Float> { cpixels_combine_rows }
+    static var convolve: ConvolveRow<Float> { cpixels_convolve_row }
 }
 
 extension UInt16: FilterNumber {
     static func weight(_ share: Float, ofBothSides: Bool) -> UInt16 {
         UInt16(Swift.min((share * (ofBothSides ? 131_072 : 65_536)).rounded(), 65_535))
     }
-
-    static func combine(
-        _ rows: UnsafePointer<UnsafePointer<UInt16>>,
-        _ rowCount: Int,
-        _ weights: UnsafePointer<UInt16>,
-        _ targets: UnsafePointer<UnsafeMutablePointer<UInt16>>,
-        _ targetCount: Int,
-        _ adds: Int32,
-        _ count: Int
-    ) {
-        cpixels_combine_words(rows, rowCount, weights, targets, targetCount, adds, count)
-    }
-
-    static func convolve(
-        _ row: UnsafePointer<UInt16>,
-        _ weights: UnsafePointer<UInt16>,
-        _ radius: Int,
-        _ step: Int,
-        _ target: UnsafeMutablePointer<UInt16>,
-        _ count: Int
-    ) {
-        cpixels_convolve_words(row, weights, radius, step, target, count)
-    }
+    static var combine: CombineRows<UInt16> { cpixels_combine_words }
+    static var convolve: ConvolveRow<UInt16> { cpixels_convolve_words }
 }
 
 /// A picture whose rows are read and written while it is filtered.

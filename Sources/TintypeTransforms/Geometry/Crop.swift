@@ -147,10 +147,8 @@ struct AspectRatio {
         let wide = max(Double(width), Double(height) * self.value).rounded()
         let high = max(Double(height), Double(width) / self.value).rounded()
         guard wide <= Double(Int32.max), high <= Double(Int32.max) else {
-            throw TransformError(
-                code: .invalidSize,
-                message:
-                    "A picture of \(width)x\(height) pixels would be too large at \(self.value) times as wide as high."
+            throw .invalidSize(
+                "A picture of \(width)x\(height) pixels would be too large at \(self.value) times as wide as high."
             )
         }
         return (Int(wide), Int(high))

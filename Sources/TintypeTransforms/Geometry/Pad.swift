@@ -82,9 +82,8 @@ public struct Pad: ImageTransformer, Hashable {
     /// Sums of such numbers are numbers; whether a result is too large is seen when it is laid out.
     private static func checkSizes(_ sizes: Int...) throws(TransformError) {
         guard let most = sizes.max(), most > Int(Int32.max) else { return }
-        throw TransformError(
-            code: .invalidSize,
-            message: "No picture can be extended by \(most) pixels or to that many; give at most \(Int32.max)."
+        throw .invalidSize(
+            "No picture can be extended by \(most) pixels or to that many; give at most \(Int32.max)."
         )
     }
 

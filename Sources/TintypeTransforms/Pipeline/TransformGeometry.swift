@@ -172,13 +172,7 @@ package protocol GeometricTransformer: ImageTransformer {
     func add(to geometry: inout TransformGeometry) throws(TransformError) -> Bool
 }
 
-extension TransformGeometry: ImageTransformer {
-    package var key: String {
-        let region = self.region
-        return "geometry(\(region.left),\(region.top),\(region.width),\(region.height),\(self.size.width)x"
-            + "\(self.size.height),\(self.resize?.key ?? ""),\(self.turn.rawValue))"
-    }
-
+extension TransformGeometry {
     /// The part that is read and the size that it is brought to; `nil` where the whole is read as it is.
     package var resizing: ResizeGeometry? {
         guard !self.isWhole else { return nil }
@@ -196,6 +190,7 @@ extension TransformGeometry: ImageTransformer {
     /// The kernel, and the light in which it weighs.
     package var resampling: Resampling { self.resize?.resampling ?? Resampling() }
 
+    /// What it makes of a picture that lies like `source`, and the bytes that it takes.
     package func footprint(for source: PixelLayout) throws -> TransformFootprint {
         let size = self.turnedSize
         let result = try PixelLayout(format: source.format, width: size.width, height: size.height)
@@ -218,6 +213,7 @@ extension TransformGeometry: ImageTransformer {
         )
     }
 
+    /// Carries it out.
     package func transform(_ image: Image) throws -> Image {
         var image = image
         if let resizing { image = try image.resized(resizing, self.resampling) }

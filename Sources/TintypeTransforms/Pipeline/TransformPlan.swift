@@ -43,7 +43,7 @@ package struct TransformPlan: Sendable {
     package func footprint(for source: PixelLayout) throws -> TransformFootprint {
         var total = TransformFootprint(result: source)
         let isWhole = self.geometry.isIdentity
-        if !isWhole { try total.add(self.geometry, isFirst: true) }
+        if !isWhole { try total.add(.geometry(self.geometry), isFirst: true) }
         try self.rest.add(to: &total, isFirst: isWhole)
         return total
     }
@@ -114,7 +114,7 @@ package struct TransformSequence: Sendable {
 
 extension TransformFootprint {
     /// Adds a step, whose source is what was the result so far.
-    fileprivate mutating func add(_ step: any ImageTransformer, isFirst: Bool) throws {
+    fileprivate mutating func add(_ step: TransformStep, isFirst: Bool) throws {
         let footprint = try step.footprint(for: self.result)
         let source = isFirst ? 0 : self.result.byteCount
         let before = self.workingByteCount.saturating(adding: isFirst ? 0 : self.result.byteCount)
@@ -131,19 +131,28 @@ extension Int {
     }
 }
 
-/// Operations on single pixels that are one pass over the memory.
-private struct PointStage: ImageTransformer {
-    let key: String
-    private let pass: PointPass
+/// As many transformers as can be carried out as one.
+private enum TransformStep {
+    case geometry(TransformGeometry)
+    /// Operations on single pixels, in one pass over the memory.
+    case points(PointPass)
+    case single(any ImageTransformer)
 
-    init(_ operations: [any PointOperation]) throws(TransformError) {
-        self.key = operations.map(\.key).joined(separator: "|")
-        self.pass = try PointPass(operations)
+    func footprint(for source: PixelLayout) throws -> TransformFootprint {
+        switch self {
+        case .geometry(let geometry): try geometry.footprint(for: source)
+        case .points(let pass): try pass.footprint(for: source)
+        case .single(let transformer): try transformer.footprint(for: source)
+        }
     }
 
-    func footprint(for source: PixelLayout) throws -> TransformFootprint { try self.pass.footprint(for: source) }
-
-    func transform(_ image: Image) throws -> Image { try self.pass.transform(image) }
+    func transform(_ image: Image) throws -> Image {
+        switch self {
+        case .geometry(let geometry): try geometry.transform(image)
+        case .points(let pass): try pass.transform(image)
+        case .single(let transformer): try transformer.transform(image)
+        }
+    }
 }
 
 extension ArraySlice<any ImageTransformer> {
@@ -153,20 +162,20 @@ extension ArraySlice<any ImageTransformer> {
     }
 
     /// Takes the next step for a picture of a size: as many transformers as can be one; `nil` where none is left.
-    fileprivate mutating func takeStep(size: PixelSize) throws(TransformError) -> (any ImageTransformer)? {
+    fileprivate mutating func takeStep(size: PixelSize) throws(TransformError) -> TransformStep? {
         guard let first = self.first else { return nil }
         if first is any GeometricTransformer {
             var geometry = TransformGeometry(of: size)
             let count = self.count
             try self.addGeometry(to: &geometry)
-            if self.count < count { return geometry }
+            if self.count < count { return .geometry(geometry) }
         }
         let operations = self.prefix { $0 is any PointOperation }.compactMap { $0 as? any PointOperation }
         guard operations.isEmpty else {
             self.removeFirst(operations.count)
-            return try PointStage(operations)
+            return .points(try PointPass(operations))
         }
-        return self.removeFirst()
+        return .single(self.removeFirst())
     }
 }
 

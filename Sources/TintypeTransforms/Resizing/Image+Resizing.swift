@@ -8,20 +8,12 @@ extension Image {
     /// - Throws: `TransformError`, `ImageError` when memory runs out, `CancellationError`.
     public func resized(_ resize: Resize) throws -> Image {
         let geometry = try ResizeGeometry(resize, width: self.width, height: self.height)
-        return try self.resized(geometry, filter: resize.filter, light: resize.light)
+        return try self.resized(geometry, resize.resampling)
     }
 
     /// The part and size that `geometry` names.
     ///
     /// - Throws: `TransformError`, `ImageError` when memory runs out, `CancellationError`.
-    public func resized(
-        _ geometry: ResizeGeometry,
-        filter: Resize.Filter,
-        light: LightSpace = .sRGB
-    ) throws -> Image {
-        try self.resized(geometry, Resampling(filter: filter, light: light))
-    }
-
     package func resized(_ geometry: ResizeGeometry, _ resampling: Resampling) throws -> Image {
         guard !geometry.isIdentity(width: self.width, height: self.height) else { return self }
         if let part = geometry.copiedPart(width: self.width, height: self.height) {
@@ -42,6 +34,10 @@ extension Image {
         _ geometry: ResizeGeometry,
         _ resampling: Resampling
     ) throws -> Image {
-        Image(pixels: try RowResampler(SourceRows(rows), geometry: geometry, resampling: resampling).resample())
+        let source = SourceRows(rows)
+        if let part = geometry.copiedPart(width: source.layout.width, height: source.layout.height) {
+            return Image(pixels: try source.cut(to: part))
+        }
+        return Image(pixels: try RowResampler(source, geometry: geometry, resampling: resampling).resample())
     }
 }

@@ -50,6 +50,27 @@ final class SourceRows {
         }
         return (first..<first + count).map { UnsafePointer(self.ring[$0 % self.ring.count].start) }
     }
+
+    /// A part of the picture, as it is; rows below it are not read.
+    ///
+    /// - Throws: What the source throws, `TransformError`, `ImageError`, `CancellationError`.
+    func cut(to part: PixelRectangle) throws -> PixelBuffer {
+        let layout = try PixelLayout.result(self.layout.format, width: part.width, height: part.height)
+        let plane = layout.planes[0]
+        let left = part.x * layout.format.channelCount
+        try self.reserve(1)
+        return try PixelBuffer(
+            layout,
+            fillingUnsafely: { target in
+                for row in 0..<part.height {
+                    for stored in try self.lend(1, from: part.y + row) {
+                        target.baseAddress?.advanced(by: row * plane.bytesPerRow)
+                            .copyMemory(from: stored + left, byteCount: plane.usedBytesPerRow)
+                    }
+                }
+            }
+        )
+    }
 }
 
 /// A row that was read.

@@ -112,7 +112,7 @@ import TintypeImage
         let data = try Self.picture([Self.jfif, extra, Self.camera, extended, resources])
         let kept = try JPEGTransform(coding: .progressive).apply(to: data).data
         #expect(Self.segments(of: kept) == [Self.jfif, extra, Self.camera, extended, resources])
-        let crop = JPEGTransform.Crop(x: 0, y: 0, width: 32, height: 32)
+        let crop = PixelRectangle(x: 0, y: 0, width: 32, height: 32)
         let cut = try JPEGTransform(crop: crop).apply(to: data).data
         for word in ["small", "thumbnail"] { #expect(cut.firstRange(of: Data(word.utf8)) == nil) }
         #expect(Self.segments(of: cut).last == Segment(0xED, "Photoshop 3.0\0", name + name))

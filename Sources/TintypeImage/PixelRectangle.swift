@@ -1,5 +1,3 @@
-import TintypeImage
-
 /// A part of a picture, in whole pixels.
 public struct PixelRectangle: Sendable, Hashable, Codable {
     /// The columns to the left of it; negative where it begins outside.
@@ -20,7 +18,7 @@ public struct PixelRectangle: Sendable, Hashable, Codable {
     }
 
     /// The part of it that a picture of `width` by `height` has; `nil` where that is nothing.
-    func cut(toWidth width: Int, height: Int) -> PixelRectangle? {
+    package func cut(toWidth width: Int, height: Int) -> PixelRectangle? {
         guard let columns = Self.cut(self.x, self.width, to: width),
             let rows = Self.cut(self.y, self.height, to: height)
         else { return nil }
@@ -32,25 +30,5 @@ public struct PixelRectangle: Sendable, Hashable, Codable {
         let first = max(0, start)
         let last = overflow && length > 0 ? total : min(total, end)
         return first < last ? first..<last : nil
-    }
-}
-
-extension PixelLayout {
-    /// The layout of a result.
-    ///
-    /// - Throws: `TransformError.Code.invalidSize` where there is no such picture.
-    static func result(_ format: PixelFormat, width: Int, height: Int) throws(TransformError) -> PixelLayout {
-        do {
-            return try PixelLayout(format: format, width: width, height: height)
-        } catch {
-            throw TransformError(code: .invalidSize, message: error.message)
-        }
-    }
-}
-
-extension TransformError {
-    /// A parameter makes no sense.
-    static func invalidParameter(_ message: String) -> TransformError {
-        TransformError(code: .invalidParameter, message: message)
     }
 }

@@ -10,6 +10,8 @@ struct LightTables: Sendable {
     let limits: [Float]
     /// The sample for the beginning of each 1/4096 of the light.
     let nearest: [UInt8]
+    /// The sample of each of 65,536 steps of light: twenty of them make the first level.
+    let ofSteps: [UInt8]
 
     private init() {
         /// IEC 61966-2-1: the light of a value in the curve of sRGB.
@@ -25,6 +27,11 @@ struct LightTables: Sendable {
             let begin = Float(part) * 255 / 4_096 * 0.999_999
             while begin >= limits[sample + 1] { sample += 1 }
             return UInt8(sample)
+        }
+        self.ofSteps = (0..<65_536).map { step in
+            let light = Double(step) / 65_535
+            let value = light <= 0.003_130_8 ? light * 12.92 : 1.055 * pow(light, 1 / 2.4) - 0.055
+            return UInt8((value * 255).rounded())
         }
     }
 }
