@@ -72,6 +72,29 @@ import Tintype
         #expect(try await self.fixture.run("load", "wide.jpg", "--pipeline", "missing.json").code == 2)
     }
 
+    @Test func `another picture is drawn on it, from an option or a pipeline`() async throws {
+        let mark = try PixelBuffer.make(.rgb8, width: 4, height: 4) { _, _, channel in channel == 0 ? 255 : 0 }
+        try self.fixture.folder.write(
+            PNGCoder().encode(Image(pixels: mark), as: .png, options: EncodeOptions()),
+            to: "marks/red.png"
+        )
+        let description = #"[{"overlay": {"source": "red.png", "gravity": "northWest"}}]"#
+        try self.fixture.folder.write(Array(description.utf8), to: "marks/mark.json")
+        for options in [["--overlay", "marks/red.png", "--gravity", "northWest"], ["--pipeline", "marks/mark.json"]] {
+            let run = try await self.fixture.run(["load", "wide.jpg", "-o", "marked.png"] + options)
+            #expect(run.code == 0, "\(run.errors)")
+            let made = try Data(contentsOf: self.fixture.folder.url(of: "marked.png"))
+            let pixels = try ImageDecoder(made, registry: CoderRegistry()).decode().pixels
+            #expect(pixels.samples.prefix(3) == [255, 0, 0])
+        }
+        try self.fixture.folder.write(Array(#"[{"overlay": {"source": "none.png"}}]"#.utf8), to: "marks/mark.json")
+        for options in [["--overlay", "wide.json"], ["--pipeline", "marks/mark.json"]] {
+            let run = try await self.fixture.run(["load", "wide.jpg", "-o", "marked.png"] + options)
+            #expect(run.code == 2)
+            #expect(run.errors.contains("can't be drawn"))
+        }
+    }
+
     @Test(arguments: [
         ["--resize", "x"], ["--resize", "0x4"], ["--resize", "4x4x4"], ["--resize", "-3x"], ["--resize", "nan%"],
         ["--resize", "4x4^", "--mode", "fill"], ["--crop", "4"], ["--crop", "0:1"], ["--crop", "4x4+1"],

@@ -8,7 +8,7 @@ struct TransformArguments {
         "--resize", "--mode", "--filter", "--gravity", "--background", "--crop", "--trim", "--rotate", "--flip",
         "--pad",
         "--extend", "--blur", "--sharpen", "--pixelate", "--brightness", "--contrast", "--saturation", "--gamma",
-        "--hue", "--round", "--tint",
+        "--hue", "--round", "--tint", "--overlay",
         "--pipeline",
     ]
     /// Those that say how others work, wherever they stand.
@@ -41,8 +41,10 @@ struct TransformArguments {
           --round RADIUS        round the corners
           --circle              cut out the largest circle
           --flatten             lay the picture over the background, so that it has no transparency
+          --overlay FILE        draw another picture on it, by gravity
           --pipeline FILE       transforms that FILE describes in JSON, such as
-                                [{"resize": {"width": 400}}, {"blur": {"sigma": 2}}]
+                                [{"resize": {"width": 400}}, {"blur": {"sigma": 2}}]; what overlays
+                                name are files, beside FILE
         """
 
     /// What is done, the first thing first.
@@ -109,6 +111,7 @@ struct TransformArguments {
         case "--round": [.roundCorners(RoundCorners(radius: try Self.number(option, text, atLeast: 0)))]
         case "--circle": [.circle()]
         case "--flatten": [.flatten(self.background ?? .white)]
+        case "--overlay": [.overlay(Overlay(try Self.picture(URL(filePath: text)), placement: .single(self.gravity)))]
         default: try self.pipeline(in: text)
         }
     }
@@ -254,7 +257,15 @@ struct TransformArguments {
         return color
     }
 
-    // MARK: Descriptions
+    // MARK: Files
+
+    private static func picture(_ file: URL) throws(UsageError) -> Image {
+        do {
+            return try ImageDecoder(Data(contentsOf: file), registry: CoderRegistry()).decode()
+        } catch {
+            throw UsageError("\(file.path) can't be drawn: \(ErrorText(error).line)")
+        }
+    }
 
     /// The transforms that a file describes.
     private func pipeline(in path: String) throws(UsageError) -> [ImageTransform] {
@@ -264,8 +275,17 @@ struct TransformArguments {
         } catch {
             throw UsageError("\(path) can't be read: \(ErrorText(error).line)")
         }
+        let decoder = JSONDecoder()
+        let folder = URL(filePath: path).deletingLastPathComponent()
+        decoder.userInfo =
+            Overlay.Resolver { source in
+                try Self.picture(source.hasPrefix("/") ? URL(filePath: source) : folder.appending(path: source))
+            }
+            .userInfo
         do {
-            return try JSONDecoder().decode(TransformPipeline.self, from: text).transforms
+            return try decoder.decode(TransformPipeline.self, from: text).transforms
+        } catch let error as UsageError {
+            throw error
         } catch let error as DecodingError {
             throw UsageError("\(path) describes no transforms: \(error.reason)")
         } catch {
