@@ -134,7 +134,8 @@ def vips_encode(data, options):
     return {"width": picture.width, "height": picture.height, "bytes": len(out)}
 
 
-def pillow_geometry(data, options):
+def pillow_picture(data, options):
+    """The picture, with alpha that grows from nothing at the top to all at the bottom where that is asked for."""
     from PIL import Image
 
     def decode(data):
@@ -143,7 +144,26 @@ def pillow_geometry(data, options):
             picture.putalpha(Image.linear_gradient("L").resize(picture.size))
         return picture
 
-    picture = decoded(("pillow-geometry", options["hasAlpha"]), data, decode)
+    return decoded(("pillow", options["hasAlpha"]), data, decode)
+
+
+def vips_picture(data, options):
+    """The same."""
+
+    def decode(data):
+        picture = pyvips().Image.new_from_buffer(data, "")
+        if options["hasAlpha"]:
+            rows = pyvips().Image.xyz(picture.width, picture.height)[1]
+            picture = picture.bandjoin((rows * (256 / picture.height)).cast("uchar"))
+        return picture.copy_memory()
+
+    return decoded(("vips", options["hasAlpha"]), data, decode)
+
+
+def pillow_geometry(data, options):
+    from PIL import Image
+
+    picture = pillow_picture(data, options)
     result = {
         "crop": lambda: picture.crop((501, 301, 501 + 3001, 301 + 2001)),
         "flip-horizontal": lambda: picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT),
@@ -157,14 +177,7 @@ def pillow_geometry(data, options):
 
 
 def vips_geometry(data, options):
-    def decode(data):
-        picture = pyvips().Image.new_from_buffer(data, "")
-        if options["hasAlpha"]:
-            rows = pyvips().Image.xyz(picture.width, picture.height)[1]
-            picture = picture.bandjoin((rows * (256 / picture.height)).cast("uchar"))
-        return picture.copy_memory()
-
-    picture = decoded(("vips-geometry", options["hasAlpha"]), data, decode)
+    picture = vips_picture(data, options)
 
     def rotate(kind):
         return picture.rotate(17, interpolate=pyvips().Interpolate.new(kind))
@@ -203,13 +216,7 @@ def vips_resize(data, options):
 def pillow_pixels(data, options):
     from PIL import Image, ImageEnhance, ImageFilter
 
-    def decode(data):
-        picture = Image.open(io.BytesIO(data)).convert("RGB")
-        if options["hasAlpha"]:
-            picture.putalpha(Image.linear_gradient("L").resize(picture.size))
-        return picture
-
-    picture = decoded(("pillow-pixels", options["hasAlpha"]), data, decode)
+    picture = pillow_picture(data, options)
     if options["operation"] == "composite":
         drawn = decoded("pillow-drawn", data, lambda data: drawn_on(picture.convert("RGB")))
         if options["hasAlpha"]:
@@ -238,14 +245,7 @@ def drawn_on(picture):
 
 
 def vips_pixels(data, options):
-    def decode(data):
-        picture = pyvips().Image.new_from_buffer(data, "")
-        if options["hasAlpha"]:
-            rows = pyvips().Image.xyz(picture.width, picture.height)[1]
-            picture = picture.bandjoin((rows * (256 / picture.height)).cast("uchar"))
-        return picture.copy_memory()
-
-    picture = decoded(("vips-pixels", options["hasAlpha"]), data, decode)
+    picture = vips_picture(data, options)
     if options["operation"] == "composite":
 
         def draw(data):
@@ -259,6 +259,8 @@ def vips_pixels(data, options):
         result = {
             "blur-3": lambda: picture.gaussblur(3),
             "blur-15": lambda: picture.gaussblur(15),
+            "blur-3-premultiplied": lambda: picture.premultiply().gaussblur(3).unpremultiply().cast("uchar"),
+            "blur-15-premultiplied": lambda: picture.premultiply().gaussblur(15).unpremultiply().cast("uchar"),
             "sharpen": lambda: picture.sharpen(sigma=2),
             "brightness": lambda: picture.linear([1.2] * 3 + alpha, 0, uchar=True),
             "saturation": lambda: vips_saturation(picture, 1.2),

@@ -58,19 +58,18 @@ enum Geometry {
 
     private static func run(_ job: Job, _ session: Session) async throws -> [Row] {
         let path = try await self.picture.path(session)
-        var contest = Contest()
-        await contest.enterOurs { try TintypeGeometry.contestant(job, path) }
-        for (peer, name) in [("Pillow", "pillow-geometry"), ("pyvips", "vips-geometry")] {
-            await contest.enter(peer) {
-                try await session.python().contestant(job: name, path: path, options: job.options) { width, height in
-                    guard abs(width - job.size.width) < 3, abs(height - job.size.height) < 3 else {
-                        throw Unavailable("the result has \(width)x\(height) pixels")
-                    }
+        return try await Contest.ofOperation(
+            job.name,
+            peers: [.init("Pillow", "pillow-geometry", job.options), .init("pyvips", "vips-geometry", job.options)],
+            path: path,
+            bar: 1,
+            session,
+            check: { width, height in
+                guard abs(width - job.size.width) < 3, abs(height - job.size.height) < 3 else {
+                    throw Unavailable("the result has \(width)x\(height) pixels")
                 }
-            }
-        }
-        try await contest.measure(session.plan.limited(to: 11))
-        return contest.rows(named: job.name, .wall(.milliseconds))
-            + contest.rows(named: job.name, .cpu(.milliseconds)) { _ in [.times(1)] }
+            },
+            ours: { try TintypeGeometry.contestant(job, path) }
+        )
     }
 }

@@ -54,17 +54,20 @@ enum PixelOperations {
 
     private static func run(_ job: Job, _ session: Session) async throws -> [Row] {
         let path = try await Job.picture.path(session)
-        var contest = Contest()
-        await contest.enterOurs { try TintypePixelOperations.contestant(job, path) }
-        for (peer, name) in [("Pillow", "pillow-pixels"), ("pyvips", "vips-pixels")] {
-            await contest.enter(peer) {
-                try await session.python().contestant(job: name, path: path, options: job.options) { width, height in
-                    try Check.size(width, height, is: (Job.picture.width, Job.picture.height))
-                }
-            }
-        }
-        try await contest.measure(session.plan.limited(to: 11))
-        return contest.rows(named: job.name, .wall(.milliseconds))
-            + contest.rows(named: job.name, .cpu(.milliseconds)) { _ in [.times(job.bar)] }
+        // Colours that can't be seen bleed into those that can unless alpha is multiplied in before.
+        let premultiplied = job.hasAlpha && job.operation.hasPrefix("blur") ? "\(job.operation)-premultiplied" : nil
+        return try await Contest.ofOperation(
+            job.name,
+            peers: [.init("Pillow", "pillow-pixels", job.options), .init("pyvips", "vips-pixels", job.options)]
+                + (premultiplied.map {
+                    let options = PythonWorker.JobOptions(operation: $0, hasAlpha: job.hasAlpha)
+                    return [.init("pyvips premultiplied", "vips-pixels", options)]
+                } ?? []),
+            path: path,
+            bar: job.bar,
+            session,
+            check: { try Check.size($0, $1, is: (Job.picture.width, Job.picture.height)) },
+            ours: { try TintypePixelOperations.contestant(job, path) }
+        )
     }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A 12-megapixel JPEG in memory to an encoded picture of 400 pixels, on one thread.
+/// A 12-megapixel JPEG in memory to an encoded picture of 400 or 200 pixels, on one thread.
 enum Thumbnails {
     /// One picture and what is made of it.
     struct Job: Sendable {
@@ -10,23 +10,23 @@ enum Thumbnails {
         let format: String
 
         /// The longest side of the result.
-        static let side = 400
+        var side = 400
         static let quality = 80
 
         /// The size of the result.
         var result: (width: Int, height: Int) {
-            let scale = Double(Self.side) / Double(max(self.picture.width, self.picture.height))
+            let scale = Double(self.side) / Double(max(self.picture.width, self.picture.height))
             let sides = [self.picture.width, self.picture.height].map { Int((Double($0) * scale).rounded()) }
             return (sides[0], sides[1])
         }
 
         /// The same job with another format.
         func with(format: String) -> Job {
-            Job(name: self.name, picture: self.picture, format: format)
+            Job(name: self.name, picture: self.picture, format: format, side: self.side)
         }
 
         var options: PythonWorker.JobOptions {
-            PythonWorker.JobOptions(side: Self.side, format: self.format, quality: Self.quality)
+            PythonWorker.JobOptions(side: self.side, format: self.format, quality: Self.quality)
         }
     }
 
@@ -46,24 +46,41 @@ enum Thumbnails {
         format: "jpeg"
     )
 
+    /// A quarter of the size is decoded for the first, an eighth for the second.
+    private static let progressive = [400, 200].map { side in
+        Job(
+            name: "thumbnail-jpeg-12MP-scans-\(side)",
+            picture: Picture(file: "photograph-4272x2848-progressive.jpg", width: 4272, height: 2848),
+            format: "jpeg",
+            side: side
+        )
+    }
+
     static let benchmarks =
-        thumbnails + [
+        jobs.flatMap { job in benchmarks(job) { try await job.picture.path($0) } }
+        + progressive.flatMap { job in benchmarks(job) { try await $0.photographs.progressive($0) } }
+        + [
             Benchmark(name: largePNG.name, summary: "96 MP PNG to 400 px jpeg: processor time, wall time") { session in
                 try await times(largePNG, try await session.photographs.enormousPNG(session), session, rounds: 7)
             }
         ]
 
-    private static let thumbnails = jobs.flatMap { job in
+    private static func benchmarks(
+        _ job: Job,
+        _ path: @escaping @Sendable (Session) async throws -> String
+    ) -> [Benchmark] {
         [
-            Benchmark(name: job.name, summary: "12 MP JPEG to 400 px \(job.format): processor time, wall time") {
-                session in
-                try await times(job, try await job.picture.path(session), session, rounds: 15)
+            Benchmark(
+                name: job.name,
+                summary: "12 MP JPEG to \(job.side) px \(job.format): processor time, wall time"
+            ) { session in
+                try await times(job, try await path(session), session, rounds: 15)
             },
             Benchmark(
                 name: job.name + "-closeness",
                 summary: "SSIM of the output, and of the pixels before encoding, to full decode + Lanczos3"
             ) { session in
-                try await closeness(job, session)
+                try await closeness(job, try await path(session), session)
             },
         ]
     }
@@ -89,8 +106,7 @@ enum Thumbnails {
     }
 
     /// The encoded output, then the pixels alone, as a PNG.
-    private static func closeness(_ job: Job, _ session: Session) async throws -> [Row] {
-        let path = try await job.picture.path(session)
+    private static func closeness(_ job: Job, _ path: String, _ session: Session) async throws -> [Row] {
         var rows: [Row] = []
         for (job, what) in [(job, "ssim"), (job.with(format: "png"), "pixel")] {
             rows += try await Closeness(job, path, session).rows(named: job.name + "-closeness", what)

@@ -12,7 +12,7 @@ enum TintypeThumbnails {
         return Contestant(note: "one decode lane; reading the file is included") { count in
             try await Measurement.of(operations: count) {
                 for _ in 0..<count {
-                    let image = try await self.thumbnail(path, loader)
+                    let image = try await self.thumbnail(job, path, loader)
                     _ = try await self.encoded(image, job, loader)
                     try Check.size(image.width, image.height, is: job.result)
                 }
@@ -23,12 +23,12 @@ enum TintypeThumbnails {
     /// Writes what ``contestant(_:_:)`` makes to a file.
     static func write(_ job: Thumbnails.Job, _ original: String, to path: String) async throws {
         let loader = TintypeLoader.withoutDisk()
-        let image = try await self.thumbnail(original, loader)
+        let image = try await self.thumbnail(job, original, loader)
         try await self.encoded(image, job, loader).write(to: URL(fileURLWithPath: path))
     }
 
-    private static func thumbnail(_ path: String, _ loader: LoaderActor) async throws -> Image {
-        let box = Resize.fit(width: Thumbnails.Job.side, height: Thumbnails.Job.side)
+    private static func thumbnail(_ job: Thumbnails.Job, _ path: String, _ loader: LoaderActor) async throws -> Image {
+        let box = Resize.fit(width: job.side, height: job.side)
         let url = URL(fileURLWithPath: path)
         let request = ImageRequest(url: url, thumbnail: box, originalCaching: .none, variantCaching: .none)
         return try await loader.image(for: request)
