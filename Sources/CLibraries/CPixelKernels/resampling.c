@@ -283,7 +283,7 @@ INLINE int both_weights(const int16_t *weights) {
     return (int)((uint32_t)(uint16_t)weights[0] | (uint32_t)(uint16_t)weights[1] << 16);
 }
 
-#define WHOLE_LOOPS(suffix, attribute, vector, lanes, set, add, multiply)                                            \
+#define PAIR_LOOP(suffix, attribute, vector, lanes, set, add, multiply)                                              \
     attribute static void add_pairs##suffix(                                                                         \
         int32_t *sum, uint16_t(*pairs)[2 * part_length], const int16_t *weights, size_t pair_count, size_t count) {  \
         for (; pair_count >= 4; pair_count -= 4, pairs += 4, weights += 8) {                                         \
@@ -305,8 +305,9 @@ INLINE int both_weights(const int16_t *weights) {
                 *place = add(*place, multiply(*(vector *)(pairs[0] + 2 * index), p));                                \
             }                                                                                                        \
         }                                                                                                            \
-    }                                                                                                                \
-                                                                                                                     \
+    }
+
+#define COLUMN_LOOP(suffix, attribute, vector, lanes, set, add, multiply)                                            \
     __attribute__((always_inline)) attribute static inline void store_columns_of##suffix(                            \
         const int16_t *pack, size_t channels, const int32_t *firsts, const int32_t *counts, const int16_t *weights,  \
         float scale, uint8_t *const *rows, size_t row_count, size_t width) {                                         \
@@ -337,14 +338,28 @@ INLINE int both_weights(const int16_t *weights) {
         }                                                                                                            \
     }
 
-WHOLE_LOOPS(_sse2, , __m128i, 4, _mm_set1_epi32, _mm_add_epi32, _mm_madd_epi16)
-WHOLE_LOOPS(_avx2, __attribute__((target("avx2"))), __m256i, 8, _mm256_set1_epi32, _mm256_add_epi32, _mm256_madd_epi16)
+#define AVX2 __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx512bw")))
 
-#define WHOLE_LOOP(name, ...)             \
+PAIR_LOOP(_sse2, , __m128i, 4, _mm_set1_epi32, _mm_add_epi32, _mm_madd_epi16)
+PAIR_LOOP(_avx2, AVX2, __m256i, 8, _mm256_set1_epi32, _mm256_add_epi32, _mm256_madd_epi16)
+PAIR_LOOP(_avx512, AVX512, __m512i, 16, _mm512_set1_epi32, _mm512_add_epi32, _mm512_madd_epi16)
+COLUMN_LOOP(_sse2, , __m128i, 4, _mm_set1_epi32, _mm_add_epi32, _mm_madd_epi16)
+COLUMN_LOOP(_avx2, AVX2, __m256i, 8, _mm256_set1_epi32, _mm256_add_epi32, _mm256_madd_epi16)
+
+#define ADD_PAIRS(...)                           \
+    if (__builtin_cpu_supports("avx512bw")) {    \
+        add_pairs_avx512(__VA_ARGS__);           \
+    } else if (__builtin_cpu_supports("avx2")) { \
+        add_pairs_avx2(__VA_ARGS__);             \
+    } else {                                     \
+        add_pairs_sse2(__VA_ARGS__);             \
+    }
+#define STORE_COLUMNS(...)                \
     if (__builtin_cpu_supports("avx2")) { \
-        name##_avx2(__VA_ARGS__);         \
+        store_columns_avx2(__VA_ARGS__);  \
     } else {                              \
-        name##_sse2(__VA_ARGS__);         \
+        store_columns_sse2(__VA_ARGS__);  \
     }
 
 #else
@@ -375,7 +390,8 @@ static void store_columns_plain(
     }
 }
 
-#define WHOLE_LOOP(name, ...) name##_plain(__VA_ARGS__);
+#define ADD_PAIRS(...) add_pairs_plain(__VA_ARGS__);
+#define STORE_COLUMNS(...) store_columns_plain(__VA_ARGS__);
 
 #endif
 
@@ -401,13 +417,13 @@ INLINE void add_shares(
     size_t first = 0, end = pair_count;
     while (first < end && shares[2 * first] == 0 && shares[2 * first + 1] == 0) first++;
     while (end > first && shares[2 * end - 2] == 0 && shares[2 * end - 1] == 0) end--;
-    WHOLE_LOOP(add_pairs, sum, pairs + first, shares + 2 * first, end - first, length)
+    ADD_PAIRS(sum, pairs + first, shares + 2 * first, end - first, length)
 }
 
 KERNEL void cpixels_add_rows(
     const uint8_t *const *rows, size_t row_count, size_t channels, int32_t *const *sums, const int16_t *weights,
     const bool *is_new, size_t sum_count, size_t width) {
-    _Alignas(32) uint16_t pairs[cpixels_most_rows / 2][2 * part_length];
+    _Alignas(64) uint16_t pairs[cpixels_most_rows / 2][2 * part_length];
     size_t count = padded(width * channels);
     for (size_t start = 0; start < count; start += part_length) {
         size_t length = count - start < part_length ? count - start : part_length;
@@ -438,8 +454,8 @@ KERNEL void cpixels_pack_sums(
 KERNEL void cpixels_pack_rows(
     const uint8_t *const *rows, size_t row_count, size_t channels, const int16_t *weights, size_t place_count,
     int unit_bits, int16_t *pack, size_t width) {
-    _Alignas(32) uint16_t pairs[cpixels_most_packed_rows / 2][2 * part_length];
-    _Alignas(32) int32_t sum[part_length + 8];
+    _Alignas(64) uint16_t pairs[cpixels_most_packed_rows / 2][2 * part_length];
+    _Alignas(64) int32_t sum[part_length + 16];
     // Parts of whole pairs of pixels.
     size_t part = channels == 3 ? part_length - 16 : part_length;
     for (size_t column = 0; column < width; column += part / channels) {
@@ -459,5 +475,5 @@ void cpixels_store_columns(
     const int16_t *pack, size_t channels, const int32_t *firsts, const int32_t *counts, const int16_t *weights,
     int unit_bits, uint8_t *const *rows, size_t row_count, size_t width) {
     float scale = (channels == 4 ? 4.0f : 1.0f / 64) / (float)(1 << unit_bits);
-    WHOLE_LOOP(store_columns, pack, channels, firsts, counts, weights, scale, rows, row_count, width)
+    STORE_COLUMNS(pack, channels, firsts, counts, weights, scale, rows, row_count, width)
 }

@@ -10,7 +10,7 @@
 // Numbers are samples as they are, 0 to 255, or the light of a sample on the same scale. Where there is alpha, colours
 // are multiplied by it and it by 255, so that all are 0 to 65,025; colours are divided by it at the end.
 //
-// Rows of numbers and stored rows lie at multiples of 32 bytes, and can be read, those of numbers written too, up to
+// Rows of numbers and stored rows lie at multiples of 64 bytes, and can be read, those of numbers written too, up to
 // the next multiple of `cpixels_row_padding` samples.
 
 // In linear light and where a picture grows all is done in fractions; where it shrinks, in whole numbers, which is
