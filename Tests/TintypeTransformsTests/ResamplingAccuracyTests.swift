@@ -41,6 +41,21 @@ import TintypeTransforms
     }
 
     @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], LightSpace.allCases)
+    func `a part of a wide picture is close to the reference, wherever it lies`(
+        format: PixelFormat,
+        light: LightSpace
+    ) throws {
+        let pixels = try PixelBuffer.noise(format, width: 401, height: 20)
+        for (width, height) in [(15, 11), (5, 3), (20, 25), (90, 18)] {
+            for x in [0, 0.2, 0.37, 0.81, 1] {
+                let gravity = Gravity.focus(x: x, y: 0.5)
+                let resize = Resize(.box(width: width, height: height), mode: .fill, gravity: gravity, light: light)
+                try Self.compare(pixels, resize, "\(format) \(resize.key)")
+            }
+        }
+    }
+
+    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], LightSpace.allCases)
     func manySamplesAreAddedWithoutLoss(format: PixelFormat, light: LightSpace) throws {
         // Weights are small where thousands of samples make one.
         let pixels = try PixelBuffer.noise(format, width: 2, height: 4_000)

@@ -58,6 +58,20 @@ import TintypeTransforms
         }
     }
 
+    @Test(arguments: [PixelFormat.gray8, .rgb8, .rgba8], LightSpace.allCases)
+    func `a part takes memory for its columns only`(format: PixelFormat, light: LightSpace) throws {
+        let image = Image(pixels: try .noise(format, width: 4_000, height: 40))
+        for (width, height) in [(20, 20), (4, 2), (37, 36)] {
+            let resize = Resize(width: width, height: height, mode: .fill, light: light)
+            _ = try resize.transform(image)
+            let footprint = try resize.footprint(for: image.pixels.layout)
+            let (result, taken) = try AllocatedMemory.peak { try resize.transform(image) }
+            let working = taken - result.pixels.byteCount
+            #expect(working <= footprint.workingByteCount, "\(resize.key)")
+            #expect(footprint.workingByteCount <= 2 * working + Self.little, "\(resize.key)")
+        }
+    }
+
     @Test func aPictureOfTheSizeTakesNothing() throws {
         let image = Image(pixels: try .noise(.rgba8, width: 30, height: 20))
         let footprint = try Resize.fit(width: 40, height: 20).footprint(for: image.pixels.layout)

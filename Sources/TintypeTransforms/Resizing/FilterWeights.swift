@@ -47,6 +47,17 @@ final class FilterWeights {
         }
     }
 
+    /// The source samples that count for any target sample.
+    var used: Range<Int> {
+        let first = (0..<self.count).map { Int(self.firsts[$0]) }.min() ?? 0
+        return first..<(0..<self.count).map { self.last($0) + 1 }.reduce(first, max)
+    }
+
+    /// Counts source samples from a later one on.
+    func leaveOut(_ sampleCount: Int) {
+        for index in 0..<self.count { self.firsts[index] -= Int32(sampleCount) }
+    }
+
     /// The last source sample that a target sample is made of.
     func last(_ index: Int) -> Int {
         Int(self.firsts[index]) + Int(self.counts[index]) - 1

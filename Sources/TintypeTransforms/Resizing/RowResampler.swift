@@ -20,7 +20,12 @@ struct RowResampler {
         case columnsFirst
     }
 
+    /// What columns are left out at the start is a multiple of that: rows stay aligned, and pairs of columns pairs.
+    private static let columnStep = PixelLayout.alignment
+
     private let source: SourceRows
+    /// The columns of the source that count.
+    private let columns: PixelLayout
     private let layout: PixelLayout
     private let way: Way
     private let vertical: FilterWeights
@@ -50,6 +55,11 @@ struct RowResampler {
             length: geometry.sourceWidth,
             targetCount: geometry.width
         )
+        let used = self.horizontal.used
+        let start = used.lowerBound / Self.columnStep * Self.columnStep
+        self.columns = try PixelLayout(format: from.format, width: used.upperBound - start, height: from.height)
+        self.horizontal.leaveOut(start)
+        source.leftOut = start * from.format.channelCount
     }
 
     /// The source rows that are used together.
@@ -85,11 +95,11 @@ struct RowResampler {
                 case .adding where self.light == nil:
                     try self.add(
                         into: rows,
-                        WholeStrip(self.source.layout, vertical: self.vertical, horizontal: self.horizontal)
+                        WholeStrip(self.columns, vertical: self.vertical, horizontal: self.horizontal)
                     )
                 case .adding:
                     try self.withSamples { samples in
-                        let strip = try FractionStrip(self.source.layout, samples, self.vertical, self.horizontal)
+                        let strip = try FractionStrip(self.columns, samples, self.vertical, self.horizontal)
                         try self.add(into: rows, strip)
                     }
                 case .columnsFirst: try self.withSamples { try self.mix(into: rows, $0) }
@@ -101,7 +111,7 @@ struct RowResampler {
     // MARK: Gathering
 
     private func gather(into target: TargetRows) throws {
-        let width = self.source.layout.width
+        let width = self.columns.width
         let pack = try WholePack(width, channels: self.channels, self.horizontal)
         let whole = try WholeWeights(self.vertical, inPairs: false)
         let most = Int(cpixels_most_packed_rows)
@@ -164,7 +174,7 @@ struct RowResampler {
             let end = first + rows.count
             let older = sums.count
             while begun < self.vertical.count, self.vertical.firsts[begun] < end {
-                let row = try spare.popLast() ?? NumberRow(self.source.layout.width * self.channels)
+                let row = try spare.popLast() ?? NumberRow(self.columns.width * self.channels)
                 sums.append(Sum(row: row, index: begun, place: place))
                 place += Int(self.vertical.counts[begun])
                 begun += 1
@@ -195,9 +205,9 @@ struct RowResampler {
     // MARK: Columns first
 
     private func mix(into target: TargetRows, _ samples: UnsafePointer<cpixels_samples>) throws {
-        let strip = try FractionStrip(self.source.layout, samples, self.vertical, self.horizontal)
+        let strip = try FractionStrip(self.columns, samples, self.vertical, self.horizontal)
         let targetCount = self.layout.width * self.channels
-        let wide = try NumberRow(self.source.layout.width * self.channels)
+        let wide = try NumberRow(self.columns.width * self.channels)
         // The last rows of the target's width: those of a kernel, and those that come with its last one.
         let recent = try NumberRow.rows(2 * Int(cpixels_most_rows), targetCount)
         let mixed = try NumberRow(targetCount)
@@ -257,8 +267,11 @@ struct RowResampler {
     ) -> Int {
         let channels = Double(source.format.channelCount)
         let places = Double(cpixels_places(source.format.channelCount))
+        let across = FilterKernel(resampling.filter, step: geometry.sourceWidth / Double(max(1, geometry.width)))
+        let reach = Double(across.mostWeights(sourceCount: source.width) + Self.columnStep + 2)
+        let columns = min(Double(source.width), geometry.sourceWidth + reach)
         // Numbers of a row take four bytes, in a pack of whole numbers two; rows are padded.
-        let (wide, narrow) = (4 * (Double(source.width) * channels + 64), 4 * (Double(geometry.width) * channels + 64))
+        let (wide, narrow) = (4 * (columns * channels + 64), 4 * (Double(geometry.width) * channels + 64))
         let group = Double(cpixels_most_rows)
         let step = geometry.sourceHeight / Double(max(1, geometry.height))
         let needed = Double(FilterKernel(resampling.filter, step: step).mostWeights(sourceCount: source.height))

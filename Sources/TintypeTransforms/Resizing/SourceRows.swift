@@ -4,6 +4,8 @@ import TintypeImage
 /// The rows that are resampled: of a picture that is there whole, or as they come.
 final class SourceRows {
     let layout: PixelLayout
+    /// The samples at the start of each row that are not lent.
+    var leftOut = 0
     /// The picture that is there whole; its rows are lent as they lie.
     private let pixels: PixelBuffer?
     private let rows: (any RowSource)?
@@ -41,14 +43,16 @@ final class SourceRows {
             // The buffer lives as long as this does.
             guard let base = pixels.withUnsafeBytes({ $0.baseAddress }) else { return [] }
             let bytesPerRow = self.layout.planes[0].bytesPerRow
-            return (first..<first + count).map { (base + $0 * bytesPerRow).assumingMemoryBound(to: UInt8.self) }
+            return (first..<first + count).map {
+                (base + $0 * bytesPerRow + self.leftOut).assumingMemoryBound(to: UInt8.self)
+            }
         }
         while self.next < first + count {
             if self.next % 8 == 0 { try Task.checkCancellation() }
             try self.rows?.readRow(into: self.ring[self.next % self.ring.count].bytes)
             self.next += 1
         }
-        return (first..<first + count).map { UnsafePointer(self.ring[$0 % self.ring.count].start) }
+        return (first..<first + count).map { UnsafePointer(self.ring[$0 % self.ring.count].start + self.leftOut) }
     }
 
     /// A part of the picture, as it is; rows below it are not read.
