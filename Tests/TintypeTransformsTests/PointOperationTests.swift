@@ -83,6 +83,19 @@ import TintypeTransforms
         #expect(overexposed.pixels.samples == image.pixels.samples)
     }
 
+    @Test(arguments: [
+        [.brightness(100), .gamma(0.01), .gamma(0.01), .brightness(0)],
+        [ColorAdjustment](repeating: .brightness(100), count: 200),
+        [ColorAdjustment](repeating: .saturation(100), count: 200),
+    ])
+    func `What is beyond all numbers in between makes a picture all the same`(run: [ColorAdjustment]) throws {
+        for format in [PixelFormat.gray8, .rgb8, .rgba8] {
+            let image = Image(pixels: try .noise(format, width: 9, height: 3))
+            let result = try PointPass(run).transform(image)
+            #expect((result.width, result.height) == (9, 3))
+        }
+    }
+
     @Test(arguments: [0.02, 0.3, 0.45, 2.2, 3, 60])
     func `A power is right in the midst of a run as well`(gamma: Double) throws {
         let ramp = try PixelBuffer.make(.rgb8, width: 256, height: 1) { column, _, _ in UInt8(column) }

@@ -162,7 +162,8 @@ private struct PointPlan {
                     case .draw: value
                     }
                 }
-                return UInt8((min(max(value, 0), 1) * 255).rounded())
+                // What was beyond all numbers in between may be none; it is taken as black, as the kernels do.
+                return value > 0 ? UInt8((min(value, 1) * 255).rounded()) : 0
             }
         }
     }
