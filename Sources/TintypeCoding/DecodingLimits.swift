@@ -15,6 +15,9 @@ public struct DecodingLimits: Sendable, Hashable {
     /// Each pixel that is computed counts one, those of frames that are only drawn over as well; a scan of a
     /// progressive picture counts a quarter for each sample that it covers, and each encoded byte five. A photograph of
     /// 24 megapixels takes about 40 million. ``DecodeWork`` counts.
+    ///
+    /// The transforms of a request have a budget of their own that is as large: each pixel that one of them makes counts
+    /// one.
     public var maximumWork: Int
     /// The frames of an animation; default 10,000.
     public var maximumFrames: Int

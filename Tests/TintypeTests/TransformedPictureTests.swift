@@ -168,6 +168,22 @@ import Testing
         } throws: { ($0 as? LoadError)?.code == .invalidSize }
     }
 
+    @Test(arguments: [
+        [ImageTransform](repeating: .blur(.gaussian(sigma: 1)), count: 20), .init(repeating: .tint(.white), count: 20),
+    ])
+    func `transforms that together are too much work are refused before the first`(
+        transforms: [ImageTransform]
+    ) async throws {
+        // Each makes 800 pixels.
+        let loader = self.fixture.makeLoader { $0.limits.maximumWork = 10_000 }
+        _ = try await loader.image(for: self.request(TransformPipeline(Array(transforms.prefix(10)))))
+        struct Failure: Error {}
+        let request = self.request(TransformPipeline([.custom(Inversion(error: Failure()))] + transforms))
+        await #expect { try await loader.image(for: request) } throws: {
+            ($0 as? LoadError)?.code.description == "tooMuchWork"
+        }
+    }
+
     @Test func `a result over the limits that no header could tell of is refused before it is made`() async throws {
         // Of a line within a white border the height that belongs to a width is known when the border is gone.
         let pixels = try PixelBuffer.make(.rgb8, width: 60, height: 60) { column, _, _ in column == 30 ? 0 : 255 }

@@ -332,7 +332,12 @@ package struct DecodePlan: Sendable {
         var total = TransformFootprint(
             result: try PixelLayout(format: format, width: result.width, height: result.height)
         )
-        try plan.rest.add(to: &total, isFirst: false) { try Self.check($0, of: size, limits: limits) }
+        let work = plan.rest.isEmpty ? nil : DecodeWork(limits)
+        try plan.rest.add(to: &total, isFirst: false) { result, transformCount in
+            try Self.check(result, of: size, limits: limits)
+            let pixels = result.width.saturatingMultiplied(by: result.height)
+            try work?.count(pixels.saturatingMultiplied(by: transformCount))
+        }
         return plan
     }
 

@@ -95,18 +95,20 @@ package struct TransformSequence: Sendable {
     ///   - total: What was made before; its working bytes become the most that anything takes at once beside the source
     ///     and the result.
     ///   - isFirst: Whether the first of them is given the source itself, which counts by itself.
-    ///   - check: Judges the size of each result.
+    ///   - check: Judges the size of each result, and how many transformers make it together.
     /// - Throws: What they throw of such a picture, and what `check` throws.
     package func add(
         to total: inout TransformFootprint,
         isFirst: Bool,
-        _ check: (PixelSize) throws -> Void = { _ in }
+        _ check: (_ result: PixelSize, _ transformerCount: Int) throws -> Void = { _, _ in }
     ) throws {
         var isFirst = isFirst
         var left = self.transformers[...]
+        var count = left.count
         while let step = try left.takeStep(size: PixelSize(width: total.result.width, height: total.result.height)) {
             try total.add(step, isFirst: isFirst)
-            try check(PixelSize(width: total.result.width, height: total.result.height))
+            try check(PixelSize(width: total.result.width, height: total.result.height), count - left.count)
+            count = left.count
             isFirst = false
         }
     }
