@@ -47,6 +47,7 @@ extension TransformPipeline: ImageTransformer {
     ///
     /// - Throws: What the transforms throw.
     public func transform(_ image: Image) throws -> Image {
+        let image = try image.upright()
         let plan = try TransformPlan(self, of: PixelSize(width: image.width, height: image.height))
         // What a later transform refuses is refused before the work of those before it.
         _ = try plan.footprint(for: image.pixels.layout)

@@ -50,6 +50,19 @@ import TintypeTransforms
         if pipeline.isEmpty { #expect(result.pixels === image.pixels) }
     }
 
+    @Test(arguments: Self.pipelines, Orientation.allCases)
+    func `a picture that is still to be turned is turned first`(
+        pipeline: TransformPipeline,
+        orientation: Orientation
+    ) throws {
+        let image = Image(pixels: try .smooth(.rgb8, width: 48, height: 36), orientation: orientation)
+        let expected = try pipeline.transform(image.upright())
+        let result = try pipeline.transform(image)
+        #expect(result.orientation == .up)
+        #expect((result.width, result.height) == (expected.width, expected.height))
+        #expect(result.pixels.samples == expected.pixels.samples)
+    }
+
     @Test(arguments: Self.pipelines, [PixelFormat.gray8, .rgb8, .rgba8])
     func `its footprint says the size that comes of it`(pipeline: TransformPipeline, format: PixelFormat) throws {
         let image = Image(pixels: try .smooth(format, width: 48, height: 36))
