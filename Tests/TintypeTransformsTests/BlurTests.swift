@@ -3,7 +3,8 @@ import TestSupport
 import TestTraits
 import Testing
 import TintypeImage
-import TintypeTransforms
+
+@testable import TintypeTransforms
 
 @Suite(.computing) struct BlurTests {
     /// Pictures in which errors show: noise, edges, a fine pattern, single pixels.
@@ -140,6 +141,24 @@ import TintypeTransforms
         let working = peak - footprint.result.byteCount
         #expect(working <= footprint.workingByteCount + 100_000)
         #expect(working >= footprint.workingByteCount / 2)
+    }
+
+    @Test func `A blur whose task is cancelled makes no more rows, however few and wide they are`() async {
+        let task = Task {
+            try GaussianFilter(sigma: 100).run(
+                FilteredPicture<Float>(
+                    width: 100,
+                    height: 1,
+                    channels: 1,
+                    load: { _, columns, numbers in
+                        numbers.update(repeating: 0, count: columns.count)
+                        withUnsafeCurrentTask { $0?.cancel() }
+                    },
+                    emit: { _, _, _ in Issue.record("A row is made.") }
+                )
+            )
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
     }
 
     @Test(arguments: [

@@ -189,7 +189,7 @@ private struct GaussianStrip<Number: FilterNumber> {
             // The last row stands for those beyond the border.
             let end = group.upperBound == height ? Int.max : group.upperBound
             self.add(group, to: self.complete..<self.begun, isNew: false)
-            self.completeRows(before: end)
+            try self.completeRows(before: end)
             while self.begun <= self.lows.upperBound, self.begun * self.filter.step - self.filter.downRadius < end {
                 // At the borders more begin than there is room for, and some are complete at once.
                 let first = self.begun
@@ -199,7 +199,7 @@ private struct GaussianStrip<Number: FilterNumber> {
                     self.begun += 1
                 }
                 self.add(group, to: first..<self.begun, isNew: true)
-                self.completeRows(before: end)
+                try self.completeRows(before: end)
             }
         }
     }
@@ -232,8 +232,10 @@ private struct GaussianStrip<Number: FilterNumber> {
     }
 
     /// Completes the rows between the kernels for which no source row from `end` on counts, and makes rows of them.
-    private mutating func completeRows(before end: Int) {
+    private mutating func completeRows(before end: Int) throws {
         while self.complete < self.begun, self.complete * self.filter.step + self.filter.downRadius < end {
+            // A wide row takes tens of milliseconds where sigma is large.
+            try Task.checkCancellation()
             self.blurAcross(self.sum(self.complete), to: self.blurred(self.complete))
             self.complete += 1
             self.makeRows()
