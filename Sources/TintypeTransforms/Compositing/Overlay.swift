@@ -145,10 +145,12 @@ public struct Overlay: ImageTransformer {
         let format = self.result(for: source.format)
         let layout = try PixelLayout(format: format, width: source.width, height: source.height)
         var working = OverlayDrawing.workingByteCount
+        var drawnLayout = self.image.pixels.layout
         if let resize = self.resize(width: source.width, height: source.height) {
             let drawn = self.image.pixels
             let geometry = try ResizeGeometry(resize, width: drawn.width, height: drawn.height)
-            working += try PixelLayout(format: drawn.format, width: geometry.width, height: geometry.height).byteCount
+            drawnLayout = try PixelLayout(format: drawn.format, width: geometry.width, height: geometry.height)
+            working += drawnLayout.byteCount
             working += geometry.byteCount(
                 width: drawn.width,
                 height: drawn.height,
@@ -156,6 +158,7 @@ public struct Overlay: ImageTransformer {
                 resampling: resize.resampling
             )
         }
+        if case .tiled = self.placement { working += OverlayDrawing.repeatedByteCount(drawnLayout) }
         return TransformFootprint(result: layout, workingByteCount: working)
     }
 
@@ -163,7 +166,7 @@ public struct Overlay: ImageTransformer {
         try self.check()
         guard !self.isInvisible else { return image }
         let drawn = try self.resize(width: image.width, height: image.height).map { try self.image.resized($0) }
-        let drawing = OverlayDrawing(
+        let drawing = try OverlayDrawing(
             self,
             (drawn ?? self.image).pixels,
             width: image.width,
@@ -180,6 +183,8 @@ public struct Overlay: ImageTransformer {
 private struct OverlayDrawing {
     /// The pixels that are worked on at once: their planes stay in the nearest cache.
     private static let tileWidth = 512
+    /// Tiles are repeated up to this width.
+    private static let narrowWidth = 256
     /// The planes of both sides of a tile.
     static let workingByteCount = 2 * 4 * tileWidth * MemoryLayout<Float>.stride
 
@@ -193,8 +198,7 @@ private struct OverlayDrawing {
     private let top: Int
     private let step: (x: Int, y: Int)?
 
-    init(_ overlay: Overlay, _ drawn: PixelBuffer, width: Int, height: Int) {
-        self.drawn = drawn
+    init(_ overlay: Overlay, _ drawn: PixelBuffer, width: Int, height: Int) throws {
         self.composition = .drawing(overlay.mode)
         self.opacity = overlay.opacity
         self.width = width
@@ -209,14 +213,29 @@ private struct OverlayDrawing {
         }
         switch overlay.placement {
         case .single(let gravity, let x, let y):
+            self.drawn = drawn
             self.left = start(gravity.x, drawn.width, width, offset: pixels(x, of: width))
             self.top = start(gravity.y, drawn.height, height, offset: pixels(y, of: height))
             self.step = nil
         case .tiled(let gravity, let x, let y):
             self.left = start(gravity.x, drawn.width, width, offset: 0)
             self.top = start(gravity.y, drawn.height, height, offset: 0)
-            self.step = (drawn.width + pixels(x, of: width), drawn.height + pixels(y, of: height))
+            let gap = pixels(x, of: width)
+            // Each span has its cost: of narrow tiles without gaps several are drawn as one.
+            let count = gap == 0 ? Self.repetitions(ofWidth: drawn.width, within: width) : 1
+            self.drawn = count > 1 ? try drawn.repeated(count) : drawn
+            self.step = (self.drawn.width + gap, drawn.height + pixels(y, of: height))
         }
+    }
+
+    /// How often a tile without gaps is repeated along a row.
+    private static func repetitions(ofWidth width: Int, within total: Int) -> Int {
+        max(1, min(Self.narrowWidth, total) / width)
+    }
+
+    /// The bytes of repeated tiles at most: with alpha, and as high as the image.
+    static func repeatedByteCount(_ drawn: PixelLayout) -> Int {
+        drawn.width < Self.narrowWidth ? 4 * Self.narrowWidth * drawn.height : 0
     }
 
     /// Whether any of it lies on the picture.
@@ -304,6 +323,29 @@ private struct OverlayDrawing {
         for start in Swift.stride(from: columns.lowerBound, to: columns.upperBound, by: Self.tileWidth) {
             body(start..<min(start + Self.tileWidth, columns.upperBound))
         }
+    }
+}
+
+extension PixelBuffer {
+    /// The picture several times side by side.
+    fileprivate func repeated(_ count: Int) throws -> PixelBuffer {
+        let layout = try PixelLayout(format: self.format, width: self.width * count, height: self.height)
+        let (from, to) = (self.layout.planes[0], layout.planes[0])
+        return try PixelBuffer(
+            layout,
+            fillingUnsafely: { target in
+                self.withUnsafeBytes { source in
+                    for row in 0..<from.height {
+                        let line = source[(row * from.bytesPerRow)...].prefix(from.usedBytesPerRow)
+                        for number in 0..<count {
+                            let start = row * to.bytesPerRow + number * from.usedBytesPerRow
+                            UnsafeMutableRawBufferPointer(rebasing: target[start...])
+                                .copyMemory(from: UnsafeRawBufferPointer(rebasing: line))
+                        }
+                    }
+                }
+            }
+        )
     }
 }
 
