@@ -32,6 +32,42 @@ import Testing
         #expect(abs(counted - taken) <= max(counted, taken) / 10 + 2 << 20, "counted \(counted), took \(taken)")
     }
 
+    @Test(
+        arguments: [
+            ([ImageTransform.blur(.box(radius: 2)), .pixelate(size: 3)], nil),
+            ([.blur(.box(radius: 2)), .pixelate(size: 3)], Resize.fit(width: 1_400, height: 1_400)),
+            (
+                [
+                    .crop(.size(width: 1_400, height: 1_000)), .blur(.box(radius: 1)),
+                    .pad(.sides(top: 9, color: .black)),
+                ], nil
+            ),
+            ([.pixelate(size: 2)], Resize.fit(width: 1_400, height: 1_400)),
+        ] as [([ImageTransform], Resize?)],
+        [ImageFormat.jpeg, .png]
+    )
+    func `a transformed picture takes no more than the gate counts`(
+        making: ([ImageTransform], Resize?),
+        format: ImageFormat
+    ) throws {
+        let layout = try PixelLayout(format: .rgb8, width: 1_600, height: 1_200)
+        let pixels = try PixelBuffer(layout, filling: { _ in })
+        let registry = CoderRegistry()
+        let data = try registry.coder(encoding: format)
+            .encode(Image(pixels: pixels), as: format, options: EncodeOptions(quality: 60))
+        let limits = DecodingLimits()
+        let request = ImageRequest(
+            url: try #require(URL(string: "http://127.0.0.1/picture")),
+            thumbnail: making.1,
+            transforms: TransformPipeline(making.0)
+        )
+        let decoder = try ImageDecoder(data, registry: registry, limits: limits)
+        let plan = try DecodePlan(decoder: decoder, request: request, limits: limits)
+        let (_, taken) = try AllocatedMemory.peak { try plan.decode() }
+        let counted = plan.byteCount
+        #expect(taken <= counted + counted / 20 + 1 << 20, "counted \(counted), took \(taken)")
+    }
+
     /// No rows come one by one of these, and a kernel reads hundreds of them.
     @Test(arguments: [(1_000, 1_000), (1_500, 400), (3_000, 200)])
     func `a thumbnail of a canvas takes no more than the gate counts`(width: Int, height: Int) throws {

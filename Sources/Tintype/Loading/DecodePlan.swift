@@ -77,7 +77,7 @@ package struct DecodePlan: Sendable {
             transform: plan.rest.isEmpty
                 ? nil
                 : StoredRendering.Transform(
-                    byteCount: { Self.transformingByteCount(plan.rest, of: $0) },
+                    byteCount: { Self.transformingByteCount(plan.rest, ofKept: $0) },
                     image: { try plan.rest.image(of: $0) { try Self.check($0, of: upright, limits: limits) } }
                 )
         )
@@ -158,15 +158,18 @@ package struct DecodePlan: Sendable {
         guard let finished = try? PixelLayout(format: format, width: size.width, height: size.height) else {
             return .max
         }
-        return Self.transformingByteCount(self.transforms, of: finished)
-    }
-
-    /// The bytes that transforms of a finished picture take at most at once, with it and the result.
-    private static func transformingByteCount(_ transforms: TransformSequence, of finished: PixelLayout) -> Int {
         var total = TransformFootprint(result: finished)
         // Those that can't be done are refused when it is their turn.
-        try? transforms.add(to: &total, isFirst: false)
+        try? self.transforms.add(to: &total, isFirst: false)
         return total.workingByteCount.saturatingAdded(to: total.result.byteCount)
+    }
+
+    /// The bytes that transforms of a finished picture, which is kept, take at most at once, with it and the result.
+    private static func transformingByteCount(_ transforms: TransformSequence, ofKept finished: PixelLayout) -> Int {
+        var total = TransformFootprint(result: finished)
+        try? transforms.add(to: &total, isFirst: true)
+        return total.workingByteCount.saturatingAdded(to: total.result.byteCount)
+            .saturatingAdded(to: finished.byteCount)
     }
 
     private func decodingByteCount(_ decoded: PixelLayout, _ target: Int, _ geometry: ResizeGeometry) -> Int {
@@ -217,11 +220,12 @@ package struct DecodePlan: Sendable {
                 let stored = try self.decoder.decodeStored(options: self.options).image
                 return try self.decoder.finish(self.turning(stored), options: self.options)
             }
-            return try self.transformed(image, record)
+            return try self.transformed(consume image, record)
         }
-        if let streamed = try decoding({ try self.streamed(geometry) }) {
-            return try self.transformed(self.decoder.finish(streamed, options: self.options), record)
+        let streamed = try decoding {
+            try self.streamed(geometry).map { try self.decoder.finish($0, options: self.options) }
         }
+        if let streamed { return try self.transformed(consume streamed, record) }
         return try self.picture(of: decoding { try self.decodeStep() }, record)
     }
 
@@ -231,15 +235,15 @@ package struct DecodePlan: Sendable {
         return stored.replacingPixels(stored.pixels, orientation: self.orientation)
     }
 
-    private func transformed(_ finished: Image, _ record: LoadRecord?) throws -> Image {
+    /// Transforms a picture, which is let go as soon as the first transform has made another of it.
+    private func transformed(_ finished: consuming Image, _ record: LoadRecord?) throws -> Image {
         guard !self.transforms.isEmpty else { return finished }
-        let upright = self.decoder.header.uprightSize
-        let transform = {
-            try self.transforms.image(of: finished) {
-                try Self.check($0, of: PixelSize(upright), limits: self.options.limits)
-            }
+        let upright = PixelSize(self.decoder.header.uprightSize)
+        let start = ContinuousClock.now
+        defer { record?.end(.transform, since: start) }
+        return try self.transforms.image(of: finished) {
+            try Self.check($0, of: upright, limits: self.options.limits)
         }
-        return try record?.timing(.transform, transform) ?? transform()
     }
 
     /// What the codec gives, as plans for other sizes may want it too; `nil` where the picture is not decoded whole, or
@@ -264,13 +268,25 @@ package struct DecodePlan: Sendable {
     /// Makes the picture of what an equal step gave.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func picture(of decoded: DecodedImage, _ record: LoadRecord?) throws -> Image {
+    func picture(of decoded: consuming DecodedImage, _ record: LoadRecord?) throws -> Image {
         guard let geometry else { return try self.decode(record) }
-        let finish = { try self.decoder.finish(self.turning(self.resized(decoded, geometry)), options: self.options) }
-        return try self.transformed(record?.timing(.transform, finish) ?? finish(), record)
+        return try self.transformed(self.finished(decoded, geometry, record), record)
     }
 
-    private func resized(_ decoded: DecodedImage, _ geometry: ResizeGeometry) throws -> Image {
+    private func finished(
+        _ decoded: consuming DecodedImage,
+        _ geometry: ResizeGeometry,
+        _ record: LoadRecord?
+    ) throws -> Image {
+        let start = ContinuousClock.now
+        defer { record?.end(.transform, since: start) }
+        let resized = try self.turning(self.resized(decoded, geometry))
+        // What was decoded is no longer needed.
+        _ = consume decoded
+        return try self.decoder.finish(consume resized, options: self.options)
+    }
+
+    private func resized(_ decoded: borrowing DecodedImage, _ geometry: ResizeGeometry) throws -> Image {
         let scaled = self.scaled(geometry, coveredWidth: decoded.coveredWidth, coveredHeight: decoded.coveredHeight)
         try Task.checkCancellation()
         return try decoded.image.resized(scaled, self.resampling)

@@ -71,11 +71,11 @@ package struct TransformSequence: Sendable {
     /// Carries out all of them.
     ///
     /// - Parameters:
-    ///   - image: The picture.
+    ///   - image: The picture; it is let go when the first of them has made another of it.
     ///   - check: Judges the size of each result before it is made: what a border leaves was not known before.
     /// - Returns: The result.
     /// - Throws: What they throw, and what `check` throws.
-    package func image(of image: Image, _ check: (PixelSize) throws -> Void = { _ in }) throws -> Image {
+    package func image(of image: consuming Image, _ check: (PixelSize) throws -> Void = { _ in }) throws -> Image {
         var image = image
         var left = self.transformers[...]
         while let step = try left.takeStep(size: PixelSize(width: image.width, height: image.height)) {
