@@ -26,7 +26,7 @@ import Tintype
 
     @Test(arguments: [
         ("32x", 32, 16), ("x16", 32, 16), ("32", 32, 16), ("16x16", 16, 8), ("16x16^", 32, 16), ("16x20!", 16, 20),
-        ("128x>", 64, 32), ("128x<", 128, 64), ("50%", 32, 16), ("200%", 128, 64), ("128x128", 64, 32),
+        ("128x>", 64, 32), ("50%", 32, 16), ("200%", 128, 64), ("128x128", 64, 32),
         ("100x20!", 100, 20),
     ])
     func `sizes are written as users of other commands write them`(text: String, width: Int, height: Int) async throws {
@@ -96,7 +96,21 @@ import Tintype
     }
 
     @Test(arguments: [
+        ("missing.json", "No such file"), (".", "directory"), ("/dev/zero", "more than 1048576 bytes"),
+        ("number.json", "trim tolerance: A tolerance is 0 to 255"), ("cut.json", "JSON"),
+    ])
+    func `it is said what is wrong with the file of a pipeline`(name: String, reason: String) async throws {
+        try self.fixture.folder.write(Array(#"[{"trim": {"tolerance": 300}}]"#.utf8), to: "number.json")
+        try self.fixture.folder.write(Array(#"[{"trim": {}"#.utf8), to: "cut.json")
+        let run = try await self.fixture.run("load", "wide.jpg", "-o", "made.png", "--pipeline", name)
+        #expect(run.code == 2)
+        #expect(run.errors.contains(reason), "\(run.errors)")
+        #expect(!run.errors.contains("CocoaError"), "\(run.errors)")
+    }
+
+    @Test(arguments: [
         ["--resize", "x"], ["--resize", "0x4"], ["--resize", "4x4x4"], ["--resize", "-3x"], ["--resize", "nan%"],
+        ["--resize", "128x<"],
         ["--resize", "4x4^", "--mode", "fill"], ["--crop", "4"], ["--crop", "0:1"], ["--crop", "4x4+1"],
         ["--rotate", "left"], ["--rotate", "inf"], ["--flip", "up"], ["--pad", "1,2"], ["--pad", "-1"],
         ["--extend", "4"],

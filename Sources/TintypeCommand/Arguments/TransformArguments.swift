@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Tintype
 
 /// The options of `tintype load` that transform the picture, in the order in which they are given.
@@ -118,8 +119,8 @@ struct TransformArguments {
 
     // MARK: Sizes and parts
 
-    /// A geometry as ImageMagick and vipsthumbnail write it: `800x600`, `800x`, `800`, `x600`, `50%`, and after it `^`, `!`,
-    /// `<` or `>`.
+    /// A geometry as ImageMagick and vipsthumbnail write it: `800x600`, `800x`, `800`, `x600`, `50%`, and after it `^`, `!`
+    /// or `>`.
     private func resize(_ text: String) throws(UsageError) -> Resize {
         let mode: Resize.Mode = try Self.named("--mode", self.arguments.value("--mode") ?? Resize.Mode.fit.rawValue)
         var resize = Resize(
@@ -131,15 +132,19 @@ struct TransformArguments {
             light: self.light
         )
         var size = text[...]
-        if let mark = size.last, "^!<>".contains(mark) {
+        guard size.last != "<" else {
+            throw UsageError(
+                "--resize can't be told to enlarge only, as \(text) does; use --enlarge, which also shrinks"
+            )
+        }
+        if let mark = size.last, "^!>".contains(mark) {
             size.removeLast()
             switch mark {
             case "^": resize.mode = .cover
             case "!": (resize.mode, resize.upscales) = (.stretch, true)
-            case "<": resize.upscales = true
             default: resize.upscales = false
             }
-            guard mark == "<" || mark == ">" || self.arguments.value("--mode") == nil else {
+            guard mark == ">" || self.arguments.value("--mode") == nil else {
                 throw UsageError("--mode and the \(mark) of --resize contradict each other")
             }
         }
@@ -260,21 +265,37 @@ struct TransformArguments {
     // MARK: Files
 
     private static func picture(_ file: URL) throws(UsageError) -> Image {
+        let limits = DecodingLimits()
+        let bytes = try self.bytes(of: file.path, to: "drawn", atMost: limits.maximumEncodedBytes)
         do {
-            return try ImageDecoder(Data(contentsOf: file), registry: CoderRegistry()).decode()
+            return try ImageDecoder(bytes, registry: CoderRegistry(), limits: limits).decode()
         } catch {
             throw UsageError("\(file.path) can't be drawn: \(ErrorText(error).line)")
         }
     }
 
+    /// The content of a file, which may be a pipe as well: shells name what another command writes as one.
+    private static func bytes(of path: String, to purpose: String, atMost most: Int) throws(UsageError) -> Data {
+        let descriptor = Argument(path).withPath { open($0, O_RDONLY | O_CLOEXEC) }
+        guard descriptor >= 0 else { throw UsageError("\(path) can't be \(purpose): \(SystemError(code: errno))") }
+        defer { close(descriptor) }
+        var content = Data()
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw UsageError("\(path) can't be \(purpose): \(SystemError(code: errno))") }
+            if count == 0 { return content }
+            guard content.count + count <= most else {
+                throw UsageError("\(path) has more than \(most) bytes; name another file")
+            }
+            content += buffer[..<count]
+        }
+    }
+
     /// The transforms that a file describes.
     private func pipeline(in path: String) throws(UsageError) -> [ImageTransform] {
-        let text: Data
-        do {
-            text = try Data(contentsOf: URL(filePath: path))
-        } catch {
-            throw UsageError("\(path) can't be read: \(ErrorText(error).line)")
-        }
+        let text = try Self.bytes(of: path, to: "read", atMost: 1 << 20)
         let decoder = JSONDecoder()
         let folder = URL(filePath: path).deletingLastPathComponent()
         decoder.userInfo =

@@ -103,7 +103,16 @@ extension Trim: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(color: try container.decodeIfPresent(Color.self, forKey: .color))
-        self.tolerance = try container.decodeIfPresent(UInt8.self, forKey: .tolerance) ?? self.tolerance
+        let tolerance = try container.decodeIfPresent(Int.self, forKey: .tolerance) ?? Int(self.tolerance)
+        guard let tolerance = UInt8(exactly: tolerance) else {
+            // By itself JSON of a number that does not fit is said to be none.
+            throw DecodingError.dataCorruptedError(
+                forKey: .tolerance,
+                in: container,
+                debugDescription: "A tolerance is 0 to 255, and not \(tolerance)."
+            )
+        }
+        self.tolerance = tolerance
         self.isEvenHorizontally = try container.decodeIfPresent(Bool.self, forKey: .isEvenHorizontally) ?? false
         self.isEvenVertically = try container.decodeIfPresent(Bool.self, forKey: .isEvenVertically) ?? false
     }
