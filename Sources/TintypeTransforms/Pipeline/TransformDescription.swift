@@ -35,7 +35,10 @@ enum TransformKinds {
         let kind = ObjectIdentifier(type(of: transformer))
         let own = encoder.userInfo[.tintypeTransformers] as? [String: Kind] ?? [:]
         return self.all.first { ObjectIdentifier($0.kind) == kind }?.name
-            ?? own.first { ObjectIdentifier($0.value) == kind }?.key
+            // A name of the library's would be read as its transformer.
+            ?? own.keys.sorted().first { name in
+                own[name].map { ObjectIdentifier($0) } == kind && !self.all.contains { $0.name == name }
+            }
     }
 }
 

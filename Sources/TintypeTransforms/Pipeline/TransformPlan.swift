@@ -82,7 +82,8 @@ package struct TransformSequence: Sendable {
             try Task.checkCancellation()
             let result = try step.footprint(for: image.pixels.layout).result
             try check(PixelSize(width: result.width, height: result.height))
-            image = try step.transform(image)
+            // One of a program's own may have left the turn to others.
+            image = try step.transform(image).upright()
             // A program's own transformer may have said something else.
             try check(PixelSize(width: image.width, height: image.height))
         }

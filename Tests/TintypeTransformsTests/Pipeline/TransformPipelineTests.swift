@@ -144,6 +144,30 @@ import TintypeTransforms
         #expect(try decoder.decode(TransformPipeline.self, from: text) == pipeline)
     }
 
+    @Test func `a program's own transformer is not written down under a name of the library's`() throws {
+        let pipeline: TransformPipeline = [.custom(Threshold(level: 3))]
+        let encoder = JSONEncoder()
+        encoder.userInfo[.tintypeTransformers] = ["blur": Threshold.self] as TransformPipeline.OwnKinds
+        #expect(throws: EncodingError.self) { try encoder.encode(pipeline) }
+        encoder.userInfo[.tintypeTransformers] =
+            ["blur": Threshold.self, "threshold": Threshold.self, "a": Threshold.self] as TransformPipeline.OwnKinds
+        #expect(String(decoding: try encoder.encode(pipeline), as: UTF8.self) == #"[{"a":{"level":3}}]"#)
+    }
+
+    @Test func `what a program's own transformer leaves to be turned is turned before the next`() throws {
+        struct Note: ImageTransformer {
+            let key = "note"
+            func transform(_ image: Image) throws -> Image { image.replacingPixels(image.pixels, orientation: .right) }
+        }
+        let image = Image(pixels: try .smooth(.rgb8, width: 48, height: 36))
+        let rest = ImageTransform.overlay(Overlay(image, placement: .single(.northWest, offsetX: 20)))
+        let result = try TransformPipeline([.custom(Note()), rest]).transform(image)
+        let expected = try TransformPipeline([.rotate(degrees: 90), rest]).transform(image)
+        #expect(result.orientation == .up)
+        #expect((result.width, result.height) == (36, 48))
+        #expect(result.pixels.samples == expected.pixels.samples)
+    }
+
     @Test func `keys tell pipelines apart by order and by every parameter`() {
         let keys = Self.pipelines.map(\.key)
         #expect(Set(keys).count == keys.count)
