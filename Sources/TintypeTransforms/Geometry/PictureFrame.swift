@@ -141,7 +141,7 @@ struct PictureFrame {
                         bytes.assumingMemoryBound(to: UInt8.self)
                         + (from.offset + self.part.y * from.bytesPerRow + self.part.x * fromChannels)
                     for row in 0..<self.part.height {
-                        if row % 64 == 0 { try Task.checkCancellation() }
+                        if row % 8 == 0 { try Task.checkCancellation() }
                         let line = (target + row * to.bytesPerRow).assumingMemoryBound(to: UInt8.self)
                         let samples = first + row * from.bytesPerRow
                         guard toChannels < 4 else {
