@@ -1,5 +1,6 @@
 import TintypeCaching
 package import TintypeCoding
+import TintypeConcurrency
 package import TintypeImage
 import TintypeTransforms
 
@@ -208,17 +209,24 @@ package struct DecodePlan: Sendable {
     package func decode() throws -> Image { try self.decode(nil) }
 
     /// Makes the picture, and takes note of what its parts took.
-    func decode(_ record: LoadRecord?) throws -> Image {
+    ///
+    /// - Parameters:
+    ///   - record: What takes note.
+    ///   - decoded: What ``decodeStep(onIdleOf:gate:)`` gave, if it gave anything.
+    /// - Returns: The picture.
+    /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
+    func decode(_ record: LoadRecord?, from decoded: consuming DecodedImage? = nil) throws -> Image {
         func decoding<Result>(_ work: () throws -> Result) throws -> Result {
             try record?.timing(.decode, work) ?? work()
         }
         guard let geometry else {
             let image = try decoding {
-                let stored = try self.decoder.decodeStored(options: self.options).image
-                return try self.decoder.finish(self.turning(stored), options: self.options)
+                let stored = try decoded.take() ?? self.decodeStep()
+                return try self.decoder.finish(self.turning(stored.image), options: self.options)
             }
             return try self.transformed(image, record)
         }
+        if let decoded { return try self.picture(of: decoded, record) }
         if let streamed = try decoding({ try self.streamed(geometry) }) {
             return try self.transformed(self.decoder.finish(streamed, options: self.options), record)
         }
@@ -259,6 +267,14 @@ package struct DecodePlan: Sendable {
     /// - Throws: `CodingError`, `CancellationError`.
     func decodeStep() throws -> DecodedImage {
         try self.decoder.decodeStored(options: self.options)
+    }
+
+    /// Does the same on as many lanes as have nothing to do; `nil` where one lane is to do it.
+    ///
+    /// - Throws: `ImageError`, `CancellationError`.
+    func decodeStep(onIdleOf lanes: DecodeLanes, gate: WeightedGate) async throws -> DecodedImage? {
+        guard self.geometry == nil || !self.isStreamed else { return nil }
+        return try await self.decoder.decodeStored(options: self.options, onIdleOf: lanes, gate: gate)
     }
 
     /// Makes the picture of what an equal step gave.

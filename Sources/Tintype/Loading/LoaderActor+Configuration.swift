@@ -127,6 +127,11 @@ extension LoaderActor {
         public var framePoolByteLimit: Int
         /// The pictures that are worked on at once; default one for each core.
         public var laneCount: Int
+        /// Whether lanes that have nothing to do help with one large picture; default true.
+        ///
+        /// They do so with baseline JPEGs that have restart markers, and stop when another picture comes. It takes a little
+        /// more processor time, and gives the same pixels.
+        public var usesIdleLanes: Bool
         /// The bytes of memory that all decodes may hold together, a quarter of them for previews; default a quarter of
         /// the memory that the process may use.
         ///
@@ -164,6 +169,7 @@ extension LoaderActor {
             self.coders = CoderRegistry()
             self.framePoolByteLimit = 64 << 20
             self.laneCount = ProcessInfo.processInfo.activeProcessorCount
+            self.usesIdleLanes = true
             self.decodingMemory = MemoryBudget().byteCount / 4
         }
 
