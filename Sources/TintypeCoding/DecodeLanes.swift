@@ -44,15 +44,15 @@ public final class DecodeLanes: Sendable {
     }
 
     /// How a lane takes part in work that several do.
-    struct Part: Sendable {
+    package struct Part: Sendable {
         /// Whether the lane had nothing to do, and does the work of another.
-        let isHelper: Bool
+        package let isHelper: Bool
         /// Whether other work waits for a lane that helps: it is to return as soon as it can.
-        let isWanted: @Sendable () -> Bool
+        package let isWanted: @Sendable () -> Bool
     }
 
     /// The lanes that have nothing to do.
-    var idleCount: Int {
+    package var idleCount: Int {
         let loads = self.loads.withLock { $0 }
         return loads.indices.count { loads[$0].isIdle && self.lanes[$0].isIdle }
     }
@@ -66,7 +66,7 @@ public final class DecodeLanes: Sendable {
     ///   - reserve: Takes what each lane that helps needs, until it has ended; where it is `nil`, none helps any more.
     ///   - work: Runs once on each lane, in a child task.
     /// - Throws: As ``run(_:)``.
-    func runTogether<Place: Sendable>(
+    package func runTogether<Place: Sendable>(
         helperCount: Int,
         reserving reserve: () -> Place?,
         _ work: @escaping @Sendable (Part) throws -> Void

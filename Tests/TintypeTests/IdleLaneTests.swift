@@ -79,4 +79,32 @@ import TintypeConcurrency
         let alone = try await Self.pipeline(usesIdleLanes: false).picture(from: data, for: request).image
         #expect(together.pixels.samples == alone.pixels.samples)
     }
+
+    /// Its rows are resampled as they come.
+    @Test func `a large PNG is the same`() async throws {
+        let row = try PixelBuffer.noise(.rgb8, width: 3_400, height: 1).samples
+        let layout = try PixelLayout(format: .rgb8, width: 3_400, height: 3_400)
+        let pixels = try PixelBuffer(
+            layout,
+            fillingUnsafely: { bytes in
+                bytes.initializeMemory(as: UInt8.self, repeating: 100)
+                for number in stride(from: 0, to: 3_400, by: 50) {
+                    UnsafeMutableRawBufferPointer(rebasing: bytes[(number * layout.planes[0].bytesPerRow)...])
+                        .copyBytes(from: row)
+                }
+            }
+        )
+        var options = EncodeOptions()
+        options.pngLevel = 1
+        let data = try PNGCoder().encode(Image(pixels: pixels), as: .png, options: options)
+        let request = ImageRequest(
+            url: try #require(URL(string: "http://127.0.0.1/picture")),
+            thumbnail: .fit(width: 100, height: 100)
+        )
+        let pipeline = Self.pipeline(usesIdleLanes: true)
+        let together = try await pipeline.picture(from: data, for: request).image
+        #expect(pipeline.gate.usedWeight == 0)
+        let alone = try await Self.pipeline(usesIdleLanes: false).picture(from: data, for: request).image
+        #expect(together.pixels.samples == alone.pixels.samples)
+    }
 }

@@ -9,6 +9,7 @@ enum IdleLanes {
         let picture: Picture
         /// The longest side of the thumbnail; `nil` for the whole picture.
         let side: Int?
+        let path: @Sendable (Session) async throws -> String
 
         /// The size of the result.
         var result: (width: Int, height: Int) {
@@ -23,17 +24,28 @@ enum IdleLanes {
 
     private static let rival = "tintype, one lane a picture"
 
-    private static let jobs = [("422", Picture.camera), ("420", Picture.telephone)].flatMap { name, picture in
+    private static let jobs =
         [
-            Job(name: "12MP-\(name)-whole", picture: picture, side: nil),
-            Job(name: "12MP-\(name)-400", picture: picture, side: 400),
+            ("12MP-422", Picture.camera), ("12MP-420", Picture.telephone),
+            ("4MP-422", Picture(file: "photos/Canon_PowerShot_A85.jpg", width: 1_704, height: 2_272)),
+        ].flatMap { name, picture in
+            [("whole", nil), ("400", 400)].map { size, side in
+                Job(name: "jpeg-\(name)-\(size)", picture: picture, side: side) {
+                    try await $0.photographs.restarting(picture, $0)
+                }
+            }
+        } + [
+            Job(name: "png-12MP-400", picture: Picture(file: "", width: 4_000, height: 3_000), side: 400) {
+                try await $0.photographs.translucent($0)
+            },
+            Job(name: "png-96MP-400", picture: Picture(file: "", width: 12_000, height: 8_000), side: 400) {
+                try await $0.photographs.enormousPNG($0)
+            },
         ]
-    }
 
     static let benchmarks = jobs.flatMap { job in
         [
-            Benchmark(name: "idle-lanes-\(job.name)", summary: "a 12 MP JPEG with restart markers, one load at a time")
-            {
+            Benchmark(name: "idle-lanes-\(job.name)", summary: "a large picture, one load at a time") {
                 try await run(
                     "idle-lanes-\(job.name)",
                     job,
@@ -65,7 +77,7 @@ enum IdleLanes {
         _ metrics: [Metric],
         _ session: Session
     ) async throws -> [Row] {
-        let path = try await session.photographs.restarting(job.picture, session)
+        let path = try await job.path(session)
         var contest = Contest()
         await contest.enterOurs { TintypeIdleLanes.contestant(job, path, loadCount: loadCount, usesIdleLanes: true) }
         await contest.enter(Self.rival) {

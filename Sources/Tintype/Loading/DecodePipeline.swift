@@ -82,6 +82,7 @@ struct DecodePipeline: Sendable {
         let start = ContinuousClock.now
         let image = try await self.gate.withWeight(byteCount) {
             record?.end(.gate, since: start)
+            if let image = try await self.streamedTogether(plan, record) { return image }
             // Taken out where it is used, so that it goes away as soon as it may.
             let together = Locked(try await self.decodedTogether(plan, record))
             return try await self.onLane(record) { @Sendable in
@@ -102,6 +103,25 @@ struct DecodePipeline: Sendable {
         let decoded = try await plan.decodeStep(onIdleOf: self.lanes, gate: self.gate)
         if decoded != nil { record?.end(.decode, since: start) }
         return decoded
+    }
+
+    /// The picture of a plan that streams it, where a lane that has nothing to do helps with it; `nil` elsewhere.
+    private func streamedTogether(_ plan: DecodePlan, _ record: LoadRecord?) async throws -> Image? {
+        guard self.usesIdleLanes, let (plan, ahead) = plan.inflatingAhead(), self.lanes.idleCount > 1 else {
+            return nil
+        }
+        let image = Locked<Image?>(nil)
+        try await self.lanes.runTogether(
+            helperCount: 1,
+            reserving: { self.gate.placeIfFree(for: ahead.byteCount) },
+            { @Sendable part in
+                guard !part.isHelper else { return ahead.help(until: part.isWanted) }
+                try MemoryRoom.require(plan.byteCount)
+                let made = try plan.decode(record)
+                image.withLock { $0 = made }
+            }
+        )
+        return image.withLock { $0 }
     }
 
     /// What the codec gives for several pictures, and the memory that it takes, until the last of them is made.

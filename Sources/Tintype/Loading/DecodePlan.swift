@@ -15,7 +15,7 @@ package struct DecodePlan: Sendable {
     /// Below, several sizes can share what was decoded.
     private static let streamingThreshold = 32 << 20
 
-    private let decoder: ImageDecoder
+    private var decoder: ImageDecoder
     private let options: DecodeOptions
     private let resampling: Resampling
     /// In stored pixels, before the picture is turned upright: the turn is cheaper afterwards.
@@ -275,6 +275,17 @@ package struct DecodePlan: Sendable {
     func decodeStep(onIdleOf lanes: DecodeLanes, gate: WeightedGate) async throws -> DecodedImage? {
         guard self.geometry == nil || !self.isStreamed else { return nil }
         return try await self.decoder.decodeStored(options: self.options, onIdleOf: lanes, gate: gate)
+    }
+
+    /// A plan, to be carried out once, that streams the picture with the help of another lane, and what that lane is to do;
+    /// `nil` where one lane does it alone.
+    func inflatingAhead() -> (plan: DecodePlan, ahead: PNGAhead)? {
+        guard self.geometry != nil, self.isStreamed,
+            let (decoder, ahead) = self.decoder.inflatingAhead(options: self.options)
+        else { return nil }
+        var plan = self
+        plan.decoder = decoder
+        return (plan, ahead)
     }
 
     /// Makes the picture of what an equal step gave.

@@ -129,8 +129,9 @@ extension LoaderActor {
         public var laneCount: Int
         /// Whether lanes that have nothing to do help with one large picture; default true.
         ///
-        /// They do so with baseline JPEGs that have restart markers, and stop when another picture comes. It takes a little
-        /// more processor time, and gives the same pixels.
+        /// They decode bands of baseline JPEGs that have restart markers, from two megapixels on, and inflate PNGs of which
+        /// more than 32 MiB of pixels are made smaller; and stop when another picture comes. It takes a little more
+        /// processor time, and gives the same pixels.
         public var usesIdleLanes: Bool
         /// The bytes of memory that all decodes may hold together, a quarter of them for previews; default a quarter of
         /// the memory that the process may use.
