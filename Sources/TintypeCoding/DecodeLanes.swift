@@ -4,11 +4,19 @@ import TintypeConcurrency
 ///
 /// Each lane is an actor on a serial executor with one thread of its own. A piece of work
 /// runs whole on one lane, so at most as many pictures are worked on at once as there are
-/// lanes, and the cooperative pool is never blocked.
+/// lanes, and the cooperative pool is never blocked. Lanes that have nothing to do help with a large one.
 public final class DecodeLanes: Sendable {
+    private struct Load {
+        /// The pieces of work that the lane has, running or waiting.
+        var count = 0
+        /// Whether it helps with a piece of another lane.
+        var isHelping = false
+
+        var isIdle: Bool { self.count == 0 && !self.isHelping }
+    }
+
     private let lanes: [DecodeLane]
-    /// The pieces of work that each lane has, running or waiting.
-    private let loads: Locked<[Int]>
+    private let loads: Locked<[Load]>
 
     /// Creates `count` lanes, at least one.
     ///
@@ -20,7 +28,7 @@ public final class DecodeLanes: Sendable {
     init(count: Int, startThread: @escaping POSIXThread.Starter) {
         let count = max(1, count)
         self.lanes = (0..<count).map { DecodeLane(index: $0, startThread: startThread) }
-        self.loads = Locked(Array(repeating: 0, count: count))
+        self.loads = Locked(Array(repeating: Load(), count: count))
     }
 
     /// Runs `work` on the lane that has the least to do.
@@ -31,14 +39,80 @@ public final class DecodeLanes: Sendable {
     ///   `CodingError.Code.tooManyThreads` or `.outOfMemory` when no lane has a thread, or what the work throws.
     public func run<Result: Sendable>(_ work: @Sendable () throws -> Result) async throws -> Result {
         let index = try self.takeLane()
-        defer { self.loads.withLock { $0[index] -= 1 } }
+        defer { self.loads.withLock { $0[index].count -= 1 } }
         return try await self.lanes[index].run(work)
+    }
+
+    /// How a lane takes part in work that several do.
+    package struct Part: Sendable {
+        /// Whether the lane had nothing to do, and does the work of another.
+        package let isHelper: Bool
+        /// Whether other work waits for a lane that helps: it is to return as soon as it can.
+        package let isWanted: @Sendable () -> Bool
+    }
+
+    /// The lanes that have nothing to do.
+    package var idleCount: Int {
+        let loads = self.loads.withLock { $0 }
+        return loads.indices.count { loads[$0].isIdle && self.lanes[$0].isIdle }
+    }
+
+    /// Runs `work` on the lane that has the least to do, and at the same time on lanes that have nothing to do.
+    ///
+    /// It returns when all have ended; the first error ends the others as a cancellation does.
+    ///
+    /// - Parameters:
+    ///   - helperCount: The lanes that may help, at most.
+    ///   - reserve: Takes what each lane that helps needs, until it has ended; where it is `nil`, none helps any more.
+    ///   - work: Runs once on each lane, in a child task.
+    /// - Throws: As ``run(_:)``.
+    package func runTogether<Place: Sendable>(
+        helperCount: Int,
+        reserving reserve: () -> Place?,
+        _ work: @escaping @Sendable (Part) throws -> Void
+    ) async throws {
+        let index = try self.takeLane()
+        defer { self.loads.withLock { $0[index].count -= 1 } }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for helper in self.takeHelpers(atMost: helperCount) {
+                guard let place = reserve() else {
+                    self.endHelp(of: helper)
+                    continue
+                }
+                group.addTask {
+                    defer { withExtendedLifetime(place) { self.endHelp(of: helper) } }
+                    let part = Part(isHelper: true) { self.loads.withLock { $0[helper].count > 0 } }
+                    try await self.lanes[helper].run { try work(part) }
+                }
+            }
+            group.addTask { try await self.lanes[index].run { try work(Part(isHelper: false) { false }) } }
+            while try await group.next() != nil {}
+        }
+    }
+
+    private func takeHelpers(atMost count: Int) -> [Int] {
+        var helpers: [Int] = []
+        for index in self.lanes.indices where helpers.count < count && self.lanes[index].isIdle {
+            let isTaken = self.loads.withLock { loads in
+                guard loads[index].isIdle else { return false }
+                loads[index].isHelping = true
+                return true
+            }
+            guard isTaken else { continue }
+            // A lane without a thread would run on the cooperative pool.
+            if (try? self.lanes[index].start()) == nil { self.endHelp(of: index) } else { helpers.append(index) }
+        }
+        return helpers
+    }
+
+    private func endHelp(of index: Int) {
+        self.loads.withLock { $0[index].isHelping = false }
     }
 
     private func takeLane() throws(CodingError) -> Int {
         let index = self.loads.withLock { loads in
             let index = Self.leastLoaded(loads)
-            loads[index] += 1
+            loads[index].count += 1
             return index
         }
         do throws(ThreadError) {
@@ -47,9 +121,9 @@ public final class DecodeLanes: Sendable {
         } catch {
             let started = self.lanes.indices.filter { self.lanes[$0].isStarted }
             let other = self.loads.withLock { loads -> Int? in
-                loads[index] -= 1
-                guard let other = started.min(by: { loads[$0] < loads[$1] }) else { return nil }
-                loads[other] += 1
+                loads[index].count -= 1
+                guard let other = started.min(by: { loads[$0].count < loads[$1].count }) else { return nil }
+                loads[other].count += 1
                 return other
             }
             guard let other else { throw CodingError(error) }
@@ -70,8 +144,10 @@ public final class DecodeLanes: Sendable {
         }
     }
 
-    private static func leastLoaded(_ loads: [Int]) -> Int {
-        loads.indices.min { loads[$0] < loads[$1] } ?? 0
+    private static func leastLoaded(_ loads: [Load]) -> Int {
+        // A lane that helps is free soon, but not at once.
+        func order(_ load: Load) -> Int { load.count * 2 + (load.isHelping ? 1 : 0) }
+        return loads.indices.min { order(loads[$0]) < order(loads[$1]) } ?? 0
     }
 }
 
@@ -86,6 +162,7 @@ actor DecodeLane {
 
     nonisolated func start() throws(ThreadError) { try self.executor.start() }
     nonisolated var isStarted: Bool { self.executor.isStarted }
+    nonisolated var isIdle: Bool { self.executor.queue.isIdle }
 
     deinit {
         self.executor.shutdown()

@@ -5,7 +5,7 @@ public import TintypeImage
 public struct ImageDecoder: Sendable {
     private let limits: DecodingLimits
     /// The file, as its coder opened it.
-    public let encoded: any EncodedImage
+    public internal(set) var encoded: any EncodedImage
     /// What the file says about its picture; it is within the limits.
     public let header: ImageHeader
 

@@ -67,6 +67,11 @@ package final class JobQueue: Sendable {
     /// Whether the thread was started.
     package var hasThread: Bool { self.hasStarted.load(ordering: .relaxed) }
 
+    /// Whether a job that comes now is run at once, or as soon as there is a thread.
+    package var isIdle: Bool {
+        self.state.withLock { $0.jobs.isEmpty && !$0.isLent && ($0.isSleeping || !$0.hasThread) }
+    }
+
     /// Whether the calling thread is the one that runs jobs.
     package var isCurrent: Bool { self.runner.load(ordering: .relaxed) == POSIXThread.currentID }
 

@@ -1,8 +1,9 @@
 import TestSupport
 import TestTraits
 import Testing
-import TintypeCoding
 import TintypeConcurrency
+
+@testable import TintypeCoding
 
 @Suite(.waiting, .timeLimit(.minutes(10))) struct DecodeLanesTests {
     @Test(arguments: [1, 2, 4]) func workRunsOnLaneThreads(lanes: Int) async throws {
@@ -54,6 +55,83 @@ import TintypeConcurrency
             }
             #expect(names.withLock { $0.count } == lanes)
         }
+    }
+
+    // MARK: Help
+
+    /// Each part waits for the others: they end only if each has a lane of its own.
+    @Test(arguments: [2, 3]) func `lanes that have nothing to do help`(lanes: Int) async throws {
+        let decodeLanes = DecodeLanes(count: lanes)
+        for _ in 0..<5 {
+            await until { decodeLanes.idleCount == lanes }
+            let parts = Locked<[String: Bool]>([:])
+            try await decodeLanes.runTogether(helperCount: 9, reserving: { 0 }) { part in
+                parts.withLock { $0[ThisProcess.threadName] = part.isHelper }
+                while parts.withLock({ $0.count }) < lanes { yieldThread() }
+                #expect(!part.isWanted())
+            }
+            #expect(parts.withLock { $0.count } == lanes)
+            #expect(parts.withLock { $0.values.count { !$0 } } == 1)
+        }
+    }
+
+    @Test func `lanes that are busy, and those that nothing is reserved for, don't help`() async throws {
+        let lanes = DecodeLanes(count: 3)
+        await until { lanes.idleCount == 3 }
+        let isReleased = Locked(false)
+        let blocker = Task { @Sendable in
+            try await lanes.run { while !isReleased.withLock({ $0 }) { yieldThread() } }
+        }
+        await until { lanes.idleCount == 2 }
+        let parts = Locked(0)
+        func count(helpers: Int, _ reserve: () -> Int?) async throws -> Int {
+            await until { lanes.idleCount == 2 }
+            parts.withLock { $0 = 0 }
+            try await lanes.runTogether(helperCount: helpers, reserving: reserve) { @Sendable _ in
+                parts.withLock { $0 += 1 }
+            }
+            return parts.withLock { $0 }
+        }
+        #expect(try await count(helpers: 9) { 0 } == 2)
+        #expect(try await count(helpers: 0) { 0 } == 1)
+        #expect(try await count(helpers: 9) { nil } == 1)
+        isReleased.withLock { $0 = true }
+        try await blocker.value
+    }
+
+    @Test func `a lane that helps is told of other work, which it gets next`() async throws {
+        let lanes = DecodeLanes(count: 2)
+        let helper = Locked<String?>(nil)
+        async let together: Void = lanes.runTogether(helperCount: 1, reserving: { 0 }) { @Sendable part in
+            guard part.isHelper else {
+                while helper.withLock({ $0 }) == nil { yieldThread() }
+                while helper.withLock({ $0 }) != "" { yieldThread() }
+                return
+            }
+            helper.withLock { $0 = ThisProcess.threadName }
+            while !part.isWanted() { yieldThread() }
+        }
+        await until { helper.withLock { $0 } != nil }
+        // The other lane has work, which ends after this.
+        let name = try await lanes.run { ThisProcess.threadName }
+        #expect(name == helper.withLock { $0 })
+        helper.withLock { $0 = "" }
+        try await together
+    }
+
+    @Test func `an error of one lane ends the others`() async throws {
+        let lanes = DecodeLanes(count: 2)
+        for _ in 0..<10 {
+            await until { lanes.idleCount == 2 }
+            await #expect(throws: CodingError.self) {
+                try await lanes.runTogether(helperCount: 1, reserving: { 0 }) { part in
+                    if part.isHelper { throw CodingError(code: .corrupt, message: "It is damaged.") }
+                    while !Task.isCancelled { yieldThread() }
+                    try Task.checkCancellation()
+                }
+            }
+        }
+        await until { lanes.idleCount == 2 }
     }
 
     @Test(arguments: [0, -3]) func thereIsAlwaysALane(count: Int) async throws {

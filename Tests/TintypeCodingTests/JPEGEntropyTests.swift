@@ -45,8 +45,8 @@ import TintypeImage
         )
     }
 
-    /// A picture of noise and soft parts.
-    private static func file(
+    /// A picture of noise and soft parts, or of `samples`.
+    static func file(
         width: Int = 150,
         height: Int = 110,
         components: Int = 3,
@@ -54,7 +54,8 @@ import TintypeImage
         across: Int = 1,
         down: Int = 1,
         restartInterval: Int = 0,
-        hasOwnTables: Bool = false
+        hasOwnTables: Bool = false,
+        samples: [UInt8]? = nil
     ) throws -> [UInt8] {
         var settings = cjpeg_settings(
             width: CInt(width),
@@ -69,11 +70,13 @@ import TintypeImage
             maximum_bytes: 1 << 24
         )
         var generator = SeededGenerator(seed: UInt64(quality))
-        let samples = (0..<width * height * components).map { index -> UInt8 in
-            let column = index / components % width
-            let noise = column > width / 2 ? Int.random(in: 0..<120, using: &generator) : 0
-            return UInt8((column + index / width / components) % 130 + noise)
-        }
+        let samples =
+            samples
+            ?? (0..<width * height * components).map { index -> UInt8 in
+                let column = index / components % width
+                let noise = column > width / 2 ? Int.random(in: 0..<120, using: &generator) : 0
+                return UInt8((column + index / width / components) % 130 + noise)
+            }
         let created = cjpeg_encoder_create { false }
         let encoder = try #require(created)
         defer { cjpeg_encoder_free(encoder) }

@@ -73,6 +73,17 @@ struct Photographs: Sendable {
         }
     }
 
+    /// A baseline JPEG with a restart marker behind each row of blocks, and without metadata.
+    func restarting(_ picture: Picture, _ session: Session) async throws -> String {
+        let original = try await self.path(picture.file, width: picture.width, height: picture.height, session)
+        let name = "restarting-" + URL(fileURLWithPath: original).lastPathComponent
+        let path = self.folders.results.appendingPathComponent(name).path
+        if !FileManager.default.fileExists(atPath: path) {
+            try await JPEGTran.write(["-restart", "1", "-copy", "none"], original, to: path)
+        }
+        return path
+    }
+
     /// A baseline JPEG of exactly 100 megapixels, tiled from a photograph.
     func enormous(_ session: Session) async throws -> String {
         let path = self.folders.results.appendingPathComponent("photograph-12500x8000.jpg").path

@@ -24,9 +24,14 @@ enum JPEGTran {
     static func size(_ options: [String], _ path: String) async throws -> Int {
         let target = FileManager.default.temporaryDirectory.appending(path: "jpegtran-\(UUID().uuidString).jpg")
         defer { try? FileManager.default.removeItem(at: target) }
-        let (exit, _) = try await ChildProcess.run(self.command(options + ["-copy", "none"], path, to: target.path))
-        try Check.equal("jpegtran's exit status", exit.status, 0)
+        try await self.write(options + ["-copy", "none"], path, to: target.path)
         return try Data(contentsOf: target).count
+    }
+
+    /// Changes the file at `path` once.
+    static func write(_ options: [String], _ path: String, to target: String) async throws {
+        let (exit, _) = try await ChildProcess.run(self.command(options, path, to: target))
+        try Check.equal("jpegtran's exit status", exit.status, 0)
     }
 
     private static func command(_ options: [String], _ path: String, to target: String) throws -> [String] {

@@ -194,6 +194,10 @@ cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *decoder, cjpeg_picture *pi
     return cjpeg_status_done;
 }
 
+void cjpeg_decoder_pass_restarts(cjpeg_decoder *decoder, int count) {
+    decoder->library.marker->next_restart_num = count & 7;
+}
+
 static J_COLOR_SPACE output_space(const cjpeg_decoder *decoder) {
     switch (decoder->library.jpeg_color_space) {
     case JCS_GRAYSCALE: return JCS_GRAYSCALE;

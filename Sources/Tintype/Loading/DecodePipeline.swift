@@ -14,6 +14,8 @@ struct DecodePipeline: Sendable {
     /// Bounds the memory of previews: they last as long as their downloads, and must not keep decodes from beginning.
     let previewGate: WeightedGate
     let limits: DecodingLimits
+    /// Whether lanes that have nothing to do help with large pictures.
+    let usesIdleLanes: Bool
     /// Previews in the making: a picture does not wait for the lane of its own.
     let previews = TaskOwner()
 
@@ -26,8 +28,7 @@ struct DecodePipeline: Sendable {
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
     func picture(from data: Data, for request: ImageRequest, _ record: LoadRecord? = nil) async throws -> MadePicture {
         let plan = try await self.plan(of: data, for: request, record)
-        let image = try await self.carryOut(plan, record) { try $0.decode(record) }
-        return MadePicture(image: image, animation: plan.animation)
+        return try await self.carryOut(plan, record)
     }
 
     /// A picture, and the animation that it stands for.
@@ -44,7 +45,7 @@ struct DecodePipeline: Sendable {
             let decoder = try ImageDecoder(data, registry: self.registry, limits: self.limits)
             return DecodePlan(decoder: decoder, limits: self.limits)
         }
-        return try await self.carryOut(plan, record) { try $0.decode(record) }
+        return try await self.carryOut(plan, record).image
     }
 
     /// Runs `work` on a lane, and takes note of the wait for that.
@@ -73,23 +74,54 @@ struct DecodePipeline: Sendable {
         }
     }
 
-    /// Does the work of a plan, or a part of it, once there is room for the whole.
+    /// Makes the picture of a plan, once there is room for it.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func carryOut<Result: Sendable>(
-        _ plan: DecodePlan,
-        _ record: LoadRecord? = nil,
-        _ work: @escaping @Sendable (DecodePlan) throws -> Result
-    ) async throws -> Result {
+    func carryOut(_ plan: DecodePlan, _ record: LoadRecord? = nil) async throws -> MadePicture {
         let byteCount = plan.byteCount
         let start = ContinuousClock.now
-        return try await self.gate.withWeight(byteCount) {
+        let image = try await self.gate.withWeight(byteCount) {
             record?.end(.gate, since: start)
-            return try await self.onLane(record) {
-                try MemoryRoom.require(byteCount)
-                return try work(plan)
+            if let image = try await self.streamedTogether(plan, record) { return image }
+            // Taken out where it is used, so that it goes away as soon as it may.
+            let together = Locked(try await self.decodedTogether(plan, record))
+            return try await self.onLane(record) { @Sendable in
+                guard let decoded = together.withLock({ $0.take() }) else {
+                    try MemoryRoom.require(byteCount)
+                    return try plan.decode(record)
+                }
+                return try plan.decode(record, from: decoded)
             }
         }
+        return MadePicture(image: image, animation: plan.animation)
+    }
+
+    /// What the codec gives for a plan, where lanes that have nothing to do help with it; `nil` elsewhere.
+    private func decodedTogether(_ plan: DecodePlan, _ record: LoadRecord?) async throws -> DecodedImage? {
+        guard self.usesIdleLanes else { return nil }
+        let start = ContinuousClock.now
+        let decoded = try await plan.decodeStep(onIdleOf: self.lanes, gate: self.gate)
+        if decoded != nil { record?.end(.decode, since: start) }
+        return decoded
+    }
+
+    /// The picture of a plan that streams it, where a lane that has nothing to do helps with it; `nil` elsewhere.
+    private func streamedTogether(_ plan: DecodePlan, _ record: LoadRecord?) async throws -> Image? {
+        guard self.usesIdleLanes, let (plan, ahead) = plan.inflatingAhead(), self.lanes.idleCount > 1 else {
+            return nil
+        }
+        let image = Locked<Image?>(nil)
+        try await self.lanes.runTogether(
+            helperCount: 1,
+            reserving: { self.gate.placeIfFree(for: ahead.byteCount) },
+            { @Sendable part in
+                guard !part.isHelper else { return ahead.help(until: part.isWanted) }
+                try MemoryRoom.require(plan.byteCount)
+                let made = try plan.decode(record)
+                image.withLock { $0 = made }
+            }
+        )
+        return image.withLock { $0 }
     }
 
     /// What the codec gives for several pictures, and the memory that it takes, until the last of them is made.
@@ -109,6 +141,7 @@ struct DecodePipeline: Sendable {
     func step(of plan: DecodePlan, _ record: LoadRecord) async throws -> SharedStep {
         let byteCount = plan.byteCount
         let place = try await record.timing(.gate) { try await self.gate.place(for: byteCount) }
+        if let decoded = try await self.decodedTogether(plan, record) { return SharedStep(decoded, place) }
         let decoded = try await self.onLane(record) {
             try MemoryRoom.require(byteCount)
             return try record.timing(.decode) { try plan.decodeStep() }

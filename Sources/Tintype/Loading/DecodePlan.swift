@@ -1,5 +1,6 @@
 import TintypeCaching
 package import TintypeCoding
+import TintypeConcurrency
 package import TintypeImage
 import TintypeTransforms
 
@@ -14,7 +15,7 @@ package struct DecodePlan: Sendable {
     /// Below, several sizes can share what was decoded.
     private static let streamingThreshold = 32 << 20
 
-    private let decoder: ImageDecoder
+    private var decoder: ImageDecoder
     private let options: DecodeOptions
     private let resampling: Resampling
     /// In stored pixels, before the picture is turned upright: the turn is cheaper afterwards.
@@ -211,17 +212,24 @@ package struct DecodePlan: Sendable {
     package func decode() throws -> Image { try self.decode(nil) }
 
     /// Makes the picture, and takes note of what its parts took.
-    func decode(_ record: LoadRecord?) throws -> Image {
+    ///
+    /// - Parameters:
+    ///   - record: What takes note.
+    ///   - decoded: What ``decodeStep(onIdleOf:gate:)`` gave, if it gave anything.
+    /// - Returns: The picture.
+    /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
+    func decode(_ record: LoadRecord?, from decoded: consuming DecodedImage? = nil) throws -> Image {
         func decoding<Result>(_ work: () throws -> Result) throws -> Result {
             try record?.timing(.decode, work) ?? work()
         }
         guard let geometry else {
             let image = try decoding {
-                let stored = try self.decoder.decodeStored(options: self.options).image
-                return try self.decoder.finish(self.turning(stored), options: self.options)
+                let stored = try decoded.take() ?? self.decodeStep()
+                return try self.decoder.finish(self.turning(stored.image), options: self.options)
             }
             return try self.transformed(consume image, record)
         }
+        if let decoded = decoded.take() { return try self.picture(of: consume decoded, record) }
         let streamed = try decoding {
             try self.streamed(geometry).map { try self.decoder.finish($0, options: self.options) }
         }
@@ -263,6 +271,25 @@ package struct DecodePlan: Sendable {
     /// - Throws: `CodingError`, `CancellationError`.
     func decodeStep() throws -> DecodedImage {
         try self.decoder.decodeStored(options: self.options)
+    }
+
+    /// Does the same on as many lanes as have nothing to do; `nil` where one lane is to do it.
+    ///
+    /// - Throws: `ImageError`, `CancellationError`.
+    func decodeStep(onIdleOf lanes: DecodeLanes, gate: WeightedGate) async throws -> DecodedImage? {
+        guard self.geometry == nil || !self.isStreamed else { return nil }
+        return try await self.decoder.decodeStored(options: self.options, onIdleOf: lanes, gate: gate)
+    }
+
+    /// A plan, to be carried out once, that streams the picture with the help of another lane, and what that lane is to do;
+    /// `nil` where one lane does it alone.
+    func inflatingAhead() -> (plan: DecodePlan, ahead: PNGAhead)? {
+        guard self.geometry != nil, self.isStreamed,
+            let (decoder, ahead) = self.decoder.inflatingAhead(options: self.options)
+        else { return nil }
+        var plan = self
+        plan.decoder = decoder
+        return (plan, ahead)
     }
 
     /// Makes the picture of what an equal step gave.

@@ -127,6 +127,12 @@ extension LoaderActor {
         public var framePoolByteLimit: Int
         /// The pictures that are worked on at once; default one for each core.
         public var laneCount: Int
+        /// Whether lanes that have nothing to do help with one large picture; default true.
+        ///
+        /// They decode bands of baseline JPEGs that have restart markers, from two megapixels on, and inflate PNGs of which
+        /// more than 32 MiB of pixels are made smaller; and stop when another picture comes. It takes a little more
+        /// processor time, and gives the same pixels.
+        public var usesIdleLanes: Bool
         /// The bytes of memory that all decodes may hold together, a quarter of them for previews; default a quarter of
         /// the memory that the process may use.
         ///
@@ -164,6 +170,7 @@ extension LoaderActor {
             self.coders = CoderRegistry()
             self.framePoolByteLimit = 64 << 20
             self.laneCount = ProcessInfo.processInfo.activeProcessorCount
+            self.usesIdleLanes = true
             self.decodingMemory = MemoryBudget().byteCount / 4
         }
 

@@ -64,7 +64,8 @@ public actor LoaderActor {
                 lanes: DecodeLanes(count: configuration.laneCount),
                 gate: WeightedGate(capacity: configuration.decodingMemory / 4 * 3),
                 previewGate: WeightedGate(capacity: configuration.decodingMemory / 4),
-                limits: configuration.limits
+                limits: configuration.limits,
+                usesIdleLanes: configuration.usesIdleLanes
             )
         )
         self.services = services

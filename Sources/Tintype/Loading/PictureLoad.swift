@@ -277,10 +277,7 @@ struct PictureLoad: Sendable {
         return try await self.services.working(with: bytes) {
             let plan = try await self.services.decoding.plan(of: bytes.data, for: self.request, self.record)
             guard let step = plan.step else {
-                let image = try await self.services.decoding.carryOut(plan, self.record) { [record] in
-                    try $0.decode(record)
-                }
-                return DecodePipeline.MadePicture(image: image, animation: plan.animation)
+                return try await self.services.decoding.carryOut(plan, self.record)
             }
             let key = RequestKeys.step(step, of: self.request, body: body)
             let decoded = try await self.loader.decoded(

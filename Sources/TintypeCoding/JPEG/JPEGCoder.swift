@@ -65,8 +65,7 @@ struct EncodedJPEG: EncodedImage {
 
     func decode(options: DecodeOptions) throws -> DecodedImage {
         let divisor = self.segments.divisor(for: options.sufficientSize)
-        let pixels = try self.withReading(divisor, options) { try $0.pixels() }
-        return self.segments.decodedImage(pixels, divisor: divisor)
+        return self.decodedImage(try self.withReading(divisor, options) { try $0.pixels() }, options: options)
     }
 
     var givesRows: Bool { true }
@@ -119,6 +118,38 @@ struct EncodedJPEG: EncodedImage {
             }
         return self.decodedByteCount(options: options).saturatingMultiplied(by: pictures)
             .saturatingAdded(to: self.segments.codecByteCount + self.ownEntropyByteCount)
+    }
+
+    // MARK: Bands
+
+    /// The bytes of memory that a lane takes that decodes bands of the picture; `nil` where that is one lane's work.
+    func bandByteCount(options: DecodeOptions) -> Int? {
+        let segments = self.segments
+        guard segments.restartInterval > 0, !segments.hasScans, !segments.isArithmetic,
+            segments.width * segments.height >= JPEGBands.smallestPixelCount, options.frame == 0
+        else { return nil }
+        // And the rows above a band, which are thrown away.
+        return segments.codecByteCount + self.ownEntropyByteCount + segments.width * 3 * 32
+    }
+
+    /// The bands of the picture; `nil` where there are none.
+    ///
+    /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
+    func bands(options: DecodeOptions, pixelsPerBand: Int = JPEGBands.pixelsPerBand) throws -> JPEGBands? {
+        try JPEGBands(
+            self.data,
+            self.segments,
+            layout: self.decodedLayout(options: options),
+            divisor: self.segments.divisor(for: options.sufficientSize),
+            options: options,
+            shortcuts: self.shortcuts,
+            pixelsPerBand: pixelsPerBand
+        )
+    }
+
+    /// Pixels that were decoded with `options`, with what is known about them.
+    func decodedImage(_ pixels: PixelBuffer, options: DecodeOptions) -> DecodedImage {
+        self.segments.decodedImage(pixels, divisor: self.segments.divisor(for: options.sufficientSize))
     }
 
     /// What the tables and the window of the entropy decoder of our own take, for two tables of each kind as files have them.

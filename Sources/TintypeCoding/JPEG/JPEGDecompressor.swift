@@ -79,10 +79,23 @@ final class JPEGDecompressor {
     /// Whether all rows of the present output were given out.
     var isAtLastRow: Bool { self.rowCount == self.layout?.height }
 
+    /// A part of a scan that begins behind a restart marker.
+    struct RestartedScan {
+        /// What follows the marker; they must stay where they are.
+        let bytes: UnsafeRawBufferPointer
+        /// The markers up to there.
+        let restartCount: Int
+    }
+
     /// Reads up to the first scan and begins to decode to a `divisor`-th (1, 2, 4 or 8) of the size.
     ///
+    /// - Parameters:
+    ///   - header: What the header says.
+    ///   - divisor: By how much both sides are divided.
+    ///   - scan: What is decoded, where only the header was lent.
+    /// - Returns: `false` where input is missing.
     /// - Throws: `CodingError`, also for a picture of another size than the header said.
-    func start(_ header: JPEGHeader, divisor: Int) throws -> Bool {
+    func start(_ header: JPEGHeader, divisor: Int, scan: RestartedScan? = nil) throws -> Bool {
         var picture = cjpeg_picture()
         guard try self.check(cjpeg_decoder_read_header(self.handle, &picture)) else { return false }
         guard
@@ -90,6 +103,10 @@ final class JPEGDecompressor {
             Int(picture.components) == header.components.count
         else { throw CodingError.corrupt(.jpeg, "it has more than one frame header") }
         self.hasScans = picture.is_multi_scan
+        if let scan {
+            cjpeg_decoder_pass_restarts(self.handle, CInt(scan.restartCount))
+            self.lend(scan.bytes, isComplete: true)
+        }
         var size = (width: CInt(0), height: CInt(0), channels: CInt(0))
         let limit = CInt(Self.maximumScanCount)
         let status = cjpeg_decoder_start(

@@ -28,6 +28,8 @@ struct JPEGHeader {
     private(set) var height = 0
     private(set) var precision = 8
     private(set) var components: [Sampling] = []
+    /// How many blocks of the picture (MCUs) lie between two restart markers; 0 where there are none.
+    private(set) var restartInterval = 0
     /// The turn that the EXIF blocks ask for.
     private(set) var orientation: Orientation?
     /// The components of the first scan; fewer than all mean that there are more scans.
@@ -112,6 +114,7 @@ struct JPEGHeader {
         case 0xC4, 0xC8, 0xCC: break
         case 0xC0...0xCF: try self.readFrame(segment, marker: marker)
         case 0xDA: self.firstScanComponentCount = segment.byte(at: 0).map { Int($0) } ?? 0
+        case 0xDD: self.restartInterval = segment.uint16(at: 0) ?? 0
         case 0xE1 where segment.has("Exif\0\0", at: 0):
             // The first block that can be read counts: editors append older copies.
             if self.orientation == nil { self.orientation = EXIF.orientation(in: segment) }

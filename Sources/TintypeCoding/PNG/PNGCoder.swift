@@ -44,6 +44,8 @@ struct EncodedPNG: EncodedImage {
     private let chunks: PNGHeader
     /// The bytes that decoding a still takes besides its pixels.
     private let stillByteCount: Int
+    /// What inflates the rows that are lent; used once.
+    private var ahead: PNGAhead?
 
     /// Parses the chunks of `data`.
     ///
@@ -102,9 +104,32 @@ struct EncodedPNG: EncodedImage {
         guard self.givesRows, options.frame == 0 else { return nil }
         let work = DecodeWork(options.limits, format: .png)
         return try self.data.withUnsafeBytes { bytes in
-            let rows = try PNGRowSource(bytes, header: self.chunks, isLenient: options.allowsTruncated, work: work)
+            defer { self.ahead?.close() }
+            let rows = try PNGRowSource(
+                bytes,
+                header: self.chunks,
+                isLenient: options.allowsTruncated,
+                ahead: self.ahead,
+                work: work
+            )
             return try body(rows, Double(rows.layout.width), Double(rows.layout.height))
         }
+    }
+
+    /// What inflates the rows of the picture on another lane; `nil` where one lane does it as quickly.
+    func makeAhead(options: DecodeOptions) -> PNGAhead? {
+        let layout = self.chunks.layout
+        guard self.givesRows, options.frame == 0, !options.allowsTruncated,
+            layout.filteredByteCount > PNGRowSource.maximumWholeByteCount
+        else { return nil }
+        return PNGAhead(lineByteCount: layout.byteCount(ofLine: layout.width) + 1)
+    }
+
+    /// The same file, whose rows `ahead` inflates.
+    func inflating(_ ahead: PNGAhead) -> EncodedPNG {
+        var copy = self
+        copy.ahead = ahead
+        return copy
     }
 
     func decodedLayout(options: DecodeOptions) throws -> PixelLayout {

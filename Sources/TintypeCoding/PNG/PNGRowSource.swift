@@ -14,12 +14,29 @@ final class PNGRowSource: RowSource {
     /// All scanlines, where they were inflated at once.
     private let whole: UnsafeMutableRawBufferPointer?
     private let isLenient: Bool
+    private let work: DecodeWork
+    /// What gives strips of scanlines instead, and the present one.
+    private let ahead: PNGAhead?
+    private var strip: PNGStrip?
     private var data: PNGPixelData
     private var piece = UnsafeRawBufferPointer(start: nil, count: 0)
     /// Whether the rest is missing, and that is allowed.
     private var isCut = false
 
-    init(_ bytes: UnsafeRawBufferPointer, header: PNGHeader, isLenient: Bool, work: DecodeWork) throws {
+    /// - Parameters:
+    ///   - bytes: The file.
+    ///   - header: What it says about its samples.
+    ///   - isLenient: Whether what could be decoded is good enough.
+    ///   - ahead: What inflates, perhaps on another lane; ``PNGAhead/close()`` must follow.
+    ///   - work: Counts.
+    /// - Throws: `CodingError`, `CancellationError`.
+    init(
+        _ bytes: UnsafeRawBufferPointer,
+        header: PNGHeader,
+        isLenient: Bool,
+        ahead: PNGAhead? = nil,
+        work: DecodeWork
+    ) throws {
         self.layout = try PixelLayout(
             format: header.pixelFormat,
             width: header.layout.width,
@@ -28,10 +45,17 @@ final class PNGRowSource: RowSource {
         self.converter = PNGSampleConverter(header, output: header.pixelFormat)
         self.isLenient = isLenient
         self.data = try PNGPixelData(bytes, of: header, isLenient: isLenient, work: work)
-        self.whole = isLenient ? nil : try Self.inflateWhole(self.data, header.layout, work)
+        self.work = work
+        self.ahead = ahead
+        if let ahead {
+            let ownWork = DecodeWork(work.limits, format: .png)
+            let data = try PNGPixelData(bytes, of: header, isLenient: isLenient, work: ownWork)
+            ahead.open(try PNGInflation(data, byteCount: header.layout.filteredByteCount, work: ownWork))
+        }
+        self.whole = isLenient || ahead != nil ? nil : try Self.inflateWhole(self.data, header.layout, work)
         self.lines =
-            if let whole {
-                PNGScanlines(header.layout, filtered: whole, work: work)
+            if whole != nil || ahead != nil {
+                PNGScanlines(header.layout, filtered: whole ?? .init(start: nil, count: 0), work: work)
             } else {
                 try PNGScanlines(header.layout, work: work)
             }
@@ -56,6 +80,7 @@ final class PNGRowSource: RowSource {
         if self.isCut { return nil }
         do {
             while true {
+                if self.ahead != nil, self.lines.isAtEndOfMemory { try self.takeStrip() }
                 if let line = try self.lines.next(&self.piece) {
                     if self.lines.isFinished, !self.isLenient, self.whole == nil { try self.finish() }
                     return line
@@ -70,8 +95,20 @@ final class PNGRowSource: RowSource {
         }
     }
 
+    private func takeStrip() throws {
+        guard let ahead else { return }
+        if let error = self.strip?.error { throw error }
+        let strip = try ahead.next(after: self.strip)
+        self.strip = strip
+        // Two lanes count apart: one of the counts is to be that of all.
+        try self.work.count(strip.units)
+        self.lines.goOn(with: strip.bytes)
+        if self.lines.isAtEndOfMemory, let error = strip.error { throw error }
+    }
+
     /// Looks at the checksums behind the last line, and for the end.
     private func finish() throws {
+        if let ahead { return try ahead.finish() }
         while try self.data.next() != nil {}
         try self.data.checkEnd()
     }

@@ -26,7 +26,7 @@ final class PNGScanlines {
     private let inflater: PNGInflater?
     private let work: DecodeWork
     /// Filtered bytes, of which those in `filled` are not used yet; lent where there is no inflater.
-    private let strip: UnsafeMutableRawBufferPointer
+    private var strip: UnsafeMutableRawBufferPointer
     private var filled: Range<Int>
     /// The filtered bytes that are still to be inflated.
     private var missing: Int
@@ -51,6 +51,13 @@ final class PNGScanlines {
     /// Takes filtered scanlines that lie in memory, which must outlive the scanlines.
     convenience init(_ layout: PNGLayout, filtered: UnsafeMutableRawBufferPointer, work: DecodeWork) {
         self.init(layout, nil, strip: filtered, filled: 0..<filtered.count, missing: 0, work: work)
+    }
+
+    /// Goes on with filtered scanlines that lie in memory, once the ones before were given out; they must be there until the
+    /// next call.
+    func goOn(with filtered: UnsafeMutableRawBufferPointer) {
+        self.strip = filtered
+        self.filled = 0..<filtered.count
     }
 
     private init(
@@ -78,6 +85,8 @@ final class PNGScanlines {
         if self.inflater != nil { self.strip.deallocate() }
     }
 
+    /// Whether what lies in memory has no further line.
+    var isAtEndOfMemory: Bool { self.filled.count <= self.lineCapacity }
     /// Whether all lines were given out.
     var isFinished: Bool { self.pass == self.passes.count }
 

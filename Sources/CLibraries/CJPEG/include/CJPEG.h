@@ -101,6 +101,11 @@ bool cjpeg_decoder_has_own_entropy(const cjpeg_decoder *_Nonnull decoder);
 /// Reads up to the first scan. Done or suspended.
 cjpeg_status cjpeg_decoder_read_header(cjpeg_decoder *_Nonnull decoder, cjpeg_picture *_Nonnull picture);
 
+/// Says that `count` restart markers lie before what is lent next: as many as a part of the scan that was left out has.
+///
+/// Called when the header was read.
+void cjpeg_decoder_pass_restarts(cjpeg_decoder *_Nonnull decoder, int count);
+
 /// Begins to decode to a `divisor`-th (1, 2, 4, 8) of the size: gray, RGB, or CMYK as stored.
 ///
 /// Done or suspended. The output's size and samples a pixel are returned.

@@ -1,0 +1,91 @@
+import Foundation
+
+/// One large picture on a loader whose other lanes have nothing to do, and on one whose lanes are all busy: with their help,
+/// and without.
+enum IdleLanes {
+    /// What is made of a picture.
+    struct Job: Sendable {
+        let name: String
+        let picture: Picture
+        /// The longest side of the thumbnail; `nil` for the whole picture.
+        let side: Int?
+        let path: @Sendable (Session) async throws -> String
+
+        /// The size of the result.
+        var result: (width: Int, height: Int) {
+            guard let side else { return (self.picture.width, self.picture.height) }
+            let scale = Double(side) / Double(max(self.picture.width, self.picture.height))
+            return (
+                Int((Double(self.picture.width) * scale).rounded()),
+                Int((Double(self.picture.height) * scale).rounded())
+            )
+        }
+    }
+
+    private static let rival = "tintype, one lane a picture"
+
+    private static let jobs =
+        [
+            ("12MP-422", Picture.camera), ("12MP-420", Picture.telephone),
+            ("4MP-422", Picture(file: "photos/Canon_PowerShot_A85.jpg", width: 1_704, height: 2_272)),
+        ].flatMap { name, picture in
+            [("whole", nil), ("400", 400)].map { size, side in
+                Job(name: "jpeg-\(name)-\(size)", picture: picture, side: side) {
+                    try await $0.photographs.restarting(picture, $0)
+                }
+            }
+        } + [
+            Job(name: "png-12MP-400", picture: Picture(file: "", width: 4_000, height: 3_000), side: 400) {
+                try await $0.photographs.translucent($0)
+            },
+            Job(name: "png-96MP-400", picture: Picture(file: "", width: 12_000, height: 8_000), side: 400) {
+                try await $0.photographs.enormousPNG($0)
+            },
+        ]
+
+    static let benchmarks = jobs.flatMap { job in
+        [
+            Benchmark(name: "idle-lanes-\(job.name)", summary: "a large picture, one load at a time") {
+                try await run(
+                    "idle-lanes-\(job.name)",
+                    job,
+                    loadCount: 1,
+                    [.wall(.milliseconds), .cpu(.milliseconds)],
+                    $0
+                )
+            },
+            Benchmark(
+                name: "busy-lanes-\(job.name)",
+                summary: "the same, twice as many loads at once as there are lanes"
+            ) {
+                let count = 2 * ProcessInfo.processInfo.activeProcessorCount
+                return try await run(
+                    "busy-lanes-\(job.name)",
+                    job,
+                    loadCount: count,
+                    [.cpu(.milliseconds), .wall(.milliseconds)],
+                    $0
+                )
+            },
+        ]
+    }
+
+    private static func run(
+        _ name: String,
+        _ job: Job,
+        loadCount: Int,
+        _ metrics: [Metric],
+        _ session: Session
+    ) async throws -> [Row] {
+        let path = try await job.path(session)
+        var contest = Contest()
+        await contest.enterOurs { TintypeIdleLanes.contestant(job, path, loadCount: loadCount, usesIdleLanes: true) }
+        await contest.enter(Self.rival) {
+            TintypeIdleLanes.contestant(job, path, loadCount: loadCount, usesIdleLanes: false)
+        }
+        try await contest.measure(session.plan)
+        return metrics.flatMap { metric in
+            contest.rows(named: name, metric) { _ in loadCount > 1 ? [.times(0.97)] : [] }
+        }
+    }
+}

@@ -1,0 +1,312 @@
+import FoundationEssentials
+package import TintypeConcurrency
+import TintypeImage
+
+/// A picture in one scan with restart markers, of which several lanes decode bands of rows at once.
+///
+/// Behind a restart marker nothing counts that was read before, so that a decoder can begin there. It begins a row of
+/// blocks above its band, whose pixels are thrown away: colours are interpolated between rows. A lane that goes on with the
+/// next band goes on with its decoder.
+///
+/// Source: ITU-T T.81, B.2.1 and E.2.4.
+final class JPEGBands: Sendable {
+    /// The fewest pixels that a picture has as stored: the halves of a smaller one gain less than a few milliseconds.
+    static let smallestPixelCount = 2_000_000
+    /// The pixels of a band, as stored, or a little more: one or two milliseconds, for which a lane that helps makes other
+    /// work wait.
+    static let pixelsPerBand = 1 << 18
+
+    /// The size and format of the whole picture.
+    let layout: PixelLayout
+    private let data: Data
+    private let header: JPEGHeader
+    private let restarts: JPEGRestarts
+    private let divisor: Int
+    private let options: DecodeOptions
+    private let smallestOwnEntropy: Int?
+    private let queue: Locked<BandQueue>
+
+    /// The bands; more than one.
+    var count: Int { self.restarts.starts.count }
+
+    /// Looks for the places where bands can begin.
+    ///
+    /// `nil` where there are too few, and for a file with anything unusual about its markers: what is made of such a file
+    /// depends on what was read before.
+    ///
+    /// - Parameters:
+    ///   - data: The whole file.
+    ///   - header: What its header says.
+    ///   - layout: What a decode to a `divisor`-th of the size gives.
+    ///   - divisor: By how much both sides are divided: 1, 2, 4 or 8.
+    ///   - options: How inks are dealt with, and the limits.
+    ///   - shortcuts: The ways around libjpeg's own code that may be taken.
+    ///   - pixelsPerBand: The fewest pixels of a band, as stored.
+    /// - Throws: `CodingError`, `CancellationError`.
+    init?(
+        _ data: Data,
+        _ header: JPEGHeader,
+        layout: PixelLayout,
+        divisor: Int,
+        options: DecodeOptions,
+        shortcuts: JPEGCoder.Shortcuts,
+        pixelsPerBand: Int = JPEGBands.pixelsPerBand
+    ) throws {
+        let work = DecodeWork(options.limits, format: .jpeg)
+        // No lane knows what the others spend: what might be too much for all of them is not divided.
+        let units = header.width * header.height * (header.components.count == 4 ? 16 : 1)
+        guard units + data.count * DecodeWork.unitsPerByte <= work.left else { return nil }
+        guard
+            let restarts = try data.withUnsafeBytes({
+                try JPEGRestarts($0, header, pixelsPerBand: pixelsPerBand, work: work)
+            })
+        else { return nil }
+        self.layout = layout
+        self.data = data
+        self.header = header
+        self.restarts = restarts
+        self.divisor = divisor
+        self.options = options
+        self.smallestOwnEntropy = shortcuts.smallestOwnEntropy(ofFile: data.count)
+        self.queue = Locked(BandQueue(count: restarts.starts.count))
+    }
+
+    /// Decodes bands to their rows of `pixels` until none is left, or the lane is wanted for something else.
+    ///
+    /// - Parameters:
+    ///   - pixels: The memory of the whole picture.
+    ///   - isFirst: Whether the lane begins with the first band.
+    ///   - isWanted: Is asked before each band.
+    /// - Throws: `CodingError`, `CancellationError`.
+    func decode(into pixels: UnsafeMutableRawBufferPointer, isFirst: Bool, until isWanted: () -> Bool) throws {
+        let work = DecodeWork(self.options.limits, format: .jpeg)
+        try self.data.withUnsafeBytes { source in
+            var decompressor: JPEGDecompressor?
+            var last = isFirst ? -1 : nil
+            while !isWanted(), let band = self.queue.withLock({ $0.next(after: last) }) {
+                let continued = last == band - 1 ? decompressor : nil
+                let current = try continued ?? self.decompressor(at: band, of: source, work: work)
+                let rows = self.rows(of: band)
+                let bytesPerRow = self.layout.planes[0].bytesPerRow
+                let part = pixels[rows.lowerBound * bytesPerRow..<rows.upperBound * bytesPerRow]
+                try Self.read(rows.count, from: current, into: UnsafeMutableRawBufferPointer(rebasing: part))
+                decompressor = current
+                last = band
+            }
+        }
+    }
+
+    /// The rows of the decoded picture that a band has.
+    private func rows(of band: Int) -> Range<Int> {
+        let starts = self.restarts.starts
+        func row(_ band: Int) -> Int { starts[band].firstRow * self.restarts.rowHeight / self.divisor }
+        return row(band)..<(band + 1 < starts.count ? row(band + 1) : self.layout.height)
+    }
+
+    /// A decoder whose next row is the first one of `band`.
+    private func decompressor(
+        at band: Int,
+        of source: UnsafeRawBufferPointer,
+        work: DecodeWork
+    ) throws -> JPEGDecompressor {
+        let start = self.restarts.starts[band]
+        let passedHeight = start.row * self.restarts.rowHeight
+        let head = self.restarts.head(height: self.header.height - passedHeight)
+        let header = try JPEGHeader(Data(head), work: work)
+        let decompressor = try JPEGDecompressor(color: JPEGColor(self.header, self.options.color), work: work)
+        if let smallest = self.smallestOwnEntropy { decompressor.allowOwnEntropy(smallest: smallest) }
+        try head.withUnsafeBytes { head in
+            decompressor.lend(head, isComplete: false)
+            let scan = JPEGDecompressor.RestartedScan(
+                bytes: UnsafeRawBufferPointer(rebasing: source[start.offset...]),
+                restartCount: start.restartCount
+            )
+            guard try decompressor.start(header, divisor: self.divisor, scan: scan) else {
+                throw CodingError.truncated(.jpeg)
+            }
+        }
+        let passedRows = self.rows(of: band).lowerBound - passedHeight / self.divisor
+        try withUnsafeTemporaryAllocation(
+            byteCount: passedRows * self.layout.planes[0].bytesPerRow,
+            alignment: PixelLayout.alignment
+        ) { try Self.read(passedRows, from: decompressor, into: $0) }
+        return decompressor
+    }
+
+    private static func read(
+        _ count: Int,
+        from decompressor: JPEGDecompressor,
+        into rows: UnsafeMutableRawBufferPointer
+    ) throws {
+        let given = try decompressor.readRows(into: rows, count: count)
+        guard given == count, !decompressor.endIsMissing else { throw CodingError.truncated(.jpeg) }
+    }
+}
+
+/// Gives bands to lanes, each one once.
+///
+/// The bands that are left are in parts. A lane goes through one of them; a lane that has none gets half of the largest, so that
+/// few bands are begun apart from the one before.
+struct BandQueue {
+    private var parts: [Range<Int>]
+
+    init(count: Int) {
+        self.parts = [0..<count]
+    }
+
+    /// The next band for a lane, that behind `last` where it is left; `nil` where none is.
+    mutating func next(after last: Int?) -> Int? {
+        if let last, let index = self.parts.firstIndex(where: { $0.lowerBound == last + 1 }) {
+            return self.take(last + 1, of: index)
+        }
+        guard let index = self.parts.indices.max(by: { self.parts[$0].count < self.parts[$1].count }) else {
+            return nil
+        }
+        let part = self.parts[index]
+        return self.take(part.lowerBound + part.count / 2, of: index)
+    }
+
+    private mutating func take(_ band: Int, of index: Int) -> Int {
+        let part = self.parts.remove(at: index)
+        self.parts += [part.lowerBound..<band, band + 1..<part.upperBound].filter { !$0.isEmpty }
+        return band
+    }
+}
+
+/// Where in a scan a decoder can begin, and the header that it needs.
+private struct JPEGRestarts {
+    /// The first band begins with the scan, others behind a restart marker at the end of a row of blocks.
+    struct Start {
+        /// The row of blocks that follows.
+        let row: Int
+        /// The first one of the band.
+        let firstRow: Int
+        /// Where in the file the data of that row begin.
+        let offset: Int
+        let restartCount: Int
+    }
+
+    /// The pixels of a row of blocks, from the top to the bottom, as stored.
+    let rowHeight: Int
+    private(set) var starts: [Start] = []
+    /// The segments that a decode needs, up to the scan.
+    private var head: [UInt8] = [0xFF, 0xD8]
+    private var heightOffset: Int?
+
+    /// `nil` where there is no second start, or anything is not as the format wants it.
+    init?(
+        _ source: UnsafeRawBufferPointer,
+        _ header: JPEGHeader,
+        pixelsPerBand: Int,
+        work: DecodeWork
+    ) throws {
+        // A scan of one component has blocks of its own.
+        let isInterleaved = header.components.count > 1
+        let across = isInterleaved ? header.components.map(\.horizontal).max() ?? 1 : 1
+        let down = isInterleaved ? header.components.map(\.vertical).max() ?? 1 : 1
+        self.rowHeight = 8 * down
+        guard header.restartInterval > 0, let scanStart = self.readHead(of: source) else { return nil }
+        let blocksPerRow = (header.width + 8 * across - 1) / (8 * across)
+        let rowCount = (header.height + self.rowHeight - 1) / self.rowHeight
+        let markerCount = (blocksPerRow * rowCount - 1) / header.restartInterval
+        let rowsPerBand = max(1, pixelsPerBand / (header.width * self.rowHeight))
+        self.starts = [Start(row: 0, firstRow: 0, offset: scanStart, restartCount: 0)]
+        var offset = scanStart
+        var count = 0
+        while let marker = try JPEGScans.nextMarker(&offset, of: source, work) {
+            guard count < markerCount else {
+                if marker == 0xD9, self.starts.count > 1 { return }
+                return nil
+            }
+            guard marker == 0xD0 + UInt8(count & 7) else { return nil }
+            count += 1
+            let (row, rest) = (count * header.restartInterval).quotientAndRemainder(dividingBy: blocksPerRow)
+            guard rest == 0, row + 1 - self.starts[self.starts.count - 1].firstRow >= rowsPerBand,
+                rowCount - row > rowsPerBand
+            else { continue }
+            self.starts.append(Start(row: row, firstRow: row + 1, offset: offset, restartCount: count))
+        }
+        return nil
+    }
+
+    /// Copies what a decode needs of the header, and finds the scan; `nil` where segments don't follow each other as they should.
+    private mutating func readHead(of source: UnsafeRawBufferPointer) -> Int? {
+        var offset = 2
+        while offset + 4 <= source.count, source[offset] == 0xFF {
+            let marker = source[offset + 1]
+            let end = offset + 2 + Int(source[offset + 2]) << 8 + Int(source[offset + 3])
+            guard end >= offset + 4, end <= source.count else { return nil }
+            switch marker {
+            case 0xC0 where self.heightOffset == nil, 0xC1 where self.heightOffset == nil:
+                self.heightOffset = self.head.count + 5
+                self.head += source[offset..<end]
+            // The segments of JFIF and Adobe say what colours the components are.
+            case 0xC4, 0xDA, 0xDB, 0xDD, 0xE0, 0xEE: self.head += source[offset..<end]
+            case 0xE1...0xEF, 0xFE: break
+            default: return nil
+            }
+            offset = end
+            if marker == 0xDA { return self.heightOffset == nil ? nil : end }
+        }
+        return nil
+    }
+
+    /// The header of a picture of another height.
+    func head(height: Int) -> [UInt8] {
+        var head = self.head
+        if let offset = self.heightOffset {
+            head[offset] = UInt8(truncatingIfNeeded: height >> 8)
+            head[offset + 1] = UInt8(truncatingIfNeeded: height)
+        }
+        return head
+    }
+}
+
+// MARK: Lanes
+
+extension ImageDecoder {
+    /// Decodes a large picture as ``decodeStored(options:)`` does, on as many of `lanes` as have nothing to do.
+    ///
+    /// - Parameters:
+    ///   - options: The options of the decode.
+    ///   - lanes: Where the work is done.
+    ///   - gate: Counts the memory that each lane takes beside the first one; a lane for which there is none does not help.
+    /// - Returns: `nil` where the picture is one lane's work: it is small, can't be divided, is damaged, or all lanes but
+    ///   one are busy.
+    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
+    package func decodeStored(
+        options: DecodeOptions,
+        onIdleOf lanes: DecodeLanes,
+        gate: WeightedGate
+    ) async throws -> DecodedImage? {
+        guard let encoded = self.encoded as? EncodedJPEG, let byteCount = encoded.bandByteCount(options: options),
+            lanes.idleCount > 1
+        else { return nil }
+        do {
+            guard let bands = try await lanes.run({ try encoded.bands(options: options) }) else { return nil }
+            let pixels = try await PixelBuffer(
+                bands.layout,
+                fillingTogether: { memory in
+                    let memory = BandMemory(bytes: memory)
+                    try await lanes.runTogether(
+                        // Where a lane gets less than a few bands, it gains nothing.
+                        helperCount: bands.count / 4,
+                        reserving: { gate.placeIfFree(for: byteCount) },
+                        { try bands.decode(into: memory.bytes, isFirst: !$0.isHelper, until: $0.isWanted) }
+                    )
+                }
+            )
+            return encoded.decodedImage(pixels, options: options)
+        } catch is CodingError {
+            // One lane says what is wrong, or makes of it what can be made.
+            return nil
+        }
+    }
+}
+
+/// The memory of a picture in the making.
+///
+/// Sendable although unchecked: each band has rows of its own, and is given to one lane.
+private struct BandMemory: @unchecked Sendable {
+    let bytes: UnsafeMutableRawBufferPointer
+}

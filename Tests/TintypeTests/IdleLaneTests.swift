@@ -1,0 +1,110 @@
+import FoundationEssentials
+import TestSupport
+import TestTraits
+import Testing
+import TintypeConcurrency
+
+@testable import Tintype
+
+/// A large picture that several lanes decode is the one that a lane alone makes of it.
+@Suite(.computing, .timeLimit(.minutes(5))) struct IdleLaneTests {
+    /// A gray picture with a restart marker behind each row of blocks, all of which are the same, turned by EXIF.
+    private static func picture(width: Int, rowCount: Int) throws -> Data {
+        let row = try PixelBuffer.noise(.gray8, width: width, height: 8)
+        var file = Array(try JPEGCoder().encode(Image(pixels: row), as: .jpeg, options: EncodeOptions(quality: 30)))
+        let frame = try #require(Data(file).firstRange(of: Data([0xFF, 0xC0]))).lowerBound
+        let height = rowCount * 8
+        file[frame + 5] = UInt8(height >> 8)
+        file[frame + 6] = UInt8(height & 255)
+        let marker = try #require(Data(file).firstRange(of: Data([0xFF, 0xDA]))).lowerBound
+        let scan = marker + 2 + Int(file[marker + 2]) << 8 + Int(file[marker + 3])
+        let codes = file[scan..<file.count - 2]
+        let interval = width / 8
+        var data = Data(file[..<2])
+        data += [0xFF, 0xE1, 0, 34] + Array("Exif\0\0MM\0".utf8)
+        data += [42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0]
+        data += file[2..<marker]
+        data += [0xFF, 0xDD, 0, 4, UInt8(interval >> 8), UInt8(interval & 255)]
+        data += file[marker..<scan]
+        for number in 0..<rowCount {
+            data += codes
+            data += [0xFF, number == rowCount - 1 ? 0xD9 : 0xD0 + UInt8(number & 7)]
+        }
+        return data
+    }
+
+    private static func pipeline(usesIdleLanes: Bool) -> DecodePipeline {
+        DecodePipeline(
+            registry: CoderRegistry(),
+            lanes: DecodeLanes(count: 3),
+            gate: WeightedGate(capacity: 1 << 30),
+            previewGate: WeightedGate(capacity: 1),
+            limits: DecodingLimits(),
+            usesIdleLanes: usesIdleLanes
+        )
+    }
+
+    @Test(arguments: [nil, 1_200, 200]) func `the picture is the same`(side: Int?) async throws {
+        let data = try Self.picture(width: 1_600, rowCount: 160)
+        let request = ImageRequest(
+            url: try #require(URL(string: "http://127.0.0.1/picture")),
+            thumbnail: side.map { .fit(width: $0, height: $0) }
+        )
+        let ends = Locked(0)
+        let observer = DecodeWork.Observer(didEnd: { _ in ends.withLock { $0 += 1 } })
+        func samples(usesIdleLanes: Bool) async throws -> (samples: [UInt8], parts: Int) {
+            let pipeline = Self.pipeline(usesIdleLanes: usesIdleLanes)
+            ends.withLock { $0 = 0 }
+            let image = try await DecodeWork.$observer.withValue(observer) {
+                try await pipeline.picture(from: data, for: request).image
+            }
+            #expect(image.height == side ?? 1_600 && image.width == (side ?? 1_600) * 4 / 5)
+            #expect(pipeline.gate.usedWeight == 0)
+            return (image.pixels.samples, ends.withLock { $0 })
+        }
+        let alone = try await samples(usesIdleLanes: false)
+        let together = try await samples(usesIdleLanes: true)
+        #expect(together.samples == alone.samples)
+        // The header, and the decode; or the search for bands and at least one lane.
+        #expect(alone.parts == 2 && together.parts > 2)
+    }
+
+    /// Its one damaged marker keeps it from being divided.
+    @Test func `a damaged picture comes as from one lane`() async throws {
+        var data = try Self.picture(width: 1_600, rowCount: 160)
+        let marker = try #require(data.lastRange(of: Data([0xFF, 0xD3])))
+        data[marker.upperBound - 1] = 0xD5
+        let request = ImageRequest(url: try #require(URL(string: "http://127.0.0.1/picture")))
+        let together = try await Self.pipeline(usesIdleLanes: true).picture(from: data, for: request).image
+        let alone = try await Self.pipeline(usesIdleLanes: false).picture(from: data, for: request).image
+        #expect(together.pixels.samples == alone.pixels.samples)
+    }
+
+    /// Its rows are resampled as they come.
+    @Test func `a large PNG is the same`() async throws {
+        let row = try PixelBuffer.noise(.rgb8, width: 3_400, height: 1).samples
+        let layout = try PixelLayout(format: .rgb8, width: 3_400, height: 3_400)
+        let pixels = try PixelBuffer(
+            layout,
+            fillingUnsafely: { bytes in
+                bytes.initializeMemory(as: UInt8.self, repeating: 100)
+                for number in stride(from: 0, to: 3_400, by: 50) {
+                    UnsafeMutableRawBufferPointer(rebasing: bytes[(number * layout.planes[0].bytesPerRow)...])
+                        .copyBytes(from: row)
+                }
+            }
+        )
+        var options = EncodeOptions()
+        options.pngLevel = 1
+        let data = try PNGCoder().encode(Image(pixels: pixels), as: .png, options: options)
+        let request = ImageRequest(
+            url: try #require(URL(string: "http://127.0.0.1/picture")),
+            thumbnail: .fit(width: 100, height: 100)
+        )
+        let pipeline = Self.pipeline(usesIdleLanes: true)
+        let together = try await pipeline.picture(from: data, for: request).image
+        #expect(pipeline.gate.usedWeight == 0)
+        let alone = try await Self.pipeline(usesIdleLanes: false).picture(from: data, for: request).image
+        #expect(together.pixels.samples == alone.pixels.samples)
+    }
+}
