@@ -27,7 +27,7 @@ import Tintype
     @Test(arguments: [
         ("32x", 32, 16), ("x16", 32, 16), ("32", 32, 16), ("16x16", 16, 8), ("16x16^", 32, 16), ("16x20!", 16, 20),
         ("128x>", 64, 32), ("50%", 32, 16), ("200%", 128, 64), ("128x128", 64, 32),
-        ("100x20!", 100, 20),
+        ("100x20!", 100, 20), ("200%>", 64, 32),
     ])
     func `sizes are written as users of other commands write them`(text: String, width: Int, height: Int) async throws {
         let run = try await self.fixture.run("load", "wide.jpg", "-o", "small.png", "--resize", text)
@@ -95,6 +95,18 @@ import Tintype
         }
     }
 
+    @Test func `a setting that is given again holds for what follows it`() async throws {
+        let run = try await self.fixture.run(
+            ["load", "wide.jpg", "-o", "made.png", "--background", "#f00", "--pad", "1"]
+                + ["--background", "#00f", "--gravity", "north", "--pad", "1", "--gravity", "west", "--crop", "3x3"]
+        )
+        #expect(run.code == 0, "\(run.errors)")
+        let made = try Data(contentsOf: self.fixture.folder.url(of: "made.png"))
+        let pixels = try ImageDecoder(made, registry: CoderRegistry()).decode().pixels
+        #expect((0..<3).map { pixels.sample(0, 1, $0) } == [0, 0, 255])
+        #expect((0..<3).map { pixels.sample(1, 1, $0) } == [255, 0, 0])
+    }
+
     @Test(arguments: [
         ("missing.json", "No such file"), (".", "directory"), ("/dev/zero", "more than 1048576 bytes"),
         ("number.json", "trim tolerance: A tolerance is 0 to 255"), ("cut.json", "JSON"),
@@ -115,7 +127,8 @@ import Tintype
         ["--rotate", "left"], ["--rotate", "inf"], ["--flip", "up"], ["--pad", "1,2"], ["--pad", "-1"],
         ["--extend", "4"],
         ["--blur", "-1"], ["--gamma", "0"], ["--trim", "256"], ["--tint", "blue"], ["--gravity", "up"], ["--enlarge"],
-        ["--background", "1"], ["--filter", "lanczos3"],
+        ["--background", "1"], ["--filter", "lanczos3"], ["--blur", "0x10"], ["--rotate", "0x5a"],
+        ["--crop", "4x4", "--gravity", "north", "--crop", "2x2", "--gravity", "south"],
     ])
     func `what makes no sense is wrong usage`(options: [String]) async throws {
         let run = try await self.fixture.run(["load", "wide.jpg", "-o", "made.png"] + options)

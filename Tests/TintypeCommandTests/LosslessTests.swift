@@ -122,7 +122,7 @@ import Tintype
         (["--lossless", "-o", "a.jpg", "--crop", "4x4+1+-1"], "--crop takes"),
         (["--lossless", "-o", "a.jpg", "--crop", "4x4+1+99999999999999999999"], "--crop takes"),
         (["--lossless", "-o", "a.jpg", "--strip", "--keep-metadata"], "contradict"),
-        (["--lossless", "-o", "a.jpg", "--optimize", "--progressive"], "contradict"),
+        (["--lossless", "-o", "a.jpg", "--rotate", "90", "--rotate", "90"], "once"),
     ])
     func `what makes no sense is wrong usage`(_ options: [String], _ reason: String) async throws {
         let run = try await self.fixture.run(["load", "wide.jpg"] + options)

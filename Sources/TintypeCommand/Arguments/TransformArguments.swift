@@ -14,18 +14,30 @@ struct TransformArguments {
     ]
     /// Those that say how others work, wherever they stand.
     private static let settings: Set = ["--enlarge", "--linear", "--mode", "--filter", "--gravity", "--background"]
+    /// Settings with values, and the transforms that they are for.
+    private static let users: [String: Set] = [
+        "--mode": ["--resize"], "--filter": ["--resize"],
+        "--gravity": ["--resize", "--crop", "--extend", "--overlay"],
+        "--background": ["--rotate", "--pad", "--extend", "--flatten"],
+    ]
 
     static let help = """
-          --resize GEOMETRY     WxH, Wx, xH or N%: bring the picture to a size; never enlarges.
-                                WxH^ covers the box, WxH! is exactly that size, WxH> is as without it
-          --mode MODE           how the box of --resize is met: fit (default), fill, fillDown, cover or
-                                stretch
+          --resize GEOMETRY     WxH, Wx (or W), xH or N%: bring the picture to a size. Only WxH!, N% over
+                                100 and --enlarge enlarge. WxH^ covers the box and cuts nothing, WxH!
+                                is exactly that size, WxH> is as without it
+          --mode MODE           how the box of --resize is met: fit within it (default), fill it and
+                                cut what is outside, fillDown (the same, a small picture only cut),
+                                cover it and cut nothing, or stretch
           --enlarge             let --resize enlarge
           --filter FILTER       lanczos3 (default), lanczos2, bicubic, mitchell, bilinear, box or nearest
-          --linear              weigh by light, not by stored values, where pixels are mixed
+          --linear              resize and blur in linear light
           --gravity GRAVITY     what is kept or where: center, north, southeast, ... or a point X,Y in
-                                shares of the sides, such as 0.3,0.7
-          --background COLOR    beside the picture and below it: #rgb or #rrggbb, also with alpha
+                                shares of the sides, such as 0.3,0.7; for --resize, --crop, --extend
+                                and --overlay
+          --background COLOR    #rgb or #rrggbb, also with alpha: what --pad, --extend and --rotate add,
+                                what --flatten lays below, and what is below a JPEG
+                                --gravity, --background, --mode and --filter hold for all where they
+                                are given once, and else for what follows them
           --crop AREA           WxH+X+Y, WxH by gravity, or a ratio such as 16:9
           --trim TOLERANCE      take away borders of the corner's colour, 0 to 255
           --rotate DEGREES      turn clockwise; other than quarter turns on a larger canvas
@@ -42,7 +54,8 @@ struct TransformArguments {
           --round RADIUS        round the corners
           --circle              cut out the largest circle
           --flatten             lay the picture over the background, so that it has no transparency
-          --overlay FILE        draw another picture on it, by gravity
+          --overlay FILE        draw another picture on it, by gravity; a pipeline also has opacity,
+                                offset, scale and tiles
           --pipeline FILE       transforms that FILE describes in JSON, such as
                                 [{"resize": {"width": 400}}, {"blur": {"sigma": 2}}]; what overlays
                                 name are files, beside FILE
@@ -54,37 +67,59 @@ struct TransformArguments {
     let background: Color?
 
     private let arguments: ParsedArguments
-    private let gravity: Gravity
     private let light: LightSpace
+    // What the settings say for the next transform.
+    private var gravity = Gravity.center
+    private var color: Color?
+    private var mode: Resize.Mode?
+    private var filter = Resize.Filter.lanczos3
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         self.arguments = arguments
         self.background = try Self.color("--background", arguments)
         self.light = arguments.has("--linear") ? .linear : .sRGB
-        var gravity = Gravity.center
-        if let text = arguments.value("--gravity") {
-            guard let named = Gravity(text) else {
-                let names = Gravity.named.map(\.name).joined(separator: ", ")
-                throw UsageError("--gravity takes one of \(names), or a point such as 0.3,0.7, and not \(text)")
-            }
-            gravity = named
-        }
-        self.gravity = gravity
-        for option in ["--mode", "--filter"] where arguments.value(option) != nil && arguments.value("--resize") == nil
-        {
+        for option in ["--mode", "--filter", "--enlarge"]
+        where arguments.order.contains(where: { $0.option == option }) && arguments.value("--resize") == nil {
             throw UsageError("\(option) needs --resize")
         }
-        if arguments.has("--enlarge"), arguments.value("--resize") == nil {
-            throw UsageError("--enlarge needs --resize")
+        // A setting that is given once holds for all, wherever it stands; one that is given again, for what follows.
+        var unsaid: Set<String> = []
+        for (option, value) in arguments.order where Self.users[option] != nil {
+            if arguments.order.count(where: { $0.option == option }) > 1 {
+                unsaid.insert(option)
+            } else {
+                try self.set(option, value?.text ?? "")
+            }
         }
         var transforms: [ImageTransform] = []
         for (option, value) in arguments.order {
-            guard Self.flags.contains(option) || Self.values.contains(option), !Self.settings.contains(option) else {
-                continue
+            if unsaid.contains(option) || Self.users[option] != nil {
+                unsaid.remove(option)
+                try self.set(option, value?.text ?? "")
+            } else if Self.flags.contains(option) || Self.values.contains(option), !Self.settings.contains(option) {
+                if let setting = unsaid.sorted().first(where: { Self.users[$0]?.contains(option) == true }) {
+                    throw UsageError(
+                        "\(setting) is given more than once, and then holds for what follows it; put one before \(option)"
+                    )
+                }
+                transforms += try self.transforms(option, value?.text ?? "")
             }
-            transforms += try self.transforms(option, value?.text ?? "")
         }
         self.pipeline = TransformPipeline(transforms)
+    }
+
+    private mutating func set(_ setting: String, _ text: String) throws(UsageError) {
+        switch setting {
+        case "--gravity":
+            guard let gravity = Gravity(text) else {
+                let names = Gravity.named.map(\.name).joined(separator: ", ")
+                throw UsageError("--gravity takes one of \(names), or a point such as 0.3,0.7, and not \(text)")
+            }
+            self.gravity = gravity
+        case "--background": self.color = try Self.color(text, of: setting)
+        case "--mode": self.mode = try Self.named(setting, text)
+        default: self.filter = try Self.named(setting, text)
+        }
     }
 
     private func transforms(_ option: String, _ text: String) throws(UsageError) -> [ImageTransform] {
@@ -93,7 +128,7 @@ struct TransformArguments {
         case "--crop": [.crop(try self.crop(text))]
         case "--trim": [.trim(Trim(tolerance: UInt8(try Self.whole(option, text, in: 0...255))))]
         case "--rotate":
-            [.rotate(degrees: try Self.number(option, text), background: self.background ?? .clear)]
+            [.rotate(degrees: try Self.number(option, text), background: self.color ?? .clear)]
         case "--flip": [.flip(try Self.named(option, text))]
         case "--pad": [.pad(try self.pad(text))]
         case "--extend": [.pad(try self.extend(text))]
@@ -111,7 +146,7 @@ struct TransformArguments {
         case "--tint": [.tint(try Self.color(text, of: option))]
         case "--round": [.roundCorners(RoundCorners(radius: try Self.number(option, text, atLeast: 0)))]
         case "--circle": [.circle()]
-        case "--flatten": [.flatten(self.background ?? .white)]
+        case "--flatten": [.flatten(self.color ?? .white)]
         case "--overlay": [.overlay(Overlay(try Self.picture(URL(filePath: text)), placement: .single(self.gravity)))]
         default: try self.pipeline(in: text)
         }
@@ -122,12 +157,11 @@ struct TransformArguments {
     /// A geometry as ImageMagick and vipsthumbnail write it: `800x600`, `800x`, `800`, `x600`, `50%`, and after it `^`, `!`
     /// or `>`.
     private func resize(_ text: String) throws(UsageError) -> Resize {
-        let mode: Resize.Mode = try Self.named("--mode", self.arguments.value("--mode") ?? Resize.Mode.fit.rawValue)
         var resize = Resize(
             .scale(1),
-            mode: mode,
+            mode: self.mode ?? .fit,
             upscales: self.arguments.has("--enlarge"),
-            filter: try Self.named("--filter", self.arguments.value("--filter") ?? Resize.Filter.lanczos3.rawValue),
+            filter: self.filter,
             gravity: self.gravity,
             light: self.light
         )
@@ -144,7 +178,7 @@ struct TransformArguments {
             case "!": (resize.mode, resize.upscales) = (.stretch, true)
             default: resize.upscales = false
             }
-            guard mark == ">" || self.arguments.value("--mode") == nil else {
+            guard mark == ">" || self.mode == nil else {
                 throw UsageError("--mode and the \(mark) of --resize contradict each other")
             }
         }
@@ -153,7 +187,7 @@ struct TransformArguments {
                 throw Self.notASize(text)
             }
             resize.size = .scale(percent / 100)
-            resize.upscales = resize.upscales || percent > 100
+            resize.upscales = text.last != ">" && (resize.upscales || percent > 100)
             return resize
         }
         let sides = size.split(separator: "x", omittingEmptySubsequences: false)
@@ -196,7 +230,7 @@ struct TransformArguments {
         }
         let (top, right, bottom, left) =
             sides.count == 4 ? (sides[0], sides[1], sides[2], sides[3]) : (sides[0], sides[0], sides[0], sides[0])
-        return .sides(left: left, top: top, right: right, bottom: bottom, color: self.background ?? .clear)
+        return .sides(left: left, top: top, right: right, bottom: bottom, color: self.color ?? .clear)
     }
 
     private func extend(_ text: String) throws(UsageError) -> Pad {
@@ -207,7 +241,7 @@ struct TransformArguments {
             width: size.width,
             height: size.height,
             gravity: self.gravity,
-            color: self.background ?? .clear
+            color: self.color ?? .clear
         )
     }
 
@@ -225,7 +259,10 @@ struct TransformArguments {
         atLeast least: Double = -.infinity,
         over bound: Double = -.infinity
     ) throws(UsageError) -> Double {
-        guard let number = Double(text), number.isFinite, number >= least, number > bound else {
+        // Hexadecimal numbers would be taken too: 0x10 is written for a radius and a sigma elsewhere.
+        guard let number = Double(text), !text.lowercased().contains("x"), number.isFinite, number >= least,
+            number > bound
+        else {
             let range = bound.isFinite ? " over \(Int(bound))" : least.isFinite ? ", \(Int(least)) or more" : ""
             throw UsageError("\(option) takes a number\(range), and not \(text)")
         }

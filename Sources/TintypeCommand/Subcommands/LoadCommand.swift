@@ -45,7 +45,7 @@ struct LoadCommand: Subcommand {
 
           --rotate ANGLE        90, 180 or 270, clockwise, or upright, as its EXIF block says
           --flip DIRECTION      horizontal or vertical, after the rotation
-          --crop WxH+X+Y        cut out a rectangle, after both
+          --crop WxH+X+Y        cut out a rectangle, after both; WxH is at the top left
           --gray                keep the brightness only
           --progressive         write it in scans from coarse to fine
           --optimize            write it with Huffman tables of its own

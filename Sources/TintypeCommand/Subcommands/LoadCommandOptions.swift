@@ -109,9 +109,11 @@ struct LoadCommandOptions: Sendable {
         if let format = arguments.value("--format"), format != "jpeg" {
             throw UsageError("a picture can't become \(format) without loss of its coefficients; leave out --lossless")
         }
-        let pairs = [("--progressive", "--optimize"), ("--strip", "--keep-metadata")]
-        for (first, second) in pairs where arguments.has(first) && arguments.has(second) {
-            throw UsageError("\(first) and \(second) contradict each other")
+        if arguments.has("--strip"), arguments.has("--keep-metadata") {
+            throw UsageError("--strip and --keep-metadata contradict each other")
+        }
+        for option in ["--rotate", "--flip", "--crop"] where arguments.order.count(where: { $0.option == option }) > 1 {
+            throw UsageError("\(option) can be given once with --lossless; give what all of them make")
         }
         return JPEGTransform(
             turnsUpright: !changes.options.isEmpty,

@@ -395,7 +395,7 @@ extension Overlay: Codable {
     /// - Throws: `TransformError.Code.invalidParameter` where the decoder has no ``Resolver``; what the resolver throws;
     ///   `DecodingError`.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(onlyOf: CodingKeys.self)
         let source = try container.decode(String.self, forKey: .source)
         guard let resolver = Resolver.key.flatMap({ decoder.userInfo[$0] }) as? Resolver else {
             throw TransformError.invalidParameter(

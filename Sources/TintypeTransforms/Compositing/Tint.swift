@@ -37,7 +37,7 @@ extension Tint: Codable {
 
     /// Reads a description; the mode may be left out.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(onlyOf: CodingKeys.self)
         self.init(
             try container.decode(Color.self, forKey: .color),
             mode: try container.decodeIfPresent(BlendMode.self, forKey: .mode) ?? .sourceIn
@@ -77,7 +77,7 @@ extension Flatten: Codable {
 
     /// Reads a description; the background may be left out.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(onlyOf: CodingKeys.self)
         self.init(try container.decodeIfPresent(Color.self, forKey: .background) ?? .white)
     }
 }

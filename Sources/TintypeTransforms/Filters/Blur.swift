@@ -119,7 +119,7 @@ extension Blur: Codable {
 
     /// Reads an object with a `sigma` or a `radius`; the light may be left out.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(onlyOf: CodingKeys.self)
         let sigma = try container.decodeIfPresent(Double.self, forKey: .sigma)
         let radius = try container.decodeIfPresent(Int.self, forKey: .radius)
         let light = try container.decodeIfPresent(LightSpace.self, forKey: .light) ?? .sRGB

@@ -95,7 +95,7 @@ extension Sharpen: Codable {
 
     /// Reads a description; what is left out has its default.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(onlyOf: CodingKeys.self)
         self.init(
             sigma: try container.decodeIfPresent(Double.self, forKey: .sigma) ?? 1,
             amount: try container.decodeIfPresent(Double.self, forKey: .amount) ?? 1,

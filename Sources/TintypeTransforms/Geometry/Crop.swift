@@ -188,7 +188,7 @@ extension Crop: Codable {
 
     /// Reads an area by the name of its case, such as `{"size": {"width": 400, "height": 300}}`; gravity may be left out.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(onlyOf: CodingKeys.self)
         guard container.allKeys.count == 1, let name = container.allKeys.first else {
             throw DecodingError.dataCorrupted(
                 .init(
@@ -197,7 +197,7 @@ extension Crop: Codable {
                 )
             )
         }
-        let area = try container.nestedContainer(keyedBy: AreaKeys.self, forKey: name)
+        let area = try container.superDecoder(forKey: name).container(onlyOf: AreaKeys.self)
         let gravity = try area.decodeIfPresent(Gravity.self, forKey: .gravity) ?? .center
         switch name {
         case .rectangle:

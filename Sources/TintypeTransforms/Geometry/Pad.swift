@@ -149,14 +149,14 @@ extension Pad: Codable {
     /// Reads an extent by the name of its case, such as `{"sides": {"left": 10}, "color": "#fff"}`; sides, gravity and
     /// colour may be left out.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(onlyOf: CodingKeys.self)
         let names = container.allKeys.filter { $0 != .color }
         guard names.count == 1, let name = names.first else {
             throw DecodingError.dataCorrupted(
                 .init(codingPath: decoder.codingPath, debugDescription: "Write one of sides, size and aspectRatio.")
             )
         }
-        let extent = try container.nestedContainer(keyedBy: ExtentKeys.self, forKey: name)
+        let extent = try container.superDecoder(forKey: name).container(onlyOf: ExtentKeys.self)
         let gravity = try extent.decodeIfPresent(Gravity.self, forKey: .gravity) ?? .center
         if name == .sides {
             func side(_ key: ExtentKeys) throws -> Int { try extent.decodeIfPresent(Int.self, forKey: key) ?? 0 }

@@ -199,7 +199,7 @@ extension PixelFormat {
 extension Rotate: Codable {
     /// Reads the parameters; all but the angle may be left out.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(onlyOf: CodingKeys.self)
         self.init(degrees: try container.decode(Double.self, forKey: .degrees))
         self.canvas = try container.decodeIfPresent(Canvas.self, forKey: .canvas) ?? self.canvas
         self.background = try container.decodeIfPresent(Color.self, forKey: .background) ?? self.background

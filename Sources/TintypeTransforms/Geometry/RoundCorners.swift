@@ -160,7 +160,7 @@ extension RoundCorners.Radii: Codable {
             self.init(radius)
             return
         }
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(onlyOf: CodingKeys.self)
         self.init(
             topLeft: try container.decodeIfPresent(Double.self, forKey: .topLeft) ?? 0,
             topRight: try container.decodeIfPresent(Double.self, forKey: .topRight) ?? 0,
@@ -178,7 +178,7 @@ extension RoundCorners: Codable {
 
     /// Reads the parameters, such as `{"radius": 20}`; all but the radius may be left out.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(onlyOf: CodingKeys.self)
         self.init(
             try container.decode(Radii.self, forKey: .radii),
             unit: try container.decodeIfPresent(Unit.self, forKey: .unit) ?? .pixels,

@@ -101,7 +101,7 @@ extension Trim: Codable {
 
     /// Reads the parameters, all of which may be left out.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(onlyOf: CodingKeys.self)
         self.init(color: try container.decodeIfPresent(Color.self, forKey: .color))
         let tolerance = try container.decodeIfPresent(Int.self, forKey: .tolerance) ?? Int(self.tolerance)
         guard let tolerance = UInt8(exactly: tolerance) else {

@@ -59,7 +59,33 @@ extension CodingUserInfoKey {
     }
 }
 
+/// A name in a description.
+private struct DescribedName: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+}
+
 extension Decoder {
+    /// The members of an object, of which none may have another name than those of `Key`: a parameter whose name is
+    /// mistaken would have its default without a word.
+    ///
+    /// - Throws: `DecodingError`.
+    func container<Key: CodingKey>(onlyOf: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        for name in try self.container(keyedBy: DescribedName.self).allKeys
+        where Key(stringValue: name.stringValue) == nil {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: self.codingPath,
+                    debugDescription: "There is no parameter \(name.stringValue.prefix(40)) here."
+                )
+            )
+        }
+        return try self.container(keyedBy: Key.self)
+    }
+
     fileprivate var transformers: TransformPipeline.OwnKinds {
         self.userInfo[.tintypeTransformers] as? TransformPipeline.OwnKinds ?? [:]
     }
@@ -89,18 +115,9 @@ extension TransformPipeline: Codable {
 }
 
 extension ImageTransform: Codable {
-    /// A name in a description.
-    private struct Name: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
     /// Reads an object whose only key is the transformer's name.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: Name.self)
+        let container = try decoder.container(keyedBy: DescribedName.self)
         guard let name = container.allKeys.first, container.allKeys.count == 1 else {
             throw DecodingError.dataCorrupted(
                 DecodingError.Context(
@@ -137,7 +154,7 @@ extension ImageTransform: Codable {
                 )
             )
         }
-        var container = encoder.container(keyedBy: Name.self)
-        try described.encode(to: container.superEncoder(forKey: Name(stringValue: name)))
+        var container = encoder.container(keyedBy: DescribedName.self)
+        try described.encode(to: container.superEncoder(forKey: DescribedName(stringValue: name)))
     }
 }

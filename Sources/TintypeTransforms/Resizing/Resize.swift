@@ -242,7 +242,7 @@ extension Resize: Codable {
 
     /// Reads a description: `width`, `height` or both, or `scale`; what else is left out has its default.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(onlyOf: CodingKeys.self)
         let width = try container.decodeIfPresent(Int.self, forKey: .width)
         let height = try container.decodeIfPresent(Int.self, forKey: .height)
         let scale = try container.decodeIfPresent(Double.self, forKey: .scale)

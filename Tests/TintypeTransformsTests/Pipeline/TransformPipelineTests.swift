@@ -95,6 +95,19 @@ import TintypeTransforms
         #expect(read == expected)
     }
 
+    @Test(arguments: [
+        #"{"resize": {"width": 9, "enlarge": true}}"#, #"{"crop": {"size": {"width": 3, "height": 3, "at": "north"}}}"#,
+        #"{"pad": {"sides": {"up": 3}}}"#, #"{"blur": {"sigma": 1, "amount": 2}}"#,
+        ##"{"tint": {"color": "#fff", "x": 1}}"##,
+        #"{"roundCorners": {"radius": {"top": 3}}}"#, #"{"trim": {"fuzz": 3}}"#,
+        #"{"rotate": {"degrees": 3, "by": 1}}"#,
+    ])
+    func `a parameter that there is not is refused by its name`(text: String) {
+        #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode(TransformPipeline.self, from: Data("[\(text)]".utf8))
+        }
+    }
+
     @Test func `the description in the docs is one`() throws {
         let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         let docs = try String(contentsOf: root.appending(path: "Docs/transforms.md"), encoding: .utf8)
