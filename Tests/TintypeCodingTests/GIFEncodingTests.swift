@@ -99,6 +99,46 @@ import TintypeImage
         for (index, frame) in sample.frames.enumerated() { #expect(composited[index] == frame, "frame \(index)") }
     }
 
+    @Test(arguments: [false, true])
+    func `frames of many colours share a palette, whatever colours others have`(beginsBlack: Bool) throws {
+        var frames = try (0..<3).map { index in
+            let pixels = try PixelBuffer.make(.rgb8, width: 48, height: 32) { column, row, channel in
+                UInt8([column * 5, row * 7, (column + row) * 2 + index][channel])
+            }
+            return AnimationContent.Frame(image: Image(pixels: pixels), milliseconds: 100)
+        }
+        if beginsBlack {
+            let black = try PixelBuffer.make(.rgb8, width: 48, height: 32) { _, _, _ in 0 }
+            frames.insert(.init(image: Image(pixels: black), milliseconds: 100), at: 0)
+        }
+        let data = try self.coder.encode(AnimationContent(frames: frames), as: .gif, options: EncodeOptions())
+        // The palette of the file is the one that is shared; what is exact has its own.
+        #expect(
+            Self.ownPalettes(of: Array(data)) == (beginsBlack ? [true, false, false, false] : [false, false, false])
+        )
+    }
+
+    /// For each frame of a file whether it has a palette of its own.
+    private static func ownPalettes(of file: [UInt8]) -> [Bool] {
+        var result: [Bool] = []
+        func tableSize(_ flags: UInt8) -> Int { flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1) }
+        var place = 13 + tableSize(file[10])
+        func skipBlocks() {
+            while file[place] != 0 { place += Int(file[place]) + 1 }
+            place += 1
+        }
+        while file[place] != 0x3B {
+            if file[place] == 0x21 {
+                place += 2
+            } else {
+                result.append(file[place + 9] & 0x80 != 0)
+                place += 11 + tableSize(file[place + 9])
+            }
+            skipBlocks()
+        }
+        return result
+    }
+
     @Test func onlyWhatChangesIsWritten() throws {
         var pixels = (0..<200 * 200).map { GIFSamples.color($0 % 97) }
         let first = try GIFSamples.image(pixels, width: 200)

@@ -4,7 +4,7 @@ import TintypeImage
 /// Writes pictures as the frames of one GIF.
 ///
 /// A frame holds only the rectangle that changes, transparent where nothing changes in it. Colours are exact where a
-/// palette can hold them. Where none can, the frames share a palette that was chosen for all of them, as long as that
+/// palette can hold them. The frames for which none can share one that was chosen for all of them, as long as that
 /// shows them nearly as well as one of their own would: what stands still must not change its colour from frame to frame.
 /// Source: GIF89a, CompuServe 1990.
 struct GIFEncoder {
@@ -17,8 +17,10 @@ struct GIFEncoder {
     private let maximumColorCount: Int
     /// The colours of all frames, where a palette can hold them.
     private let sharedColors: ColorSet?
-    /// The colours that show all frames nearly as well as colours of their own, where no palette holds all.
+    /// The colours that show frames of too many colours nearly as well as colours of their own.
     private let sharedPalette: [UInt32]?
+    /// For each frame whether a palette can hold its colours.
+    private let isExact: [Bool]
     /// How much larger the mean squared error of a shared palette may be, and what is too small to be seen.
     private static let (toleratedRatio, invisibleError) = (1.5, 12.0)
     private var bytes: [UInt8] = []
@@ -79,23 +81,28 @@ struct GIFEncoder {
         self.maximumColorCount = maximumColorCount
         var colors = ColorSet()
         let areFew = try frames.allSatisfy { colors.insert(opaque: try GIFPicture($0.image.pixels).pixels) }
-        let isExact = areFew && colors.colors.count <= maximumColorCount
-        self.sharedColors = isExact ? colors : nil
-        self.sharedPalette = isExact || frames.count == 1 ? nil : try Self.palette(of: frames, maximumColorCount)
+        if areFew && colors.colors.count <= maximumColorCount {
+            self.sharedColors = colors
+            self.sharedPalette = nil
+            self.isExact = []
+            return
+        }
+        self.sharedColors = nil
+        self.isExact = try frames.map { frame in
+            var colors = ColorSet()
+            let areFew = colors.insert(opaque: try GIFPicture(frame.image.pixels).pixels)
+            return areFew && colors.colors.count <= maximumColorCount
+        }
+        let others = zip(frames, self.isExact).filter { !$0.1 }.map(\.0)
+        self.sharedPalette = try Self.palette(of: others, maximumColorCount)
     }
 
-    /// The palette that all frames share, with room for the entry that draws nothing; `nil` where frames of their own
+    /// The palette that frames share, with room for the entry that draws nothing; `nil` where frames of their own
     /// colours are shown better.
     private static func palette(of frames: [AnimationContent.Frame], _ maximumColorCount: Int) throws -> [UInt32]? {
-        guard maximumColorCount > 2 else { return nil }
+        guard maximumColorCount > 2, frames.count > 1 else { return nil }
         var whole = ColorQuantizer()
-        for frame in frames {
-            let pixels = try GIFPicture(frame.image.pixels).pixels
-            var colors = ColorSet()
-            // A frame that can be exact stays so.
-            if colors.insert(opaque: pixels), colors.colors.count <= maximumColorCount { return nil }
-            whole.count(pixels)
-        }
+        for frame in frames { whole.count(try GIFPicture(frame.image.pixels).pixels) }
         let palette = try whole.colors(maximum: maximumColorCount - 1)
         for frame in frames {
             var quantizer = ColorQuantizer()
@@ -116,7 +123,9 @@ struct GIFEncoder {
             // What a later frame shows as transparent can only be cleared away with this one.
             let cleared = next.flatMap { next in picture.area(with: next) { $0 != 0 && $1 == 0 } }
             let area = self.area(of: picture, on: canvas, isFirst: index == 0, cleared: cleared)
-            let patch = try self.patch(of: picture, on: canvas, area: area)
+            // What can be exact stays so.
+            let sharedPalette = self.sharedPalette.flatMap { self.isExact[index] ? nil : $0 }
+            let patch = try self.patch(of: picture, on: canvas, area: area, sharedPalette)
             if index == 0 { self.writeStart(firstPalette: patch.palette, loopCount: loopCount) }
             self.writeControl(frames[index].milliseconds, patch: patch, isCleared: cleared != nil)
             self.writeImage(patch, area: area, isFirst: index == 0)
@@ -135,33 +144,37 @@ struct GIFEncoder {
         return both ?? PixelArea(rows: 0..<1, columns: 0..<1)
     }
 
-    private func patch(of picture: GIFPicture, on canvas: GIFPicture, area: PixelArea) throws -> GIFPatch {
+    private func patch(
+        of picture: GIFPicture,
+        on canvas: GIFPicture,
+        area: PixelArea,
+        _ sharedPalette: [UInt32]?
+    ) throws -> GIFPatch {
+        func patch(_ pixels: [UInt32], mustBeExact: Bool) throws -> GIFPatch? {
+            try GIFPatch(
+                pixels,
+                width: area.columns.count,
+                shared: self.sharedColors,
+                sharedPalette: sharedPalette,
+                maximumColorCount: self.maximumColorCount,
+                isDithered: self.options.isDithered,
+                mustBeExact: mustBeExact
+            )
+        }
         let whole = picture.pixels(in: area)
         let changed = zip(whole, canvas.pixels(in: area)).map { $0 == $1 ? 0 : $0 }
-        let exactChanges = try self.patch(changed, area, mustBeExact: true)
+        let exactChanges = try patch(changed, mustBeExact: true)
         // Leaving out what stays is not always shorter, and costs an entry of the palette.
         let hasGaps = changed.contains(0) && !whole.contains(0)
-        let exactWhole = hasGaps ? try self.patch(whole, area, mustBeExact: true) : nil
+        let exactWhole = hasGaps ? try patch(whole, mustBeExact: true) : nil
         if let exactChanges, let exactWhole {
             return exactChanges.byteCount <= exactWhole.byteCount ? exactChanges : exactWhole
         }
         if let exact = exactChanges ?? exactWhole { return exact }
-        guard let patch = try self.patch(changed, area, mustBeExact: false) else {
+        guard let inexact = try patch(changed, mustBeExact: false) else {
             throw CodingError.notEncoded(.gif, "The picture can't be written as GIF: no palette was found.")
         }
-        return patch
-    }
-
-    private func patch(_ pixels: [UInt32], _ area: PixelArea, mustBeExact: Bool) throws -> GIFPatch? {
-        try GIFPatch(
-            pixels,
-            width: area.columns.count,
-            shared: self.sharedColors,
-            sharedPalette: self.sharedPalette,
-            maximumColorCount: self.maximumColorCount,
-            isDithered: self.options.isDithered,
-            mustBeExact: mustBeExact
-        )
+        return inexact
     }
 
     private static func check(_ frames: [AnimationContent.Frame]) throws(CodingError) {
