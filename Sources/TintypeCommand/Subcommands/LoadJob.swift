@@ -97,6 +97,9 @@ struct LoadJob: Sendable {
         let response = try await self.loader.dataResponse(for: self.request(for: input))
         let result = try await self.loader.transform(response.data, by: transform)
         let time = start.duration(to: clock.now)
+        // As it is seen: where it was not turned, its orientation is still to be applied.
+        let header = try? ImageDecoder(result.data, registry: CoderRegistry()).header
+        let (width, height) = header?.uprightSize ?? (result.width, result.height)
         var written: WrittenFile?
         if let output = self.options.output {
             let path = self.path(index: index, format: .jpeg, output: output)
@@ -109,8 +112,8 @@ struct LoadJob: Sendable {
             url: input.text,
             source: response.source.rawValue,
             format: ImageFormat.jpeg.name,
-            width: result.width,
-            height: result.height,
+            width: width,
+            height: height,
             bytes: response.data.count,
             milliseconds: (time / .milliseconds(1) * 1_000).rounded() / 1_000,
             output: written?.path.text,
