@@ -3,16 +3,25 @@ import TintypeConcurrency
 /// A small set of lanes on which pictures are decoded, transformed and encoded.
 ///
 /// Each lane is an actor on a serial executor with one thread of its own. A piece of work
-/// runs whole on one lane, so at most as many pictures are worked on at once as there are
+/// runs on one lane, so at most as many pictures are worked on at once as there are
 /// lanes, and the cooperative pool is never blocked. Lanes that have nothing to do help with a large one.
 public final class DecodeLanes: Sendable {
     private struct Load {
         /// The pieces of work that the lane has, running or waiting.
         var count = 0
         /// Whether it helps with a piece of another lane.
-        var isHelping = false
+        var help = Help.none
 
-        var isIdle: Bool { self.count == 0 && !self.isHelping }
+        var isIdle: Bool { self.count == 0 && self.help == .none }
+
+        /// How long work would wait for it: one that helps is free soon, but one that is still to begin may do so late.
+        var order: Int { self.count * 2 + (self.help == .none ? 0 : self.help == .begun ? 1 : 2) }
+    }
+
+    private enum Help {
+        case none
+        case promised
+        case begun
     }
 
     private let lanes: [DecodeLane]
@@ -63,7 +72,7 @@ public final class DecodeLanes: Sendable {
     ///
     /// - Parameters:
     ///   - helperCount: The lanes that may help, at most.
-    ///   - reserve: Takes what each lane that helps needs, until it has ended; where it is `nil`, none helps any more.
+    ///   - reserve: Takes what each lane that helps needs, until it has ended; a lane for which it is `nil` does not help.
     ///   - work: Runs once on each lane, in a child task.
     /// - Throws: As ``run(_:)``.
     package func runTogether<Place: Sendable>(
@@ -81,8 +90,14 @@ public final class DecodeLanes: Sendable {
                 }
                 group.addTask {
                     defer { withExtendedLifetime(place) { self.endHelp(of: helper) } }
-                    let part = Part(isHelper: true) { self.loads.withLock { $0[helper].count > 0 } }
-                    try await self.lanes[helper].run { try work(part) }
+                    let lane = self.lanes[helper]
+                    let part = Part(isHelper: true) {
+                        lane.hasWaitingWork || self.loads.withLock { $0[helper].count > 0 }
+                    }
+                    try await lane.run {
+                        self.loads.withLock { $0[helper].help = .begun }
+                        try work(part)
+                    }
                 }
             }
             group.addTask { try await self.lanes[index].run { try work(Part(isHelper: false) { false }) } }
@@ -95,7 +110,7 @@ public final class DecodeLanes: Sendable {
         for index in self.lanes.indices where helpers.count < count && self.lanes[index].isIdle {
             let isTaken = self.loads.withLock { loads in
                 guard loads[index].isIdle else { return false }
-                loads[index].isHelping = true
+                loads[index].help = .promised
                 return true
             }
             guard isTaken else { continue }
@@ -106,7 +121,7 @@ public final class DecodeLanes: Sendable {
     }
 
     private func endHelp(of index: Int) {
-        self.loads.withLock { $0[index].isHelping = false }
+        self.loads.withLock { $0[index].help = .none }
     }
 
     private func takeLane() throws(CodingError) -> Int {
@@ -145,9 +160,7 @@ public final class DecodeLanes: Sendable {
     }
 
     private static func leastLoaded(_ loads: [Load]) -> Int {
-        // A lane that helps is free soon, but not at once.
-        func order(_ load: Load) -> Int { load.count * 2 + (load.isHelping ? 1 : 0) }
-        return loads.indices.min { order(loads[$0]) < order(loads[$1]) } ?? 0
+        loads.indices.min { loads[$0].order < loads[$1].order } ?? 0
     }
 }
 
@@ -163,6 +176,8 @@ actor DecodeLane {
     nonisolated func start() throws(ThreadError) { try self.executor.start() }
     nonisolated var isStarted: Bool { self.executor.isStarted }
     nonisolated var isIdle: Bool { self.executor.queue.isIdle }
+    /// Whether work waits for what the lane does, that of actors which stay on it too.
+    nonisolated var hasWaitingWork: Bool { self.executor.queue.hasWaitingJobs }
 
     deinit {
         self.executor.shutdown()

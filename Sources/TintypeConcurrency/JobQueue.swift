@@ -72,6 +72,9 @@ package final class JobQueue: Sendable {
         self.state.withLock { $0.jobs.isEmpty && !$0.isLent && ($0.isSleeping || !$0.hasThread) }
     }
 
+    /// Whether jobs wait for those that run.
+    package var hasWaitingJobs: Bool { self.state.withLock { !$0.jobs.isEmpty } }
+
     /// Whether the calling thread is the one that runs jobs.
     package var isCurrent: Bool { self.runner.load(ordering: .relaxed) == POSIXThread.currentID }
 

@@ -204,16 +204,18 @@ import TintypeImage
         let expected = try decoder.decodeStored(options: options)
         for _ in 0..<3 {
             await until { lanes.idleCount == 4 }
-            let decoded = try #require(try await decoder.decodeStored(options: options, onIdleOf: lanes, gate: gate))
+            let decoded = try #require(
+                try await decoder.decodeStored(options: options, taking: 1, onIdleOf: lanes, gate: gate)
+            )
             #expect(decoded.image.pixels.samples == expected.image.pixels.samples)
             #expect(decoded.coveredWidth == expected.coveredWidth && decoded.coveredHeight == expected.coveredHeight)
             #expect(gate.usedWeight == 0)
         }
         let one = DecodeLanes(count: 1)
-        #expect(try await decoder.decodeStored(options: options, onIdleOf: one, gate: gate) == nil)
+        #expect(try await decoder.decodeStored(options: options, taking: 1, onIdleOf: one, gate: gate) == nil)
         // Without memory for a second lane it is one lane's.
         let full = WeightedGate(capacity: 1)
-        let alone = try await decoder.decodeStored(options: options, onIdleOf: lanes, gate: full)
+        let alone = try await decoder.decodeStored(options: options, taking: 1, onIdleOf: lanes, gate: full)
         #expect(try #require(alone).image.pixels.samples == expected.image.pixels.samples)
     }
 
@@ -227,7 +229,7 @@ import TintypeImage
         let decode = Task {
             await isStarted.wait()
             return try await DecodeWork.$observer.withValue(observer) {
-                try await decoder.decodeStored(options: DecodeOptions(), onIdleOf: lanes, gate: gate)
+                try await decoder.decodeStored(options: DecodeOptions(), taking: 1, onIdleOf: lanes, gate: gate)
             }
         }
         task.withLock { $0 = decode }

@@ -5,7 +5,7 @@ import TintypeConcurrency
 import TintypeImage
 import TintypeTransforms
 
-/// Bytes to picture, whole on one lane: header, limits, memory gate, decode, resize, turn.
+/// Bytes to picture, on one lane, or with those that have nothing to do: header, limits, memory gate, decode, resize, turn.
 struct DecodePipeline: Sendable {
     let registry: CoderRegistry
     let lanes: DecodeLanes
@@ -63,8 +63,8 @@ struct DecodePipeline: Sendable {
 
     /// How the picture of `request` is to be made of `data`, whose header is read.
     ///
-    /// The weight is known only from there, and a lane must not wait for the gate: a decode takes two visits, the first
-    /// of microseconds.
+    /// The weight is known only from there, and a lane must not wait for the gate: a decode takes two visits at least, the
+    /// first of microseconds.
     ///
     /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
     func plan(of data: Data, for request: ImageRequest, _ record: LoadRecord? = nil) async throws -> DecodePlan {

@@ -278,7 +278,12 @@ package struct DecodePlan: Sendable {
     /// - Throws: `ImageError`, `CancellationError`.
     func decodeStep(onIdleOf lanes: DecodeLanes, gate: WeightedGate) async throws -> DecodedImage? {
         guard self.geometry == nil || !self.isStreamed else { return nil }
-        return try await self.decoder.decodeStored(options: self.options, onIdleOf: lanes, gate: gate)
+        return try await self.decoder.decodeStored(
+            options: self.options,
+            taking: self.byteCount,
+            onIdleOf: lanes,
+            gate: gate
+        )
     }
 
     /// A plan, to be carried out once, that streams the picture with the help of another lane, and what that lane is to do;

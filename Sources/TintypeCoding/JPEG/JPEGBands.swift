@@ -84,8 +84,9 @@ final class JPEGBands: Sendable {
             var decompressor: JPEGDecompressor?
             var last = isFirst ? -1 : nil
             while !isWanted(), let band = self.queue.withLock({ $0.next(after: last) }) {
-                let continued = last == band - 1 ? decompressor : nil
-                let current = try continued ?? self.decompressor(at: band, of: source, work: work)
+                // One at a time: only that is counted.
+                if last != band - 1 { decompressor = nil }
+                let current = try decompressor ?? self.decompressor(at: band, of: source, work: work)
                 let rows = self.rows(of: band)
                 let bytesPerRow = self.layout.planes[0].bytesPerRow
                 let part = pixels[rows.lowerBound * bytesPerRow..<rows.upperBound * bytesPerRow]
@@ -269,6 +270,7 @@ extension ImageDecoder {
     ///
     /// - Parameters:
     ///   - options: The options of the decode.
+    ///   - byteCount: The memory that the decode takes on one lane.
     ///   - lanes: Where the work is done.
     ///   - gate: Counts the memory that each lane takes beside the first one; a lane for which there is none does not help.
     /// - Returns: `nil` where the picture is one lane's work: it is small, can't be divided, is damaged, or all lanes but
@@ -276,14 +278,19 @@ extension ImageDecoder {
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     package func decodeStored(
         options: DecodeOptions,
+        taking byteCount: Int,
         onIdleOf lanes: DecodeLanes,
         gate: WeightedGate
     ) async throws -> DecodedImage? {
-        guard let encoded = self.encoded as? EncodedJPEG, let byteCount = encoded.bandByteCount(options: options),
+        guard let encoded = self.encoded as? EncodedJPEG, let bandByteCount = encoded.bandByteCount(options: options),
             lanes.idleCount > 1
         else { return nil }
         do {
-            guard let bands = try await lanes.run({ try encoded.bands(options: options) }) else { return nil }
+            let divided = try await lanes.run {
+                try MemoryRoom.require(byteCount)
+                return try encoded.bands(options: options)
+            }
+            guard let bands = divided else { return nil }
             let pixels = try await PixelBuffer(
                 bands.layout,
                 fillingTogether: { memory in
@@ -291,7 +298,7 @@ extension ImageDecoder {
                     try await lanes.runTogether(
                         // Where a lane gets less than a few bands, it gains nothing.
                         helperCount: bands.count / 4,
-                        reserving: { gate.placeIfFree(for: byteCount) },
+                        reserving: { gate.placeIfFree(for: bandByteCount) },
                         { try bands.decode(into: memory.bytes, isFirst: !$0.isHelper, until: $0.isWanted) }
                     )
                 }

@@ -6,7 +6,7 @@ import TintypeImage
 ///
 /// Strips of whole scanlines go from one to the other, and come back to be filled again. Where none is ready and no lane
 /// is inflating, the lane that uses them inflates one itself: it needs no helper, and waits for one no longer than a strip
-/// takes.
+/// takes, which the work that the picture may cost bounds.
 package final class PNGAhead: Sendable {
     /// How many strips there are at most.
     private static let stripCount = 4

@@ -93,7 +93,7 @@ struct TransformArguments {
         }
         var transforms: [ImageTransform] = []
         for (option, value) in arguments.order {
-            if unsaid.contains(option) || Self.users[option] != nil {
+            if Self.users[option] != nil {
                 unsaid.remove(option)
                 try self.set(option, value?.text ?? "")
             } else if Self.flags.contains(option) || Self.values.contains(option), !Self.settings.contains(option) {
