@@ -19,7 +19,7 @@ struct GIFEncoder {
     private let sharedColors: ColorSet?
     /// The colours that show frames of too many colours nearly as well as colours of their own.
     private let sharedPalette: [UInt32]?
-    /// For each frame whether a palette can hold its colours.
+    /// For each frame whether a palette can hold its colours, where there are frames that share one.
     private let isExact: [Bool]
     /// How much larger the mean squared error of a shared palette may be, and what is too small to be seen.
     private static let (toleratedRatio, invisibleError) = (1.5, 12.0)
@@ -81,13 +81,14 @@ struct GIFEncoder {
         self.maximumColorCount = maximumColorCount
         var colors = ColorSet()
         let areFew = try frames.allSatisfy { colors.insert(opaque: try GIFPicture($0.image.pixels).pixels) }
-        if areFew && colors.colors.count <= maximumColorCount {
-            self.sharedColors = colors
+        let isExact = areFew && colors.colors.count <= maximumColorCount
+        self.sharedColors = isExact ? colors : nil
+        // One picture has nothing to share, and is not looked at again.
+        guard !isExact, frames.count > 1 else {
             self.sharedPalette = nil
             self.isExact = []
             return
         }
-        self.sharedColors = nil
         self.isExact = try frames.map { frame in
             var colors = ColorSet()
             let areFew = colors.insert(opaque: try GIFPicture(frame.image.pixels).pixels)
