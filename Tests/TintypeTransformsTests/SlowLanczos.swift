@@ -49,20 +49,15 @@ struct SlowLanczos {
         let width = max(1, step)
         return (0..<count).map { position in
             let center = start + (Double(position) + 0.5) * step
-            let first = Int((center - self.lobes * width).rounded(.down))
-            let last = Int((center + self.lobes * width).rounded(.up))
+            // Beyond an edge there is nothing.
+            let first = max(0, Int((center - self.lobes * width).rounded(.down)))
+            let last = min(Int((center + self.lobes * width).rounded(.up)), size - 1)
             let weights = (first...last).map { index in
-                (index: self.mirrored(index, size), weight: self.kernel((Double(index) + 0.5 - center) / width))
+                (index: index, weight: self.kernel((Double(index) + 0.5 - center) / width))
             }
             let sum = weights.reduce(0) { $0 + $1.weight }
             return weights.map { ($0.index, $0.weight / sum) }
         }
-    }
-
-    /// Beyond an edge the picture is mirrored.
-    private func mirrored(_ index: Int, _ size: Int) -> Int {
-        let folded = index < 0 ? -index - 1 : index >= size ? 2 * size - 1 - index : index
-        return min(max(folded, 0), size - 1)
     }
 
     private func kernel(_ x: Double) -> Double {

@@ -85,14 +85,13 @@ struct SlowResampler {
         let reach = Int((4 * width).rounded(.up))
         let middle = Int(center)
         var weights: [(index: Int, weight: Double)] = []
-        for place in middle - reach...middle + reach {
+        // Beyond an edge there is nothing.
+        for place in max(0, middle - reach)...min(middle + reach, size - 1) {
             let weight =
                 self.filter == .box
                 ? max(0, min(Double(place) + 1, center + width / 2) - max(Double(place), center - width / 2))
                 : self.kernel(abs(Double(place) + 0.5 - center) / width)
-            // Beyond an edge the picture is mirrored.
-            let mirrored = place < 0 ? -place - 1 : place >= size ? 2 * size - 1 - place : place
-            if weight != 0 { weights.append((min(max(mirrored, 0), size - 1), weight)) }
+            if weight != 0 { weights.append((place, weight)) }
         }
         let sum = weights.reduce(0) { $0 + $1.weight }
         return weights.map { ($0.index, $0.weight / sum) }

@@ -2,9 +2,9 @@ import Foundation
 
 /// How close a thumbnail of each side is to the best that can be made of the original.
 ///
-/// The best is Pillow's full decode and its Lanczos3 in floating point, never rounded; the
-/// measure is SSIM of the luma (11-tap Gaussian window), computed in `peer.py`. The notes have the score of SSIMULACRA2
-/// as well, of the colours, against the same rounded to bytes.
+/// The best is Pillow's full decode and its Lanczos3 in floating point, never rounded. Two measures, computed in
+/// `peer.py`: SSIM of the luma (11-tap Gaussian window), and SSIMULACRA2 of the colours, against the same rounded to
+/// bytes.
 struct Closeness {
     private let job: Thumbnails.Job
     private let original: String
@@ -16,26 +16,38 @@ struct Closeness {
         self.session = session
     }
 
-    /// A row for each peer.
+    /// A row for each peer and measure.
     func rows(named name: String, _ what: String) async throws -> [Row] {
-        let metric = Metric.plain(what, "SSIM", lowerIsBetter: false)
         let ours = await self.result { try await TintypeThumbnails.write(self.job, self.original, to: $0) }
         var rows: [Row] = []
         for (peer, job) in [(Thumbnails.rival, "vips-thumbnail"), ("Pillow", "pillow-thumbnail")] {
             let theirs = await self.result { try await self.write(job, to: $0) }
-            rows.append(
-                Row(
-                    name: name,
-                    metric: metric,
-                    peer: peer,
-                    ours: ours.figure,
-                    theirs: theirs.figure,
-                    bars: peer == Thumbnails.rival ? theirs.figure.map { [.atLeast($0.median)] } ?? [] : [],
-                    notes: ["\(Contest.ours): \(ours.note)", "\(peer): \(theirs.note)"]
+            let notes = ["\(Contest.ours): \(ours.note)", "\(peer): \(theirs.note)"]
+            for (measure, figure) in [("SSIM", \Result.similarity), ("SSIMULACRA2", \Result.score)] {
+                let bar = peer == Thumbnails.rival && measure == "SSIM" ? theirs[keyPath: figure] : nil
+                rows.append(
+                    Row(
+                        name: name,
+                        metric: .plain(what, measure, lowerIsBetter: false),
+                        peer: peer,
+                        ours: ours[keyPath: figure],
+                        theirs: theirs[keyPath: figure],
+                        bars: bar.map { [.atLeast($0.median)] } ?? [],
+                        notes: notes
+                    )
                 )
-            )
+            }
         }
         return rows
+    }
+
+    /// What one side's thumbnail is worth.
+    private struct Result {
+        /// SSIM; `nil` where nothing was made.
+        var similarity: Summary?
+        /// SSIMULACRA2; `nil` where nothing was made or the measure is not installed.
+        var score: Summary?
+        var note: String
     }
 
     private func write(_ job: String, to path: String) async throws {
@@ -47,7 +59,7 @@ struct Closeness {
     }
 
     /// Has `write` make the file and compares it.
-    private func result(_ write: (_ path: String) async throws -> Void) async -> (figure: Summary?, note: String) {
+    private func result(_ write: (_ path: String) async throws -> Void) async -> Result {
         let path = self.session.folders.temporary.appendingPathComponent("thumbnail-\(UUID()).\(self.job.format)").path
         do {
             try await write(path)
@@ -59,11 +71,10 @@ struct Closeness {
             }
             try Check.size(width, height, is: self.job.result)
             let bytes = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
-            let score = answer.score.map { ", SSIMULACRA2 \(Figure.text($0))" } ?? ""
-            let psnr = "PSNR \(Figure.text(answer.psnr ?? 0)) dB"
-            return (Summary([ssim]), "\(self.job.format), \(bytes) bytes, \(psnr)\(score)")
+            let note = "\(self.job.format), \(bytes) bytes, PSNR \(Figure.text(answer.psnr ?? 0)) dB"
+            return Result(similarity: Summary([ssim]), score: answer.score.map { Summary([$0]) }, note: note)
         } catch {
-            return (nil, "\(error)")
+            return Result(note: "\(error)")
         }
     }
 }

@@ -42,4 +42,22 @@ struct Picture: Sendable {
     static let pngDrawing = Picture(file: "photos/60430844748882ff66b9a5598ef06dd6.png", width: 1446, height: 2048)
     /// A photograph in lossy WebP.
     static let webpPhotograph = Picture(file: "photos/webpvp8.webp", width: 1600, height: 900)
+
+    /// The photographs of the corpus, in three formats; a diagram is left out.
+    static let photographs =
+        [
+            camera,
+            telephone,
+            progressive,
+            Picture(file: "photos/Canon_PowerShot_A85.jpg", width: 2272, height: 1704),
+            Picture(file: "photos/Issue_266.jpg", width: 5760, height: 3840, isStripped: true),
+            Picture(file: "photos/Issue_525.jpg", width: 4032, height: 3024, isStripped: true),
+            Picture(file: "photos/large.jpg", width: 4000, height: 6000, isStripped: true),
+            webpPhotograph,
+            pngPhotograph,
+            Picture(file: "photos/2.png", width: 768, height: 512),
+            pngOther,
+            Picture(file: "photos/4.png", width: 512, height: 768),
+            pngDrawing,
+        ]
 }

@@ -62,7 +62,12 @@ enum Thumbnails {
         + [
             Benchmark(name: largePNG.name, summary: "96 MP PNG to 400 px jpeg: processor time, wall time") { session in
                 try await times(largePNG, try await session.photographs.enormousPNG(session), session, rounds: 7)
-            }
+            },
+            Benchmark(
+                name: "photographs-closeness",
+                summary: "SSIM and SSIMULACRA2 of thumbnails of the corpus' photographs to full decode + Lanczos3",
+                run: photographs
+            ),
         ]
 
     private static func benchmarks(
@@ -83,6 +88,17 @@ enum Thumbnails {
                 try await closeness(job, try await path(session), session)
             },
         ]
+    }
+
+    /// The pixels of each photograph's thumbnail.
+    private static func photographs(_ session: Session) async throws -> [Row] {
+        var rows: [Row] = []
+        for picture in Picture.photographs {
+            let name = URL(fileURLWithPath: picture.file).deletingPathExtension().lastPathComponent
+            let job = Job(name: "closeness-\(name)", picture: picture, format: "png")
+            rows += try await Closeness(job, try await picture.path(session), session).rows(named: job.name, "pixel")
+        }
+        return rows
     }
 
     private static func times(

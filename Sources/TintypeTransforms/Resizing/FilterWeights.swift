@@ -176,25 +176,22 @@ struct FilterKernel {
             weights[0] = 1
             return (min(max(0, Int(center.rounded(.down))), sourceCount - 1), 1)
         }
-        var first = Int((center - self.reach).rounded(.down))
-        var last = max(first, Int((center + self.reach).rounded(.up)) - 1)
+        // Beyond an edge there is nothing: what is within weighs as much more.
+        var first = max(0, Int((center - self.reach).rounded(.down)))
+        var last = min(max(first, Int((center + self.reach).rounded(.up)) - 1), sourceCount - 1)
         // What weighs nothing at the ends is left out: a part that is not scaled is copied. Where it grows, target samples
         // would not begin in the order of their places then.
         while self.shrinks, first < last, self.weight(of: first, center) == 0 { first += 1 }
         while self.shrinks, last > first, self.weight(of: last, center) == 0 { last -= 1 }
-        let within = first.clamped(to: sourceCount)...last.clamped(to: sourceCount)
-        weights.initialize(repeating: 0, count: within.count)
         var total = 0.0
         for index in first...last {
-            let mirrored = index < 0 ? -index - 1 : index < sourceCount ? index : 2 * sourceCount - 1 - index
-            let place = min(max(mirrored, within.lowerBound), within.upperBound) - within.lowerBound
             let weight = self.weight(of: index, center)
-            weights[place] += Float(weight)
+            weights[index - first] = Float(weight)
             total += weight
         }
         let scale = Float(1 / total)
-        for place in 0..<within.count { weights[place] *= scale }
-        return (within.lowerBound, within.count)
+        for place in 0...last - first { weights[place] *= scale }
+        return (first, last - first + 1)
     }
 
     private func weight(of index: Int, _ center: Double) -> Double {
@@ -239,12 +236,5 @@ struct FilterKernel {
         guard x > 1e-9 else { return 1 }
         guard x != 1 else { return 0 }
         return 2 * sin(.pi * x) * sin(.pi * x / 2) / (.pi * .pi * x * x)
-    }
-}
-
-extension Int {
-    /// The nearest place among `count`.
-    fileprivate func clamped(to count: Int) -> Int {
-        Swift.min(Swift.max(0, self), count - 1)
     }
 }
