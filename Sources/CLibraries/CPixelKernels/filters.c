@@ -11,10 +11,14 @@ typedef float vector __attribute__((vector_size(64), aligned(4)));
 #define AT(numbers, index) (*(const vector *)((numbers) + 16 * (index)))
 #define PUT(value, numbers, index) (*(vector *)((numbers) + 16 * (index)) = (value))
 
+// Four vectors at once: as many sums as there are registers for in every processor.
+enum { number_step = 64, word_step = 128 };
+_Static_assert(CPIXELS_ROW_STEP % number_step == 0 && CPIXELS_ROW_STEP % word_step == 0, "rows have whole steps");
+
 WIDE_KERNEL void cpixels_combine_rows(
     const float *const *rows, size_t row_count, const float *weights, float *const *targets, size_t target_count,
     int adds, size_t count) {
-    for (size_t start = 0; start < count; start += CPIXELS_ROW_STEP) {
+    for (size_t start = 0; start < count; start += number_step) {
         const float *weight = weights;
         for (size_t target = 0; target < target_count; target++) {
             float *sums = targets[target] + start;
@@ -41,7 +45,7 @@ WIDE_KERNEL void cpixels_combine_rows(
 
 WIDE_KERNEL void cpixels_convolve_row(
     const float *row, const float *weights, size_t radius, size_t distance, float *target, size_t count) {
-    for (size_t start = 0; start < count; start += CPIXELS_ROW_STEP) {
+    for (size_t start = 0; start < count; start += number_step) {
         const float *middle = row + start;
         vector sum0 = AT(middle, 0) * weights[0];
         vector sum1 = AT(middle, 1) * weights[0];
@@ -297,25 +301,39 @@ typedef uint8_t many_bytes __attribute__((vector_size(32), aligned(1)));
 #define HIGH_PRODUCT(first, second) CONVERT((CONVERT(first, wide_words) * CONVERT(second, wide_words)) >> 16, words)
 #define MEAN(first, second) CONVERT((CONVERT(first, wide_words) + CONVERT(second, wide_words) + 1) >> 1, words)
 
+// What lies in a cache of 32 KiB, of ten rows and as many targets.
+enum { word_chunk = 512 };
+
 WIDE_KERNEL void cpixels_combine_words(
     const uint16_t *const *rows, size_t row_count, const uint16_t *weights, uint16_t *const *targets,
     size_t target_count, int adds, size_t count) {
     const words none = {0};
-    for (size_t start = 0; start < count; start += CPIXELS_ROW_STEP) {
-        const uint16_t *weight = weights;
+    for (size_t chunk = 0; chunk < count; chunk += word_chunk) {
+        size_t end = count - chunk < word_chunk ? count : chunk + word_chunk;
         for (size_t target = 0; target < target_count; target++) {
-            uint16_t *sums = targets[target] + start;
-            words sum0 = adds ? WORDS(sums, 0) : none;
-            words sum1 = adds ? WORDS(sums, 1) : none;
-            for (size_t row = 0; row < row_count; row++, weight++) {
-                if (*weight == 0) continue;
-                const uint16_t *numbers = rows[row] + start;
-                words share = none + *weight;
-                sum0 += HIGH_PRODUCT(WORDS(numbers, 0), share);
-                sum1 += HIGH_PRODUCT(WORDS(numbers, 1), share);
+            const uint16_t *weight = weights + target * row_count;
+            size_t first = 0, last = row_count;
+            while (first < last && weight[first] == 0) first++;
+            while (last > first && weight[last - 1] == 0) last--;
+            for (size_t start = chunk; start < end; start += word_step) {
+                uint16_t *sums = targets[target] + start;
+                words sum0 = adds ? WORDS(sums, 0) : none;
+                words sum1 = adds ? WORDS(sums, 1) : none;
+                words sum2 = adds ? WORDS(sums, 2) : none;
+                words sum3 = adds ? WORDS(sums, 3) : none;
+                for (size_t row = first; row < last; row++) {
+                    const uint16_t *numbers = rows[row] + start;
+                    words share = none + weight[row];
+                    sum0 += HIGH_PRODUCT(WORDS(numbers, 0), share);
+                    sum1 += HIGH_PRODUCT(WORDS(numbers, 1), share);
+                    sum2 += HIGH_PRODUCT(WORDS(numbers, 2), share);
+                    sum3 += HIGH_PRODUCT(WORDS(numbers, 3), share);
+                }
+                PUT_WORDS(sum0, sums, 0);
+                PUT_WORDS(sum1, sums, 1);
+                PUT_WORDS(sum2, sums, 2);
+                PUT_WORDS(sum3, sums, 3);
             }
-            PUT_WORDS(sum0, sums, 0);
-            PUT_WORDS(sum1, sums, 1);
         }
     }
 }
@@ -323,20 +341,26 @@ WIDE_KERNEL void cpixels_combine_words(
 WIDE_KERNEL void cpixels_convolve_words(
     const uint16_t *row, const uint16_t *weights, size_t radius, size_t distance, uint16_t *target, size_t count) {
     const words none = {0};
-    for (size_t start = 0; start < count; start += CPIXELS_ROW_STEP) {
+    for (size_t start = 0; start < count; start += word_step) {
         const uint16_t *middle = row + start;
         words share = none + weights[0];
         words sum0 = HIGH_PRODUCT(WORDS(middle, 0), share);
         words sum1 = HIGH_PRODUCT(WORDS(middle, 1), share);
+        words sum2 = HIGH_PRODUCT(WORDS(middle, 2), share);
+        words sum3 = HIGH_PRODUCT(WORDS(middle, 3), share);
         for (size_t offset = 1; offset <= radius; offset++) {
             const uint16_t *before = middle - offset * distance;
             const uint16_t *after = middle + offset * distance;
             share = none + weights[offset];
             sum0 += HIGH_PRODUCT(MEAN(WORDS(before, 0), WORDS(after, 0)), share);
             sum1 += HIGH_PRODUCT(MEAN(WORDS(before, 1), WORDS(after, 1)), share);
+            sum2 += HIGH_PRODUCT(MEAN(WORDS(before, 2), WORDS(after, 2)), share);
+            sum3 += HIGH_PRODUCT(MEAN(WORDS(before, 3), WORDS(after, 3)), share);
         }
         PUT_WORDS(sum0, target + start, 0);
         PUT_WORDS(sum1, target + start, 1);
+        PUT_WORDS(sum2, target + start, 2);
+        PUT_WORDS(sum3, target + start, 3);
     }
 }
 

@@ -7,7 +7,7 @@
 // Rows of numbers, 0 to 255, whose colours are premultiplied where there is alpha. All of them have room for a multiple
 // of CPIXELS_ROW_STEP numbers, and kernels work on that many: what is behind the last sample is undefined.
 
-#define CPIXELS_ROW_STEP 64
+#define CPIXELS_ROW_STEP 128
 
 /// Makes sums of rows: each of `target_count` rows is the sum of `row_count` rows, times their weights.
 ///
