@@ -186,7 +186,7 @@ struct BodyMemoryTests {
         let content = pattern(Self.size)
         let origin = try FaultyOrigin(["/a": .body(Array(content))])
         let downloader = self.makeDownloader(memory: Self.size) {
-            $0.minimumSpeed = MinimumSpeed(bytesPerSecond: 1_000, period: .milliseconds(100))
+            $0.minimumSpeed = MinimumSpeed(bytesPerSecond: 1_000, period: .seconds(1))
         }
         let claim = self.takeAll(of: downloader)
         let task = Task {

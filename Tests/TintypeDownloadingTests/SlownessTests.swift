@@ -201,7 +201,7 @@ struct SlownessTests {
         let refused = Latch()
         origin.script("/a", FaultyResponse([.wait(refused), .reset]))
         var request = DownloadRequest(url: origin.url("/a"))
-        request.totalTimeout = .milliseconds(500)
+        request.totalTimeout = .milliseconds(1_500)
         let waiting = request
         let first = Task { try await downloader.error(for: waiting) }
         await origin.waitForRequests(for: "/a")

@@ -42,9 +42,9 @@ struct TimeoutTests {
     }
 
     @Test func `a slow body that goes on is not given up`() async throws {
-        let content = Array(pattern(10))
-        let origin = try FaultyOrigin(["/a": .drip(content, size: 1, pauseMilliseconds: 40)])
-        let request = DownloadRequest(url: origin.url("/a"), timeout: .milliseconds(300))
+        let content = Array(pattern(12))
+        let origin = try FaultyOrigin(["/a": .drip(content, size: 1, pauseMilliseconds: 100)])
+        let request = DownloadRequest(url: origin.url("/a"), timeout: .seconds(1))
         #expect(try await self.downloader.response(for: request).body == Data(content))
     }
 

@@ -17,7 +17,7 @@ final class FilterWeights {
     /// The weights for an axis of samples, of which the part from `start` with `length` becomes `targetCount` samples.
     ///
     /// When the picture shrinks the kernel is widened by as much, so that every sample counts.
-    /// Beyond a border the picture is mirrored, and beyond those of `bounds` too: samples that are not among these are
+    /// Beyond a border there is nothing, and neither beyond those of `bounds`: samples that are not among these are
     /// not read.
     ///
     /// - Throws: `ImageError.Code.outOfMemory`.
