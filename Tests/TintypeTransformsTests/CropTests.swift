@@ -71,6 +71,29 @@ import TintypeTransforms
         #expect(cropped.largestDifference { pixels.sample($0 + 3, $1 + 2, $2) } == 0)
     }
 
+    /// It is more than a cache keeps; its rows end within a line of the cache, or with one.
+    @Test(arguments: [(2_101, 3), (2_112, 0)])
+    func `a large part is copied in full`(width: Int, left: Int) throws {
+        let noise = try PixelBuffer.noise(.rgba8, width: 2_120, height: 1).samples
+        let layout = try PixelLayout(format: .rgba8, width: 2_120, height: 2_100)
+        let bytesPerRow = layout.planes[0].bytesPerRow
+        // Each row begins at another sample.
+        func samples(of row: Int) -> [UInt8] { Array(noise[(row * 7 % 2_000)...] + noise[..<(row * 7 % 2_000)]) }
+        let pixels = try PixelBuffer(
+            layout,
+            fillingUnsafely: { bytes in
+                for row in 0..<2_100 { bytes[(row * bytesPerRow)...].copyBytes(from: samples(of: row)) }
+            }
+        )
+        let crop = Crop.rectangle(x: left, y: 50, width: width, height: 2_040)
+        let cropped = try crop.transform(Image(pixels: pixels)).pixels
+        #expect(cropped.width == width && cropped.height == 2_040 && cropped.byteCount >= 16 << 20)
+        for row in 0..<2_040 {
+            let expected = samples(of: row + 50)[(left * 4)...].prefix(width * 4)
+            try #require(cropped.row(row).elementsEqual(expected), "row \(row)")
+        }
+    }
+
     @Test(arguments: [Crop.size(width: 90, height: 90), .shares(x: 0, y: 0, width: 1, height: 1), .aspectRatio(1.5)])
     func `a crop that cuts nothing off gives the picture itself`(crop: Crop) throws {
         let image = Image(pixels: try .noise(.rgb8, width: 60, height: 40))

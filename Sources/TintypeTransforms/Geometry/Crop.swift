@@ -1,3 +1,4 @@
+import CPixelKernels
 public import TintypeImage
 
 /// Cuts a part out of a picture.
@@ -165,11 +166,18 @@ extension PixelBuffer {
             layout,
             fillingUnsafely: { target in
                 try self.withUnsafeBytes { source in
-                    for row in 0..<part.height {
-                        if row % 256 == 0 { try Task.checkCancellation() }
-                        let bytes = source[(start + row * from.bytesPerRow)...].prefix(to.usedBytesPerRow)
-                        let rest = UnsafeMutableRawBufferPointer(rebasing: target[(row * to.bytesPerRow)...])
-                        rest.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes))
+                    guard let source = source.baseAddress, let target = target.baseAddress else { return }
+                    for row in stride(from: 0, to: part.height, by: 256) {
+                        try Task.checkCancellation()
+                        cpixels_copy_rows(
+                            source + start + row * from.bytesPerRow,
+                            from.bytesPerRow,
+                            target + row * to.bytesPerRow,
+                            to.bytesPerRow,
+                            to.usedBytesPerRow,
+                            min(256, part.height - row),
+                            layout.byteCount >= 16 << 20 ? 1 : 0
+                        )
                     }
                 }
             }

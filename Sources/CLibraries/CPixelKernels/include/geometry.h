@@ -23,6 +23,14 @@ void cpixels_transpose(
     const uint8_t *_Nonnull source, ptrdiff_t source_stride, uint8_t *_Nonnull target, ptrdiff_t target_stride,
     size_t channels, size_t columns, size_t rows);
 
+/// Copies `rows` rows of `count` bytes.
+///
+/// With `passes_cache` they go to memory directly where that is faster: for targets larger than what a cache keeps.
+/// Such a target and its stride are multiples of 64.
+void cpixels_copy_rows(
+    const uint8_t *_Nonnull source, size_t source_stride, uint8_t *_Nonnull target, size_t target_stride, size_t count,
+    size_t rows, int passes_cache);
+
 /// What pixels are compared with.
 typedef struct {
     /// Red, green and blue times alpha, and alpha times 255.
