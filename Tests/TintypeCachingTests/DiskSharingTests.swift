@@ -141,6 +141,24 @@ import Testing
         await other.shutdown()
     }
 
+    @Test(arguments: ["prune", "removeExpired", "trim"])
+    func cleaningThatOpensCountsWhatTheOpeningRemoves(cleaning: String) async throws {
+        let first = self.makeCache()
+        try await first.store(makeData(10), metadata: .init(), for: self.key)
+        await first.shutdown()
+        let left = self.folder.path + "/temporary/90-000000000000dead-1"
+        #expect(FileManager.default.createFile(atPath: left, contents: makeData(100)))
+        let cache = self.makeCache()
+        let result =
+            switch cleaning {
+            case "prune": await cache.prune()
+            case "removeExpired": await cache.removeExpired()
+            default: await cache.trim(to: .max)
+            }
+        #expect(result.temporaryFiles == 1)
+        #expect(await cache.statistics().entryCount == 1)
+    }
+
     @Test func openingCachesTakeNoFileFromAWriterThatLives() async throws {
         let (folder, url) = (self.folder, self.folder.url)
         await withThrowingTaskGroup(of: Void.self) { group in

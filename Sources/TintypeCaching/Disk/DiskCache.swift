@@ -286,6 +286,14 @@ public final class DiskCache: Sendable {
         return await body()
     }
 
+    /// Runs `body`, which opens the folder itself and counts what that removes.
+    private func whileCleaning(_ body: () async -> PruneResult) async -> PruneResult? {
+        guard self.operations.begin() else { return nil }
+        defer { self.operations.end() }
+        self.isOpened.store(true, ordering: .relaxed)
+        return await body()
+    }
+
     /// Begins an operation, unless the cache was shut down; its end is told to ``operations``.
     func begin() throws(CacheError) {
         guard self.operations.begin() else { throw .shutDown(self.store.counters.directory) }
@@ -338,17 +346,17 @@ public final class DiskCache: Sendable {
     /// Not needed for the limits, which hold without it. It frees the space of expired entries
     /// that are not asked for, and takes notice of files that were added or removed by hand.
     public func prune() async -> PruneResult {
-        await self.whileOpen { await self.housekeeper.prune() } ?? PruneResult()
+        await self.whileCleaning { await self.housekeeper.prune() } ?? PruneResult()
     }
 
     /// Removes the entries that are too old.
     public func removeExpired() async -> PruneResult {
-        await self.whileOpen { await self.housekeeper.removeExpired() } ?? PruneResult()
+        await self.whileCleaning { await self.housekeeper.removeExpired() } ?? PruneResult()
     }
 
     /// Removes the least recently used entries until the folder takes no more than `byteCount` bytes.
     public func trim(to byteCount: Int) async -> PruneResult {
-        await self.whileOpen { await self.housekeeper.trim(to: byteCount) } ?? PruneResult()
+        await self.whileCleaning { await self.housekeeper.trim(to: byteCount) } ?? PruneResult()
     }
 
     /// Reads every entry and reports the damaged ones, which are removed unless told otherwise.

@@ -19,9 +19,11 @@ actor DiskHousekeeper {
     }
 
     /// Finishes what others left unfinished, and cleans the folder as far as the catalogue knows it.
-    func open() {
-        guard !self.isOpen else { return }
-        _ = self.clean(isReading: false)
+    ///
+    /// - Returns: What that removed; nothing where it was done before.
+    @discardableResult
+    func open() -> PruneResult {
+        self.isOpen ? PruneResult() : self.clean(isReading: false)
     }
 
     /// Does what was asked for meanwhile.
@@ -36,15 +38,13 @@ actor DiskHousekeeper {
     }
 
     func removeExpired() -> PruneResult {
-        self.open()
-        var result = PruneResult()
+        var result = self.open()
         self.removeExpired(&result)
         return result
     }
 
     func trim(to limit: Int) -> PruneResult {
-        self.open()
-        var result = PruneResult()
+        var result = self.open()
         self.trim(to: limit, &result)
         return result
     }
