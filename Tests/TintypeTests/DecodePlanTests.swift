@@ -7,17 +7,23 @@ import Testing
 
 /// What a thumbnail takes is what the memory gate is told: decoded, resampled and brought to sRGB.
 @Suite(.computing, .enabled(if: AllocatedMemory.isMeasured), .timeLimit(.minutes(10))) struct DecodePlanTests {
+    /// A black picture, three quarters as high as wide, and the coders that made it.
+    private static func file(_ format: ImageFormat, width: Int) throws -> (data: Data, registry: CoderRegistry) {
+        let layout = try PixelLayout(format: .rgb8, width: width, height: width * 3 / 4)
+        let pixels = try PixelBuffer(layout, filling: { _ in })
+        let registry = CoderRegistry()
+        let data = try registry.coder(encoding: format)
+            .encode(Image(pixels: pixels), as: format, options: EncodeOptions(quality: 60))
+        return (data, registry)
+    }
+
     /// The side of the picture, the side of its thumbnail, and the format.
     @Test(arguments: [
         (ImageFormat.jpeg, 3_000, 2_000), (.jpeg, 3_000, 300), (.jpeg, 4_000, 3_000), (.png, 2_000, 1_500),
         (.png, 4_000, 1_000),
     ])
     func `a thumbnail takes what the gate counts`(format: ImageFormat, side: Int, target: Int) throws {
-        let layout = try PixelLayout(format: .rgb8, width: side, height: side * 3 / 4)
-        let pixels = try PixelBuffer(layout, filling: { _ in })
-        let registry = CoderRegistry()
-        let data = try registry.coder(encoding: format)
-            .encode(Image(pixels: pixels), as: format, options: EncodeOptions(quality: 60))
+        let (data, registry) = try Self.file(format, width: side)
         let limits = DecodingLimits()
         let request = ImageRequest(
             url: try #require(URL(string: "http://127.0.0.1/picture")),
@@ -50,11 +56,7 @@ import Testing
         making: ([ImageTransform], Resize?),
         format: ImageFormat
     ) throws {
-        let layout = try PixelLayout(format: .rgb8, width: 1_600, height: 1_200)
-        let pixels = try PixelBuffer(layout, filling: { _ in })
-        let registry = CoderRegistry()
-        let data = try registry.coder(encoding: format)
-            .encode(Image(pixels: pixels), as: format, options: EncodeOptions(quality: 60))
+        let (data, registry) = try Self.file(format, width: 1_600)
         let limits = DecodingLimits()
         let request = ImageRequest(
             url: try #require(URL(string: "http://127.0.0.1/picture")),

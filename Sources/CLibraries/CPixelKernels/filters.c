@@ -11,7 +11,7 @@ typedef float vector __attribute__((vector_size(64), aligned(4)));
 #define AT(numbers, index) (*(const vector *)((numbers) + 16 * (index)))
 #define PUT(value, numbers, index) (*(vector *)((numbers) + 16 * (index)) = (value))
 
-// Four vectors at once: as many sums as there are registers for in every processor.
+// Four vectors at once: as many sums as there are registers for with AVX2 and AVX-512.
 enum { number_step = 64, word_step = 128 };
 _Static_assert(CPIXELS_ROW_STEP % number_step == 0 && CPIXELS_ROW_STEP % word_step == 0, "rows have whole steps");
 

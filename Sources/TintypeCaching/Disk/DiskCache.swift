@@ -345,6 +345,7 @@ public final class DiskCache: Sendable {
     ///
     /// Not needed for the limits, which hold without it. It frees the space of expired entries
     /// that are not asked for, and takes notice of files that were added or removed by hand.
+    /// A cache that is first used by this counts what its opening removes as well.
     public func prune() async -> PruneResult {
         await self.whileCleaning { await self.housekeeper.prune() } ?? PruneResult()
     }

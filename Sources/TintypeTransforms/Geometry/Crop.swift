@@ -162,6 +162,8 @@ extension PixelBuffer {
         let layout = try PixelLayout.result(self.format, width: part.width, height: part.height)
         let (from, to) = (self.layout.planes[0], layout.planes[0])
         let start = from.offset + part.y * from.bytesPerRow + part.x * self.format.channelCount
+        // More than a core's share of the cache: what comes next would find little of it there.
+        let isLarge = layout.byteCount >= 16 << 20
         return try PixelBuffer(
             layout,
             fillingUnsafely: { target in
@@ -176,7 +178,7 @@ extension PixelBuffer {
                             to.bytesPerRow,
                             to.usedBytesPerRow,
                             min(256, part.height - row),
-                            layout.byteCount >= 16 << 20 ? 1 : 0
+                            isLarge ? 1 : 0
                         )
                     }
                 }

@@ -177,7 +177,7 @@ struct FilterKernel {
             return (min(max(0, Int(center.rounded(.down))), sourceCount - 1), 1)
         }
         // Beyond an edge there is nothing: what is within weighs as much more.
-        var first = max(0, Int((center - self.reach).rounded(.down)))
+        var first = min(max(0, Int((center - self.reach).rounded(.down))), sourceCount - 1)
         var last = min(max(first, Int((center + self.reach).rounded(.up)) - 1), sourceCount - 1)
         // What weighs nothing at the ends is left out: a part that is not scaled is copied. Where it grows, target samples
         // would not begin in the order of their places then.
