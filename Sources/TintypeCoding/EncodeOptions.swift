@@ -150,3 +150,64 @@ public struct AnimationContent: Sendable {
         self.loopCount = loopCount
     }
 }
+
+// MARK: - Memory
+
+extension ImageCoder {
+    /// Returns the bytes of memory that encoding `animation` takes at most at once besides its frames.
+    ///
+    /// - Throws: `ImageError` for frames that no memory holds.
+    package func encodingByteCount(
+        of animation: AnimationContent,
+        as format: ImageFormat,
+        options: EncodeOptions
+    ) throws -> Int {
+        // A coder refuses an animation without frames.
+        guard let layout = try animation.richestLayout else { return 0 }
+        let count = self.encodingByteCount(
+            of: layout,
+            frameCount: animation.frames.count,
+            as: format,
+            options: options
+        )
+        return animation.frames.reduce(count.saturatingAdded(to: options.metadata.writingByteCount)) { sum, frame in
+            sum.saturatingAdded(to: frame.image.turnByteCount).saturatingAdded(to: frame.image.conversionByteCount)
+        }
+    }
+}
+
+extension AnimationContent {
+    /// The size of the first frame upright, in a format that holds the pixels of all frames.
+    fileprivate var richestLayout: PixelLayout? {
+        get throws {
+            guard let first = self.frames.first?.image else { return nil }
+            let formats = Set(self.frames.map { $0.image.pixels.format })
+            let format = [PixelFormat.rgba8, .rgb8].first { formats.contains($0) } ?? .gray8
+            let size = first.orientation.uprightSize(width: first.width, height: first.height)
+            return try PixelLayout(format: format, width: size.width, height: size.height)
+        }
+    }
+}
+
+extension Image {
+    /// The bytes of the copy that is turned upright.
+    package var turnByteCount: Int {
+        guard self.orientation != .up else { return 0 }
+        let size = self.orientation.uprightSize(width: self.width, height: self.height)
+        return (try? PixelLayout(format: self.pixels.format, width: size.width, height: size.height).byteCount) ?? .max
+    }
+
+    /// The bytes of the copies that are made when the samples are brought to sRGB.
+    package var conversionByteCount: Int {
+        guard self.colorProfile != nil else { return 0 }
+        // Gray of a profile for colours becomes colour before.
+        return self.pixels.byteCount.saturatingMultiplied(by: self.pixels.format == .gray8 ? 6 : 1)
+    }
+}
+
+extension EncodeOptions.Metadata {
+    /// The bytes of the blocks and of the copies that are made of them as they are written.
+    package var writingByteCount: Int {
+        [self.exif, self.xmp, self.colorProfile].reduce(0) { $0 + ($1?.count ?? 0) * 4 }
+    }
+}

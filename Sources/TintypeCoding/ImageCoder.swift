@@ -34,6 +34,26 @@ public protocol ImageCoder: Sendable {
     ///
     /// - Throws: `CodingError.Code.unsupportedFeature` when the format or the coder has no animations.
     func encode(_ animation: AnimationContent, as format: ImageFormat, options: EncodeOptions) throws -> Data
+
+    /// Returns the bytes of memory that the coder has allocated at most at once for an encode, with its result.
+    ///
+    /// The loader begins an encode when there is room for that many bytes. A coder that says less than it takes lets a
+    /// busy loader take more memory than it was allowed. By default four copies of the pixels in `rgba8`, and all frames
+    /// of an animation.
+    ///
+    /// - Parameters:
+    ///   - layout: The size and format of the pixels, which are upright, in sRGB, and not counted. All frames of an
+    ///     animation have this size, and none has a richer format.
+    ///   - frameCount: The number of frames of an animation; `nil` for a still image.
+    ///   - format: The format that is written.
+    ///   - options: The options of the encode.
+    /// - Returns: The bytes for the worst image of that size.
+    func encodingByteCount(
+        of layout: PixelLayout,
+        frameCount: Int?,
+        as format: ImageFormat,
+        options: EncodeOptions
+    ) -> Int
 }
 
 /// What a decode gives out, and with it which memory it takes.
@@ -72,4 +92,18 @@ extension ImageCoder {
             format: format
         )
     }
+
+    public func encodingByteCount(
+        of layout: PixelLayout,
+        frameCount: Int?,
+        as format: ImageFormat,
+        options: EncodeOptions
+    ) -> Int {
+        layout.pixelCount.saturatingMultiplied(by: 4).saturatingMultiplied(by: 4 + (frameCount ?? 0))
+    }
+}
+
+extension PixelLayout {
+    /// The number of pixels.
+    var pixelCount: Int { self.width.saturatingMultiplied(by: self.height) }
 }

@@ -228,10 +228,6 @@ public actor PreviewDecoder {
     }
 }
 
-extension PixelLayout {
-    fileprivate var pixelCount: Int { self.width.saturatingMultiplied(by: self.height) }
-}
-
 /// Decodes a picture while its bytes arrive.
 ///
 /// Each byte is parsed once. Used on one lane at a time, from one thread.

@@ -239,10 +239,11 @@ struct DecodePipeline: Sendable {
         )
     }
 
-    /// The bytes of `image` in `format`: PNG where it has any transparency and JPEG otherwise,
-    /// where none is given.
+    /// Encodes `image` in `format`, once there is room for that.
     ///
-    /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
+    /// Without a format, an image with any transparency becomes a PNG, and others become a JPEG.
+    ///
+    /// - Throws: `CodingError`, `TransformError`, `ImageError` when memory runs out, `CancellationError`.
     func encode(
         _ image: Image,
         as format: ImageFormat?,
@@ -250,18 +251,68 @@ struct DecodePipeline: Sendable {
         maximumSide: Int?,
         _ record: LoadRecord? = nil
     ) async throws -> Data {
-        try await self.onLane(record) {
+        let image = try await self.upright(image, maximumSide: maximumSide, record)
+        let format = if let format { format } else { try await self.losslessIfTransparent(image, record) }
+        let coder = try self.registry.coder(encoding: format)
+        // The pixels are upright, so the orientation in their EXIF block no longer holds.
+        var changed = options
+        changed.metadata.exif = options.metadata.exif.map { EXIF.upright($0) }
+        let (options, layout) = (changed, image.pixels.layout)
+        let byteCount = coder.encodingByteCount(of: layout, frameCount: nil, as: format, options: options)
+            .saturatingAdded(to: image.conversionByteCount).saturatingAdded(to: options.metadata.writingByteCount)
+        return try await self.onLane(taking: byteCount, record) {
             let start = ContinuousClock.now
             defer { record?.end(.encode, since: start) }
-            // Coders take the pixels once more in their own form, and then the bytes that come of them.
-            try MemoryRoom.require(image.pixels.byteCount.multipliedReportingOverflow(by: 2).partialValue)
-            var image = try image.upright()
-            if let side = maximumSide { image = try image.resized(.fit(width: side, height: side)) }
-            let format = format ?? (image.hasTransparency ? .png : .jpeg)
-            var options = options
-            // The pixels are upright, so what their block says of a turn is over.
-            options.metadata.exif = options.metadata.exif.map { EXIF.upright($0) }
-            return try self.registry.coder(encoding: format).encode(image, as: format, options: options)
+            return try coder.encode(image, as: format, options: options)
+        }
+    }
+
+    /// Returns `image` upright, and no side longer than `maximumSide`.
+    private func upright(_ image: Image, maximumSide: Int?, _ record: LoadRecord?) async throws -> Image {
+        let resize = maximumSide.map { Resize.fit(width: $0, height: $0) }
+        guard image.orientation != .up || resize != nil else { return image }
+        var byteCount = image.turnByteCount
+        if let resize {
+            let footprint = try resize.footprint(for: image.pixels.layout)
+            byteCount = byteCount.saturatingAdded(to: footprint.workingByteCount)
+                .saturatingAdded(to: footprint.result.byteCount)
+        }
+        return try await self.onLane(taking: byteCount, record) {
+            let image = try image.upright()
+            return try resize.map { try image.resized($0) } ?? image
+        }
+    }
+
+    /// Returns PNG for an image with any transparency, and JPEG for others.
+    private func losslessIfTransparent(_ image: Image, _ record: LoadRecord?) async throws -> ImageFormat {
+        guard image.hasAlpha else { return .jpeg }
+        return try await self.onLane(record) { image.hasTransparency } ? .png : .jpeg
+    }
+
+    /// Encodes `animation` in `format`, once there is room for that.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
+    func encode(_ animation: AnimationContent, as format: ImageFormat, options: EncodeOptions) async throws -> Data {
+        let coder = try self.registry.coder(encoding: format)
+        let byteCount = try coder.encodingByteCount(of: animation, as: format, options: options)
+        return try await self.onLane(taking: byteCount) {
+            try coder.encode(animation, as: format, options: options)
+        }
+    }
+
+    /// Runs `work` on a lane, once there is room for the memory that it takes.
+    private func onLane<Result: Sendable>(
+        taking byteCount: Int,
+        _ record: LoadRecord? = nil,
+        _ work: @Sendable () throws -> Result
+    ) async throws -> Result {
+        let start = ContinuousClock.now
+        return try await self.gate.withWeight(byteCount) {
+            record?.end(.gate, since: start)
+            return try await self.onLane(record) {
+                try MemoryRoom.require(byteCount)
+                return try work()
+            }
         }
     }
 
@@ -270,19 +321,6 @@ struct DecodePipeline: Sendable {
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     func transform(_ data: Data, by transform: JPEGTransform) async throws -> JPEGTransform.Result {
         let plan = try await self.lanes.run { try JPEGTransformPlan(transform, of: data, limits: self.limits) }
-        return try await self.gate.withWeight(plan.byteCount) {
-            try await self.lanes.run {
-                try MemoryRoom.require(plan.byteCount)
-                return try plan.carryOut()
-            }
-        }
-    }
-
-    /// The bytes of `animation` in `format`.
-    ///
-    /// - Throws: `CodingError`, `CancellationError`.
-    func encode(_ animation: AnimationContent, as format: ImageFormat, options: EncodeOptions) async throws -> Data {
-        let coder = try self.registry.coder(encoding: format)
-        return try await self.lanes.run { try coder.encode(animation, as: format, options: options) }
+        return try await self.onLane(taking: plan.byteCount) { try plan.carryOut() }
     }
 }

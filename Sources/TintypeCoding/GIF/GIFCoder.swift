@@ -37,6 +37,17 @@ public struct GIFCoder: ImageCoder {
     ) throws -> Data {
         try GIFEncoder.encode(try animation.inSRGB().frames, loopCount: animation.loopCount, options: options)
     }
+
+    public func encodingByteCount(
+        of layout: PixelLayout,
+        frameCount: Int?,
+        as format: ImageFormat,
+        options: EncodeOptions
+    ) -> Int {
+        // The canvas, two frames, a part of one and its codes, and what has been written so far.
+        let perPixel = 28 + 4 * (frameCount ?? 0)
+        return layout.pixelCount.saturatingMultiplied(by: perPixel).saturatingAdded(to: 4 << 20)
+    }
 }
 
 /// A GIF whose blocks were parsed.

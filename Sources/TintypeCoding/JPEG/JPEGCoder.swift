@@ -32,6 +32,18 @@ public struct JPEGCoder: ImageCoder {
     public func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data {
         try JPEGCompressor().compress(try image.upright().pixels, options: options.keepingProfile(of: image))
     }
+
+    public func encodingByteCount(
+        of layout: PixelLayout,
+        frameCount: Int?,
+        as format: ImageFormat,
+        options: EncodeOptions
+    ) -> Int {
+        let samples = layout.pixelCount.saturatingMultiplied(by: layout.format == .gray8 ? 1 : 3)
+        // Two bytes for each coefficient where a second pass reads them again, and the file, which grows by doubling.
+        let holdsCoefficients = options.isProgressive || options.maximumByteCount != nil
+        return samples.saturatingMultiplied(by: holdsCoefficients ? 8 : 6).saturatingAdded(to: 2 << 20)
+    }
 }
 
 /// A JPEG whose marker segments were parsed, up to the first scan.

@@ -35,6 +35,18 @@ public struct PNGCoder: ImageCoder {
     ) throws -> Data {
         try PNGAnimationCompressor(options: options).compress(try animation.inSRGB())
     }
+
+    public func encodingByteCount(
+        of layout: PixelLayout,
+        frameCount: Int?,
+        as format: ImageFormat,
+        options: EncodeOptions
+    ) -> Int {
+        // The filtered rows, what libdeflate may make of them, its copy, and the file, which grows by doubling. Frames are
+        // brought to one format, turned, and written behind each other.
+        let copies = 6 + 4 * (frameCount ?? 0)
+        return layout.byteCount.saturatingMultiplied(by: copies).saturatingAdded(to: 12 << 20)
+    }
 }
 
 /// A PNG whose chunks were parsed.

@@ -39,6 +39,16 @@ public struct WebPCoder: ImageCoder {
     public func encode(_ animation: AnimationContent, as format: ImageFormat, options: EncodeOptions) throws -> Data {
         try WebPAnimationCompressor(options: options).compress(try animation.inSRGB())
     }
+
+    public func encodingByteCount(
+        of layout: PixelLayout,
+        frameCount: Int?,
+        as format: ImageFormat,
+        options: EncodeOptions
+    ) -> Int {
+        let perPixel = (options.compression.isLossless ? 48 : 24) + 4 * (frameCount ?? 0)
+        return layout.pixelCount.saturatingMultiplied(by: perPixel).saturatingAdded(to: 4 << 20)
+    }
 }
 
 /// A WebP whose chunks were parsed.
