@@ -24,6 +24,8 @@ final class HostileOrigin: Sendable {
         let expectation: Expectation
         /// Whether honest answers can be had from the same origin.
         let hasHonestNeighbour: Bool
+        /// Whether it is one of the many of `http2_table.py`, which are met less often, and with their neighbours.
+        let isInTable: Bool
 
         func url(_ number: Int) throws -> URL { try Self.url("\(self.origin)/\(self.path)/\(number)") }
 

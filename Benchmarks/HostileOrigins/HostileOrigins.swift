@@ -4,7 +4,7 @@ import Tintype
 
 /// Attacks a loader with origins that flood, drip, lie and smuggle, while healthy traffic goes on beside it.
 ///
-///     HostileOrigins [SECONDS [BEHAVIOUR]]     default 600 seconds and every behaviour
+///     HostileOrigins [SECONDS [BEHAVIOUR]]     default 600 seconds and every behaviour; `http2` for the table
 ///
 /// First each behaviour is met once, and must end by the loader's own limits. Then calm and attack take turns; what is
 /// compared is the healthy loads' time in each, and what is looked for is anything that no origin served.

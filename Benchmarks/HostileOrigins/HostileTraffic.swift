@@ -13,6 +13,8 @@ final class HostileTraffic: Sendable {
 
     /// Between the starts of two loads of one behaviour, in the mean; chance keeps them from coming all at once.
     private static let interval = Duration.seconds(4)
+    /// The same for each of the many behaviours of the table.
+    private static let tableInterval = Duration.seconds(30)
     /// Between a load and its honest neighbour: by then what comes behind an answer has come.
     private static let pause = Duration.milliseconds(400)
 
@@ -23,7 +25,9 @@ final class HostileTraffic: Sendable {
 
     init(origin: HostileOrigin, only name: String?, loader: LoaderActor) throws {
         self.origin = origin
-        self.behaviours = origin.behaviours.filter { name == nil || $0.name == name }
+        self.behaviours = origin.behaviours.filter { behaviour in
+            name.map { behaviour.name == $0 || $0 == "http2" && behaviour.isInTable } ?? true
+        }
         guard !self.behaviours.isEmpty else { throw TestSupportError("There is no behaviour \(name ?? "").") }
         self.loader = loader
     }
@@ -37,7 +41,12 @@ final class HostileTraffic: Sendable {
         let meetings = Task {
             await withTaskGroup(of: (HostileOrigin.Behaviour, Ending?).self) { group in
                 for behaviour in self.behaviours {
-                    group.addTask { (behaviour, await self.load(behaviour, ledger)) }
+                    group.addTask {
+                        async let neighbour: Void = self.loadNeighbour(behaviour, ledger)
+                        let ending = await self.load(behaviour, ledger)
+                        await neighbour
+                        return (behaviour, ending)
+                    }
                 }
                 var endings: [(name: String, ending: Ending)] = []
                 for await (behaviour, ending) in group {
@@ -63,16 +72,19 @@ final class HostileTraffic: Sendable {
         await withDiscardingTaskGroup { group in
             for behaviour in self.behaviours {
                 group.addTask {
-                    try? await Task.sleep(for: Self.interval * Double.random(in: 0...1))
+                    let interval = behaviour.isInTable ? Self.tableInterval : Self.interval
+                    try? await Task.sleep(for: interval * Double.random(in: 0...1))
                     while !Task.isCancelled {
                         let start = ContinuousClock.now
+                        async let neighbour: Void = self.loadNeighbour(behaviour, ledger)
                         _ = await self.load(behaviour, ledger)
+                        await neighbour
                         if behaviour.hasHonestNeighbour {
                             try? await Task.sleep(for: Self.pause)
                             await self.loadHonest(behaviour, ledger)
                         }
                         try? await Task.sleep(
-                            until: start + Self.interval * Double.random(in: 0.5...1.5),
+                            until: start + interval * Double.random(in: 0.5...1.5),
                             clock: .continuous
                         )
                     }
@@ -104,6 +116,11 @@ final class HostileTraffic: Sendable {
             ledger.add(fault: "\(behaviour.name): not a LoadError: \(error)")
             return Ending(text: "\(error)", duration: .now - start)
         }
+    }
+
+    /// Loads an honest answer over the connection of an attack, at the same time.
+    private func loadNeighbour(_ behaviour: HostileOrigin.Behaviour, _ ledger: Ledger) async {
+        if behaviour.isInTable { await self.loadHonest(behaviour, ledger) }
     }
 
     /// A load that shares an origin with an attack ends with its own picture or an error.

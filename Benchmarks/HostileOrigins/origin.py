@@ -24,6 +24,10 @@ import zlib
 
 import hpack
 
+# The folder belongs to the sources.
+sys.dont_write_bytecode = True
+import http2_table
+
 ADDRESSES = ["127.0.0.%d" % last for last in range(2, 14)]
 CRLF = b"\r\n"
 # A drip that is seen by a timer of "no byte for so long" never ends.
@@ -745,6 +749,14 @@ class HTTP2Connection:
     def send(self, kind, flags, stream, body=b""):
         self.write(self.frame(kind, flags, stream, body))
 
+    def body(self, data, stream, flags=0):
+        for start in range(0, len(data), 16_384):
+            is_last = start + 16_384 >= len(data)
+            self.send(DATA, flags if is_last else 0, stream, data[start : start + 16_384])
+
+    def leave(self):
+        raise Gone()
+
     def headers(self, fields, stream, flags=END_HEADERS):
         self.send(HEADERS, flags, stream, self.encoder.encode(fields))
 
@@ -1036,6 +1048,10 @@ def h2_plain_answer(c, n, stream):
     c.stall(stream)
 
 
+# Many kinds of the same faults, each met less often.
+TABLE = http2_table.behaviours(honest, POISON)
+
+
 # Serving
 
 
@@ -1054,6 +1070,9 @@ def serve_plain(sock):
             connection.send(answer(honest(number)))
         elif name in PLAIN:
             PLAIN[name][0](connection, number)
+        elif name in TABLE:
+            # A server may ask for HTTP/1.1.
+            connection.send(answer(honest(number)))
         else:
             connection.send(answer(b"no such behaviour", 404))
 
@@ -1061,7 +1080,7 @@ def serve_plain(sock):
 def serve_tls(sock, context):
     with context.wrap_socket(sock, server_side=True) as secure:
         if secure.selected_alpn_protocol() == "h2":
-            HTTP2Connection(secure).serve(HTTP2)
+            HTTP2Connection(secure).serve(HTTP2 | TABLE)
         else:
             serve_plain(secure)
 
@@ -1132,7 +1151,7 @@ def main():
     secure, secure_plain = context(folder, ["h2"]), context(folder, ["http/1.1"])
     behaviours = []
 
-    def add(name, scheme, handler, expectation, honest_neighbour=True):
+    def add(name, scheme, handler, expectation, honest_neighbour=True, is_in_table=False):
         # A port of its own: what one behaviour leaves behind on a connection must meet its own neighbour.
         address = ADDRESSES[len(behaviours) % len(ADDRESSES)]
         behaviours.append(
@@ -1142,6 +1161,7 @@ def main():
                 "path": name.removeprefix("tls-") if name.startswith("tls-surplus") else name,
                 "expectation": expectation,
                 "hasHonestNeighbour": honest_neighbour,
+                "isInTable": is_in_table,
             }
         )
 
@@ -1151,6 +1171,8 @@ def main():
             add("tls-" + name, "https", lambda sock: serve_tls(sock, secure_plain), expectation)
     for name, (_, expectation) in HTTP2.items():
         add(name, "https", lambda sock: serve_tls(sock, secure), expectation)
+    for name, (_, expectation) in TABLE.items():
+        add(name, "https", lambda sock: serve_tls(sock, secure), expectation, is_in_table=True)
     add("tls-silence-in-handshake", "https", serve_silent_tls, "error", False)
     add("tls-drip-in-handshake", "https", serve_dripping_tls, "error", False)
     description = {"certificate": os.path.join(folder, "certificate.pem"), "behaviours": behaviours}

@@ -16,6 +16,8 @@ struct FaultyConnection {
     private let server: FaultyServer
     /// Around the socket, where the origin speaks TLS.
     private let tls: FaultyTLS?
+    /// What was received and not read yet.
+    private var buffer: [UInt8] = []
 
     init(_ descriptor: CInt, server: FaultyServer) {
         self.descriptor = descriptor
@@ -23,14 +25,13 @@ struct FaultyConnection {
         self.tls = server.authority.flatMap { FaultyTLS(descriptor, authority: $0, speaksHTTP2: server.speaksHTTP2) }
     }
 
-    func serve() {
+    mutating func serve() {
         defer { self.server.close(connection: self.descriptor) }
         guard self.server.authority == nil || self.tls != nil else { return }
         var paths: Set<String> = []
-        var buffer: [UInt8] = []
         var lastPath: String?
         while true {
-            guard let request = self.readRequest(&buffer) else {
+            guard let request = self.readRequest() else {
                 self.clientLeft(lastPath)
                 return
             }
@@ -63,7 +64,7 @@ struct FaultyConnection {
         self.server.record.update { $0.counts[path, default: .init()].disconnects += 1 }
     }
 
-    private func perform(_ response: FaultyResponse, request: [UInt8]) -> Outcome {
+    private mutating func perform(_ response: FaultyResponse, request: [UInt8]) -> Outcome {
         for step in response.steps {
             let outcome = self.perform(step, request: request)
             guard case .next = outcome else { return outcome }
@@ -71,7 +72,7 @@ struct FaultyConnection {
         return .next
     }
 
-    private func perform(_ step: FaultyResponse.Step, request: [UInt8]) -> Outcome {
+    private mutating func perform(_ step: FaultyResponse.Step, request: [UInt8]) -> Outcome {
         switch step {
         case .send(let bytes): return self.send(bytes)
         case .pause(let milliseconds): return self.wait(for: nil, milliseconds: milliseconds)
@@ -83,6 +84,7 @@ struct FaultyConnection {
             while case .next = self.send(bytes) { self.server.record.update { $0.floodedBytes += bytes.count } }
             return .clientLeft
         case .sendTickets(let count): return self.tls?.sendTickets(count) ?? true ? .next : .clientLeft
+        case .awaitStreams(let count): return self.readFrames(untilStreams: count) ? .next : .clientLeft
         case .stall: return self.wait(for: nil, milliseconds: -1)
         case .echo: return self.perform(.body(request), request: request)
         case .answer(let answer): return self.perform(answer(request), request: request)
@@ -134,17 +136,37 @@ struct FaultyConnection {
     }
 
     /// The next head, with the empty line at its end, or `nil` when the client has left.
-    private func readRequest(_ buffer: inout [UInt8]) -> [UInt8]? {
+    private mutating func readRequest() -> [UInt8]? {
         let end = Array("\r\n\r\n".utf8)
         while true {
-            if let start = buffer.indices.first(where: { buffer[$0...].starts(with: end) }) {
-                let request = Array(buffer[..<(start + end.count)])
-                buffer.removeFirst(request.count)
+            if let start = self.buffer.indices.first(where: { self.buffer[$0...].starts(with: end) }) {
+                let request = Array(self.buffer[..<(start + end.count)])
+                self.buffer.removeFirst(request.count)
                 return request
             }
             guard let bytes = self.receive() else { return nil }
-            buffer += bytes
+            self.buffer += bytes
         }
+    }
+
+    /// Reads frames until `count` heads have come; returns false if the client has left.
+    private mutating func readFrames(untilStreams count: Int) -> Bool {
+        // The second half of the preface, which ``readRequest()`` takes for the next request.
+        let preface = Array("SM\r\n\r\n".utf8)
+        var missing = count
+        while missing > 0 {
+            if self.buffer.starts(with: preface) { self.buffer.removeFirst(preface.count) }
+            let size = self.buffer.count < 9 ? nil : self.buffer[..<3].reduce(0) { $0 << 8 | Int($1) } + 9
+            if let size, self.buffer.count >= size {
+                if self.buffer[3] == 1 { missing -= 1 }
+                self.buffer.removeFirst(size)
+            } else if let bytes = self.receive() {
+                self.buffer += bytes
+            } else {
+                return false
+            }
+        }
+        return true
     }
 
     private func path(of request: [UInt8]) -> String {

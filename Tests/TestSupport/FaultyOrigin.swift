@@ -20,8 +20,8 @@ public final class FaultyOrigin: Sendable {
     ///   - responses: What it does, by path; queries are not looked at.
     ///   - address: The address, one of 127.0.0.0/8.
     ///   - usesTLS: Whether it speaks HTTPS; ``authorityPath`` vouches for it.
-    ///   - speaksHTTP2: Whether it agrees on HTTP/2 over TLS. It reads no frames: each connection gets once what the
-    ///     path `*` has, which is the target in the client's preface.
+    ///   - speaksHTTP2: Whether it agrees on HTTP/2 over TLS. Each connection gets once what the path `*` has,
+    ///     which is the target in the client's preface; frames are read in ``FaultyResponse/Step/awaitStreams(_:)`` only.
     ///   - acceptsConnections: If false, it listens but never accepts, as an overloaded host does.
     /// - Throws: An error when no port can be opened.
     public init(

@@ -19,6 +19,8 @@ public struct FaultyResponse: Sendable {
         case sendTickets(Int)
         /// Waits until the client leaves.
         case stall
+        /// Reads frames of HTTP/2 until so many more requests have come over the connection.
+        case awaitStreams(Int)
         /// Sends the request's own head as the body of a complete response.
         case echo
         /// Does what the closure makes of the request's head.
@@ -88,6 +90,27 @@ public struct FaultyResponse: Sendable {
         let count = payload.count
         return [UInt8(count >> 16 & 255), UInt8(count >> 8 & 255), UInt8(count & 255), type, flags, 0, 0, 0, stream]
             + payload
+    }
+
+    /// The settings with which a server of HTTP/2 begins.
+    public static let settingsFrame = Self.frame(type: 4)
+
+    /// The head of an answer over HTTP/2, status 200.
+    public static func headFrame(stream: UInt8 = 1, length: Int? = nil) -> [UInt8] {
+        // In the static table of HPACK (RFC 7541) status 200 is field 8, and "content-length" the name of field 28.
+        let value = length.map { Array("\($0)".utf8) }
+        let field = value.map { [0x0F, 28 - 15, UInt8($0.count)] + $0 } ?? []
+        return Self.frame(type: 1, flags: 4, stream: stream, [0x88] + field)
+    }
+
+    /// Bytes of a body over HTTP/2.
+    public static func dataFrame(_ bytes: [UInt8], stream: UInt8 = 1, isLast: Bool = false) -> [UInt8] {
+        Self.frame(type: 0, flags: isLast ? 1 : 0, stream: stream, bytes)
+    }
+
+    /// The end of a stream of HTTP/2 with an error.
+    public static func resetFrame(code: UInt8, stream: UInt8 = 1) -> [UInt8] {
+        Self.frame(type: 3, stream: stream, [0, 0, 0, code])
     }
 
     /// A body that comes in pieces of `size` bytes with pauses between them.

@@ -85,7 +85,10 @@ final class FaultyServer: Sendable {
                 Glibc.close(connection)
                 return
             }
-            self.start(name: "faulty-serve") { FaultyConnection(connection, server: self).serve() }
+            self.start(name: "faulty-serve") {
+                var connection = FaultyConnection(connection, server: self)
+                connection.serve()
+            }
         }
     }
 

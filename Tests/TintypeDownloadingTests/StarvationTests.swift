@@ -99,12 +99,11 @@ struct StarvationTests {
 
     // MARK: HTTP/2
 
-    /// What a server begins with: its settings, and the head of the first answer, status 200.
-    private static let settings = FaultyResponse.frame(type: 4)
-    private static let okHead = FaultyResponse.frame(type: 1, flags: 4, stream: 1, [0x88])
+    private static let settings = FaultyResponse.settingsFrame
+    private static let okHead = FaultyResponse.headFrame()
 
     @Test func `an HTTP2 connection that has fallen silent is not used again`() async throws {
-        let answer = Self.settings + Self.okHead + FaultyResponse.frame(type: 0, flags: 1, stream: 1, [1, 2, 3])
+        let answer = Self.settings + Self.okHead + FaultyResponse.dataFrame([1, 2, 3], isLast: true)
         let origin = try FaultyOrigin(["*": FaultyResponse([.send(answer), .stall])], speaksHTTP2: true)
         origin.script("*", sequence: [FaultyResponse([.send(Self.settings), .stall])])
         var configuration = DownloadActor.Configuration()

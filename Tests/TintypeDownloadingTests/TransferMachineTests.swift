@@ -157,7 +157,10 @@ import TintypeHTTP
             self.headerBytes += count + 32
             if self.headerBytes > 300 { return .refuseHead }
             if self.halt == .stopped || self.halt == .yielded { return .abort }
-            if self.hasHead { return .proceed }
+            if self.hasHead {
+                if case .status = line { return .refuseResponse }
+                return .proceed
+            }
             switch line {
             case .status(let status):
                 (self.hasStatus, self.isFinal, self.fieldCount) = (true, status >= 200, 0)
@@ -285,7 +288,9 @@ import TintypeHTTP
         case 16, 17:
             let connectTime = Duration.milliseconds(Int.random(in: 0..<3, using: &random))
             return .look(connectTime: connectTime, bodyBytes: bodyBytes)
-        case 18: return .line(.field(name: "a", value: "b"), byteCount: 4, isMultiplexed: false)
+        case 18:
+            let line = Bool.random(using: &random) ? HeaderLine.status(200) : .field(name: "a", value: "b")
+            return .line(line, byteCount: 4, isMultiplexed: false)
         default: return .finish
         }
     }

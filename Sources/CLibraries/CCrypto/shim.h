@@ -1,6 +1,7 @@
 #ifndef CCRYPTO_SHIM_H
 #define CCRYPTO_SHIM_H
 
+#include <errno.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/sha.h>
@@ -8,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 // Whether both ends have agreed on HTTP/2.
 static inline int ccrypto_speaks_http2(const void *ssl) {
@@ -75,5 +77,170 @@ static inline void ccrypto_limit_reads(const void *ssl, const uint64_t *turn, si
     share->requires_alert = !ccrypto_speaks_http2(ssl);
     BIO_set_callback_arg(bio, (char *)share);
     BIO_set_callback_ex(bio, ccrypto_share_callback);
+}
+
+// MARK: A look at what a TLS connection brings, before its user reads it
+
+enum { CCRYPTO_KEPT_SESSIONS = 4 };
+
+/// The part of a connection between OpenSSL and the BIO of its user, who reads nothing that was not looked at.
+struct ccrypto_view {
+    int descriptor;
+    /// Whether the look goes on: the user's BIO must not be called, because it works only within the user's own calls.
+    int is_looking;
+    /// Whether nothing more can come. The user's BIO reports how the connection ended.
+    int has_ended;
+    // The share of one turn, as in `ccrypto_read_share`.
+    const uint64_t *turn;
+    uint64_t seen;
+    size_t count;
+    size_t limit;
+    SSL *ssl;
+    /// Stores a session for the user; also works only within the user's own calls.
+    int (*store)(SSL *, SSL_SESSION *);
+    SSL_SESSION *sessions[CCRYPTO_KEPT_SESSIONS];
+    int session_count;
+};
+
+/// Hands the sessions that came during a look to the user.
+static inline void ccrypto_view_store_sessions(struct ccrypto_view *view) {
+    while (view->session_count > 0) {
+        SSL_SESSION *session = view->sessions[--view->session_count];
+        if (!view->store(view->ssl, session)) SSL_SESSION_free(session);
+    }
+}
+
+static inline int ccrypto_view_receive(struct ccrypto_view *view, char *bytes, int size) {
+    if (view->seen != *view->turn) {
+        view->seen = *view->turn;
+        view->count = 0;
+    }
+    if (view->count >= view->limit) return 0;
+    ssize_t count = recv(view->descriptor, bytes, (size_t)size, MSG_DONTWAIT);
+    if (count > 0) {
+        view->count += (size_t)count;
+        return (int)count;
+    }
+    view->has_ended = count == 0 || (errno != EAGAIN && errno != EINTR);
+    return 0;
+}
+
+static inline int ccrypto_view_read(BIO *bio, char *bytes, int size) {
+    struct ccrypto_view *view = (struct ccrypto_view *)BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    if (view->is_looking) {
+        int count = view->has_ended ? 0 : ccrypto_view_receive(view, bytes, size);
+        if (count > 0) return count;
+    } else {
+        ccrypto_view_store_sessions(view);
+        if (view->has_ended) {
+            int result = BIO_read(BIO_next(bio), bytes, size);
+            BIO_copy_next_retry(bio);
+            return result;
+        }
+    }
+    // As if nothing had come: the socket stays readable, and the next look goes on.
+    BIO_set_retry_read(bio);
+    return -1;
+}
+
+static inline int ccrypto_view_write(BIO *bio, const char *bytes, int size) {
+    struct ccrypto_view *view = (struct ccrypto_view *)BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    if (!view->is_looking) {
+        ccrypto_view_store_sessions(view);
+        int result = BIO_write(BIO_next(bio), bytes, size);
+        BIO_copy_next_retry(bio);
+        return result;
+    }
+    // OpenSSL answers an alert or a change of keys.
+    ssize_t count = send(view->descriptor, bytes, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
+    return (int)count;
+}
+
+static inline long ccrypto_view_control(BIO *bio, int command, long number, void *pointer) {
+    return BIO_ctrl(BIO_next(bio), command, number, pointer);
+}
+
+static inline int ccrypto_view_destroy(BIO *bio) {
+    struct ccrypto_view *view = (struct ccrypto_view *)BIO_get_data(bio);
+    if (view) {
+        while (view->session_count > 0) SSL_SESSION_free(view->sessions[--view->session_count]);
+        free(view);
+    }
+    BIO_set_data(bio, NULL);
+    return 1;
+}
+
+/// The methods of a view, of which one object serves all; NULL if there is no memory.
+static inline BIO_METHOD *ccrypto_make_view_method(void) {
+    BIO_METHOD *method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_FILTER, "tintype view");
+    if (!method) return NULL;
+    BIO_meth_set_read(method, ccrypto_view_read);
+    BIO_meth_set_write(method, ccrypto_view_write);
+    BIO_meth_set_ctrl(method, ccrypto_view_control);
+    BIO_meth_set_destroy(method, ccrypto_view_destroy);
+    return method;
+}
+
+static inline int ccrypto_view_keep_session(SSL *ssl, SSL_SESSION *session) {
+    BIO *bio = SSL_get_rbio(ssl);
+    if (!bio || strcmp(BIO_method_name(bio), "tintype view") != 0) return 0;
+    struct ccrypto_view *view = (struct ccrypto_view *)BIO_get_data(bio);
+    if (!view->store) return 0;
+    if (!view->is_looking) return view->store(ssl, session);
+    if (view->session_count == CCRYPTO_KEPT_SESSIONS) return 0;
+    view->sessions[view->session_count++] = session;
+    return 1;
+}
+
+/// Lets nobody read a connection before `ccrypto_look` has seen what comes.
+///
+/// `descriptor` must be the socket under TLS itself, with no other layer between. Returns a view that lives until the
+/// connection is freed, or NULL if there is no memory.
+static inline struct ccrypto_view *ccrypto_view_connection(
+    void *tls, int descriptor, const void *method, const uint64_t *turn, size_t limit) {
+    SSL *ssl = (SSL *)tls;
+    BIO *below = SSL_get_rbio(ssl);
+    struct ccrypto_view *view = (struct ccrypto_view *)calloc(1, sizeof(*view));
+    BIO *bio = view && below ? BIO_new((const BIO_METHOD *)method) : NULL;
+    if (!bio) {
+        free(view);
+        return NULL;
+    }
+    view->descriptor = descriptor;
+    view->turn = turn;
+    view->limit = limit;
+    view->ssl = ssl;
+    // libcurl gives each connection a context of its own.
+    SSL_CTX *context = SSL_get_SSL_CTX(ssl);
+    view->store = SSL_CTX_sess_get_new_cb(context);
+    if (view->store == ccrypto_view_keep_session) view->store = NULL;
+    if (view->store) SSL_CTX_sess_set_new_cb(context, ccrypto_view_keep_session);
+    BIO_set_data(bio, view);
+    BIO_set_init(bio, 1);
+    BIO_up_ref(below);
+    BIO_push(bio, below);
+    SSL_set_bio(ssl, bio, bio);
+    return view;
+}
+
+/// Copies the plaintext of the next record, up to `size` bytes; it stays for the connection's user to read.
+///
+/// Returns the number of bytes: 0 if no record is here, or if the last one was not read yet.
+static inline int ccrypto_look(struct ccrypto_view *view, void *bytes, int size) {
+    if (SSL_pending(view->ssl) > 0) return 0;
+    view->is_looking = 1;
+    int count = SSL_peek(view->ssl, bytes, size);
+    view->is_looking = 0;
+    // The user meets the same error, and must not take this one for another's.
+    ERR_clear_error();
+    return count > 0 ? count : 0;
+}
+
+/// The bytes of a record that were decrypted and not read.
+static inline int ccrypto_pending(const struct ccrypto_view *view) {
+    return SSL_pending(view->ssl);
 }
 #endif

@@ -388,7 +388,8 @@ final class TransferEngine: @unchecked Sendable {
             self.backpressure.insert(transfer)
         case .unpause: self.unpause(transfer)
         // What those lead to is done where the event comes from.
-        case .none, .proceed, .readHead, .refuseHead, .take, .discard, .hold, .abort, .judge, .finish: break
+        case .none, .proceed, .readHead, .refuseHead, .refuseResponse, .take, .discard, .hold, .abort, .judge, .finish:
+            break
         }
     }
 
@@ -543,6 +544,7 @@ final class TransferEngine: @unchecked Sendable {
         transfer.metrics.add(ccurl_get_metrics(handle.easy))
         if transfer.metrics.httpVersion == .http2 { self.queue.setMultiplexes(origin: transfer.address.origin) }
         let details = code == CURLE_OK ? "" : handle.errorDetails
+        let bodyEnd = handle.bodyEnd
         if code == CURLE_OK { handle.leaveConnection(isWhole: true) }
         self.detach(transfer, isComplete: true)
         guard case .judging = transfer.machine.phase else { return }
@@ -554,7 +556,7 @@ final class TransferEngine: @unchecked Sendable {
             }
             let connections = handle.connections
             self.process(
-                try transfer.makeResponse(code: code, details: details, connections: connections),
+                try transfer.makeResponse(code: code, details: details, connections: connections, bodyEnd: bodyEnd),
                 of: transfer
             )
         } catch {

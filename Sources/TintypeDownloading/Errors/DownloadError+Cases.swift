@@ -229,21 +229,12 @@ extension DownloadError {
         )
     }
 
-    static func cutShort(received: Int, expected: Int, of transfer: Transfer) -> DownloadError {
+    /// A body that ended too early; `end` says in a few words at which point.
+    static func cutShort(_ transfer: Transfer, _ end: String) -> DownloadError {
         .about(
             transfer,
             .bodyCutShort,
-            "The body of \(shown(transfer.address)) ended after \(received) of \(expected) bytes. Ask again."
-        )
-    }
-
-    /// A coded body without its end: of how many bytes is not known.
-    static func cutShort(_ transfer: Transfer) -> DownloadError {
-        .about(
-            transfer,
-            .bodyCutShort,
-            "The coded body of \(shown(transfer.address)) ended before its coding did, after "
-                + "\(transfer.receivedBytes) bytes. Ask again."
+            "The body of \(shown(transfer.address)) ended \(end), with \(transfer.receivedBytes) bytes here. Ask again."
         )
     }
 

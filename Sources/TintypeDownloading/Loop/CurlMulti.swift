@@ -103,6 +103,18 @@ final class CurlMulti {
         ccrypto_limit_reads(tls, self.turnCount, Self.readShare)
     }
 
+    /// The frames of the HTTP/2 connection of `tls`, which are watched from now on; `nil` if there is no memory.
+    func watchFrames(of tls: UnsafeMutableRawPointer, _ descriptor: CInt) -> ConnectionFrames? {
+        let frames = ConnectionFrames(
+            tls: tls,
+            descriptor: descriptor,
+            turn: self.turnCount,
+            limit: Self.readShare
+        )
+        if let frames { self.poll.setFrames(frames, of: descriptor) }
+        return frames
+    }
+
     /// The bytes that one transfer may take in this turn of the loop.
     private(set) var turnShare = CurlMulti.turnBytes
 
@@ -142,7 +154,10 @@ final class CurlMulti {
                 (events & CInt(CSHIMS_READABLE) != 0 ? CURL_CSELECT_IN : 0)
                 | (events & CInt(CSHIMS_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0)
                 | (events & CInt(CSHIMS_BROKEN) != 0 ? CURL_CSELECT_ERR : 0)
+            self.poll.frames(of: descriptor)?.look()
             self.act(on: descriptor, mask)
+            // What was read for the other streams may have come too late for all of them.
+            if self.poll.frames(of: descriptor)?.hasUnread ?? false { self.act(on: descriptor, CURL_CSELECT_IN) }
             guard self.poll.isFlooded(descriptor) else { return }
             self.poll.end(descriptor)
             self.onFlood?(descriptor)

@@ -55,6 +55,8 @@ final class SocketPoll {
         var allowedBytes = 0
         /// What a turn of it costs, in nanoseconds: a mean in which the latest counts half.
         var cost = 0
+        /// The frames of the connection, if it speaks HTTP/2.
+        var frames: ConnectionFrames?
     }
 
     /// The bytes of frames that are no content, and of TLS, that a shared connection may bring while it is used.
@@ -175,6 +177,13 @@ final class SocketPoll {
         return cshims_bytes_read(descriptor) > socket.allowedBytes
     }
 
+    /// The frames of a connection that speaks HTTP/2, or `nil` if nobody has watched them from the start.
+    func frames(of descriptor: CInt) -> ConnectionFrames? { self.sockets[Int(descriptor)].frames }
+
+    func setFrames(_ frames: ConnectionFrames, of descriptor: CInt) {
+        self.sockets[Int(descriptor)].frames = frames
+    }
+
     /// Ends a connection; libcurl sees it at its next look.
     func end(_ descriptor: CInt) {
         shutdown(descriptor, CInt(SHUT_RDWR))
@@ -255,6 +264,8 @@ final class SocketPoll {
         }
         // An idle connection that its server closed, or that brings what was not asked for.
         if socket.isConnection, socket.mustStaySilent, socket.user == 0 { self.retire(event.descriptor) }
+        // libcurl takes an idle connection for dead if there is something to read that it does not get.
+        socket.frames?.look()
         self.apply(Int(event.descriptor))
     }
 

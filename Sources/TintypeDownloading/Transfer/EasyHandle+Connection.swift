@@ -3,6 +3,14 @@ import CCurl
 
 // Answers belong to the requests that they follow.
 
+/// How a body ended that libcurl takes for whole.
+struct BodyEnd {
+    /// The bytes that came over the network.
+    let bytes: Int64
+    /// Whether the server ended the HTTP/2 stream after them.
+    let hasEndedStream: Bool
+}
+
 extension EasyHandle {
     /// Looks at each connection just before a request goes over it.
     ///
@@ -60,11 +68,10 @@ extension EasyHandle {
         if transfer.address.scheme == .https {
             // Frames come at any time, and belong to streams. Of another TLS library nothing is known.
             guard let tls = ccurl_get_openssl(self.easy) else { return true }
-            self.multi.limitReads(of: tls)
             guard ccrypto_speaks_http2(tls) == 0 else {
-                self.shareConnection(localPort: Int(localPort), remotePort: Int(remotePort))
-                return true
+                return self.shareConnection(of: tls, localPort: Int(localPort), remotePort: Int(remotePort))
             }
+            self.multi.limitReads(of: tls)
             // Tickets come before the first answer; a late one costs the connection.
             hasPending = ccrypto_has_pending(tls) != 0
         }
@@ -88,19 +95,42 @@ extension EasyHandle {
         return true
     }
 
-    private func shareConnection(localPort: Int, remotePort: Int) {
+    /// Lets the transfer share an HTTP/2 connection; returns false if it must use another one.
+    private func shareConnection(of tls: UnsafeMutableRawPointer, localPort: Int, remotePort: Int) -> Bool {
         self.leaveConnection(isWhole: false)
         var newConnections = 0
         ccurl_getinfo_long(self.easy, CURLINFO_NUM_CONNECTS, &newConnections)
-        self.sharedDescriptor = self.multi.poll.share(
-            localPort: localPort,
-            remotePort: remotePort,
-            isNew: newConnections > 0
-        )
+        let isNew = newConnections > 0
+        let descriptor = self.multi.poll.share(localPort: localPort, remotePort: remotePort, isNew: isNew)
+        self.sharedDescriptor = descriptor
+        guard descriptor >= 0 else { return true }
+        if let frames = self.multi.poll.frames(of: descriptor)
+            ?? (isNew ? self.multi.watchFrames(of: tls, descriptor) : nil)
+        {
+            self.stream = (frames, frames.tracker.open())
+        } else if !isNew {
+            // The transfer that made it has left before its request was sent. Nobody saw what came since.
+            self.leaveConnection(isWhole: true)
+            self.multi.poll.end(descriptor)
+            self.foundSurplus = true
+            return false
+        }
+        return true
+    }
+
+    /// How the body of the response ended.
+    var bodyEnd: BodyEnd {
+        let bytes = Int64(ccurl_get_body_bytes(self.easy))
+        guard let (frames, id) = self.stream, let transfer else { return BodyEnd(bytes: bytes, hasEndedStream: false) }
+        let hasTrailers = transfer.machine.exchange?.hasTrailers ?? false
+        let hasEnded = frames.tracker.hasEnded(id, bodyBytes: Int(bytes), hasTrailers: hasTrailers)
+        return BodyEnd(bytes: bytes, hasEndedStream: hasEnded)
     }
 
     /// Ends the transfer's share of a connection.
     func leaveConnection(isWhole: Bool) {
+        if let (frames, id) = self.stream { frames.tracker.close(id) }
+        self.stream = nil
         guard self.sharedDescriptor >= 0 else { return }
         self.multi.poll.endSharing(self.sharedDescriptor, isWhole: isWhole)
         self.sharedDescriptor = -1

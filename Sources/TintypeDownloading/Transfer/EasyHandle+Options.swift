@@ -29,7 +29,11 @@ final class HeaderList {
 extension EasyHandle {
     func set(_ options: TransportOptions) {
         if options.method == .head { ccurl_setopt_long(self.easy, CURLOPT_NOBODY, 1) }
-        if let path = options.unixSocketPath { ccurl_setopt_string(self.easy, CURLOPT_UNIX_SOCKET_PATH, path) }
+        if let path = options.unixSocketPath {
+            ccurl_setopt_string(self.easy, CURLOPT_UNIX_SOCKET_PATH, path)
+            // Such sockets have no ports to tell them apart, and HTTP/2 needs the one whose frames are watched.
+            self.setHTTPVersion(CURL_HTTP_VERSION_1_1)
+        }
         switch options.credentials?.value {
         case .basic(let user, let password):
             self.set(user, password, user: CURLOPT_USERNAME, password: CURLOPT_PASSWORD)
@@ -73,7 +77,13 @@ extension EasyHandle {
         }
     }
 
+    func setHTTPVersion(_ version: Int) {
+        ccurl_setopt_long(self.easy, CURLOPT_HTTP_VERSION, version)
+    }
+
     func set(_ proxy: ProxyPolicy) {
+        // The frames of HTTP/2 would be under two layers of TLS, and only one can be looked into.
+        if proxy.mayUseTLS { self.setHTTPVersion(CURL_HTTP_VERSION_1_1) }
         switch proxy.value {
         case .none:
             // Without this libcurl reads eight environment variables for each transfer.

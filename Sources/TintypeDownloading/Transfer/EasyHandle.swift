@@ -35,6 +35,8 @@ final class EasyHandle {
     var claimedDescriptor: CInt = -1
     /// The socket of the connection that it shares with others, or -1.
     var sharedDescriptor: CInt = -1
+    /// The stream of the request on that connection.
+    var stream: (frames: ConnectionFrames, id: UInt32)?
     /// Whether the transfer must be tried over another connection.
     var foundSurplus = false
     private(set) var takesFreshConnection = false
@@ -177,7 +179,8 @@ final class EasyHandle {
         ccurl_allow_http_only(self.easy)
         // Redirects are followed by the engine, which looks at each target first.
         ccurl_setopt_long(self.easy, CURLOPT_FOLLOWLOCATION, 0)
-        ccurl_setopt_long(self.easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+        // Over HTTP/2 only the frames tell whether a body is whole, and only OpenSSL shows them.
+        self.setHTTPVersion(ccurl_has_openssl() != 0 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1)
         // Pictures are compressed already, and a compressed answer hides the length. What a
         // server compresses all the same is inflated by `ContentDecoder`.
         ccurl_setopt_string(self.easy, CURLOPT_ACCEPT_ENCODING, "identity")
@@ -206,6 +209,7 @@ final class EasyHandle {
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 let verdict = transfer.receive(headerLine: line, at: handle.multi.now)
                 if transfer.hasWatchedFraming { handle.watchFraming() }
+                handle.stream?.frames.lookAhead()
                 if handle.sharedDescriptor >= 0 { handle.multi.poll.allow(line.count, on: handle.sharedDescriptor) }
                 return verdict == .proceed ? line.count : 0
             },
@@ -218,6 +222,7 @@ final class EasyHandle {
                 let handle = EasyHandle.of(context)
                 guard let transfer = handle.transfer else { return 0 }
                 let chunk = UnsafeRawBufferPointer(start: bytes, count: size * count)
+                handle.stream?.frames.lookAhead()
                 switch transfer.receive(body: chunk, at: handle.multi.now, mayDecode: handle.spend) {
                 case .proceed:
                     let shared = handle.sharedDescriptor

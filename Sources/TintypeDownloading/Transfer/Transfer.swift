@@ -328,6 +328,12 @@ final class Transfer {
         case .refuseHead:
             let limit = self.limits.maximumHeaderSize
             return self.abort(.invalidResponse("its header has more than \(limit) bytes", at: self.address), at: now)
+        case .refuseResponse:
+            guard self.isSuccess else {
+                _ = self.transition(.stop(.unwanted), at: now)
+                return .abort
+            }
+            return self.abort(.cutShort(self, "when another response began"), at: now)
         default: return .abort
         }
     }
@@ -366,9 +372,11 @@ final class Transfer {
         var plan = TransferMachine.BodyPlan()
         plan.isWanted = self.limits.acceptableStatusCodes.contains(status)
         plan.responseTime = Date()
-        plan.hasWatchedFraming =
-            self.request.method == .head || declared == 0 || status == 204 || status == 304
-            || declared == nil && exchange.fields["Transfer-Encoding"] != nil
+        plan.hasBody = self.request.method != .head && status != 204 && status != 304
+        let isChunked = exchange.fields["Transfer-Encoding"] != nil
+        // Chunks say themselves where the body ends (RFC 9112, 6.3).
+        plan.declaredBytes = isChunked ? nil : declared
+        plan.hasWatchedFraming = !plan.hasBody || declared == 0 || declared == nil && isChunked
         guard plan.isWanted else {
             _ = self.transition(.expect(plan), at: now)
             guard declared ?? 0 > TransferMachine.discardLimit, !self.answersChallenges else { return .proceed }
@@ -743,7 +751,8 @@ final class Transfer {
     func makeResponse(
         code: CURLcode,
         details: String,
-        connections: ConnectionRecord
+        connections: ConnectionRecord,
+        bodyEnd: BodyEnd
     ) throws(DownloadError) -> DownloadResponse {
         if let failure { throw failure }
         let exchange = self.machine.exchange
@@ -754,12 +763,15 @@ final class Transfer {
         guard let exchange, let plan = exchange.body?.plan, let status = exchange.status else {
             throw .transferFailed(CURLE_GOT_NOTHING, details: "it ended inside the header", of: self)
         }
-        if let decoder = plan.decoder, decoder.hasStarted, !decoder.isComplete { throw .cutShort(self) }
+        try self.check(bodyEnd, of: plan)
+        if let decoder = plan.decoder, decoder.hasStarted, !decoder.isComplete {
+            throw .cutShort(self, "before its coding did")
+        }
         guard self.receivedBytes > 0 || self.mayBeEmpty(status) else {
             throw .emptyBody(status: status, headers: exchange.fields, at: self.address)
         }
         if let resumption, self.receivedBytes != resumption.total {
-            throw .cutShort(received: self.receivedBytes, expected: resumption.total, of: self)
+            throw .cutShort(self, "after \(self.receivedBytes) of \(resumption.total) bytes")
         }
         return DownloadResponse(
             body: self.takeBody(),
@@ -772,6 +784,21 @@ final class Transfer {
             responseTime: plan.responseTime,
             claim: self.claim
         )
+    }
+
+    /// Throws if libcurl reports success for a body that may not be whole.
+    ///
+    /// A declared length decides. Without one libcurl finds the end of an HTTP/1.1 body for sure, but not that of an
+    /// HTTP/2 body.
+    private func check(_ end: BodyEnd, of plan: TransferMachine.BodyPlan) throws(DownloadError) {
+        guard plan.hasBody else { return }
+        if let declared = plan.declaredBytes {
+            guard end.bytes == declared else {
+                throw .cutShort(self, "after \(end.bytes) of \(declared) declared bytes")
+            }
+        } else if self.machine.exchange?.isMultiplexed ?? false, !end.hasEndedStream {
+            throw .cutShort(self, "before its HTTP/2 stream did")
+        }
     }
 
     private func error(_ code: CURLcode, details: String, _ connections: ConnectionRecord) -> DownloadError {

@@ -61,6 +61,7 @@ struct TransferMachine {
         fileprivate(set) var fields = HeaderFields()
         /// Whether the connection carries others as well.
         fileprivate(set) var isMultiplexed = false
+        fileprivate(set) var hasTrailers = false
         /// Whether the last period brought next to nothing.
         fileprivate(set) var isLagging = false
         fileprivate var progressWindow: Window
@@ -123,12 +124,16 @@ struct TransferMachine {
     struct BodyPlan {
         /// Whether it is what was asked for, and not the explanation of a failure.
         var isWanted = false
+        /// Whether the response may have a body at all.
+        var hasBody = true
         /// Whether bytes may come that are neither head nor body.
         var hasWatchedFraming = false
         var codings = ContentCodings.identity
         /// What undoes them.
         var decoder: ContentDecoder?
         var expectedBytes: Int64?
+        /// The bytes that must come over the network, before codings are undone; `nil` if the head does not say it.
+        var declaredBytes: Int64?
         /// When the head was complete, in the time that people use.
         var responseTime = Date.distantPast
     }
@@ -187,6 +192,8 @@ struct TransferMachine {
         case readHead
         /// The head is too long.
         case refuseHead
+        /// Another response begins within the body.
+        case refuseResponse
         /// Take the bytes.
         case take
         /// Throw the bytes away.
@@ -334,8 +341,12 @@ struct TransferMachine {
         switch exchange.stage {
         case .sending: exchange.stage = .receivingHead
         case .receivingHead: break
-        // Trailers, which were not asked for.
-        case .receivingBody, .paused: return .proceed
+        case .receivingBody, .paused:
+            // libcurl sends a request again over HTTP/1.1 if a server asks for that, even in the middle of a body.
+            if case .status = line { return .refuseResponse }
+            // Trailers, which were not asked for.
+            exchange.hasTrailers = true
+            return .proceed
         case .stopping: return .abort
         }
         switch line {

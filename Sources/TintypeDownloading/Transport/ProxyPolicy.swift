@@ -1,3 +1,5 @@
+import Glibc
+
 /// The proxy that requests go through, if any.
 public struct ProxyPolicy: Sendable, Hashable {
     enum Value: Sendable, Hashable {
@@ -26,5 +28,17 @@ public struct ProxyPolicy: Sendable, Hashable {
         exceptions: [String] = []
     ) -> ProxyPolicy {
         ProxyPolicy(value: .explicit(url: url, credentials: credentials, exceptions: exceptions))
+    }
+
+    /// Whether the connection to the proxy may itself be under TLS.
+    var mayUseTLS: Bool {
+        switch self.value {
+        case .none: false
+        case .explicit(let url, _, _): url.lowercased().hasPrefix("https:")
+        case .environment:
+            ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].contains { (name: String) in
+                getenv(name).map { String(cString: $0).lowercased().hasPrefix("https:") } ?? false
+            }
+        }
     }
 }

@@ -92,4 +92,36 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         #expect(stale.image.width == 8)
         #expect(origin.requestCount(for: "/a") >= 2)
     }
+
+    /// A GIF of 18 frames of one pixel.
+    private static let gif: [UInt8] = {
+        let head = Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0, 0, 0, 0, 255, 255, 255]
+        return head + (0..<18).flatMap { _ in gifFrame } + [0x3B]
+    }()
+    private static let gifFrame: [UInt8] = [0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0]
+
+    @Test(arguments: [nil, gif.count])
+    func `an animation that is cut between frames over HTTP 2 is neither shown nor stored`(length: Int?) async throws {
+        let cut = FaultyResponse.headFrame(length: length)
+            + FaultyResponse.dataFrame(Array(Self.gif[..<(19 + 10 * Self.gifFrame.count)]))
+            + FaultyResponse.resetFrame(code: 0)
+        let whole = FaultyResponse.headFrame(length: length) + FaultyResponse.dataFrame(Self.gif, isLast: true)
+        func script(_ answer: [UInt8]) -> FaultyResponse {
+            FaultyResponse([.send(FaultyResponse.settingsFrame), .awaitStreams(1), .send(answer), .close])
+        }
+        let origin = try FaultyOrigin(["*": script(cut)], speaksHTTP2: true)
+        let fixture = try LoaderFixture()
+        let authority = try #require(origin.authorityPath)
+        let loader = fixture.makeLoader { configuration in
+            configuration.coders = CoderRegistry()
+            configuration.downloads.tls.authorities = .file(path: authority)
+        }
+        var request = ImageRequest(url: origin.url("/a"), options: [.waitForStore])
+        let error = await #expect(throws: LoadError.self) { try await loader.image(for: request) }
+        #expect(error?.code == .bodyCutShort)
+        #expect(fixture.cacheFiles().isEmpty)
+        origin.script("*", script(whole))
+        request.options.insert(.retryFailed)
+        #expect(try await loader.response(for: request).frameCount == 18)
+    }
 }

@@ -1,0 +1,51 @@
+import CCrypto
+
+/// The frames of one HTTP/2 connection, which are read here before libcurl gets them.
+///
+/// libcurl shows bodies, but no frames. From the first byte on, it can only read what ``look()`` has seen.
+///
+/// Not sendable: only the loop's thread touches it.
+final class ConnectionFrames {
+    /// The most that a TLS record has.
+    private static let recordSize = 16 << 10
+
+    /// What OpenSSL calls; one for all connections.
+    ///
+    /// Safe for all threads: it is complete before it is used, and OpenSSL only reads it.
+    private static nonisolated(unsafe) let method = ccrypto_make_view_method()
+
+    /// Lives until the connection is closed.
+    private let view: UnsafeMutablePointer<ccrypto_view>
+    var tracker = FrameTracker()
+
+    /// Begins to watch a connection on which nothing has been read since its handshake, or returns `nil` if there is
+    /// no memory.
+    ///
+    /// - Parameters:
+    ///   - tls: OpenSSL's `SSL`.
+    ///   - descriptor: The socket.
+    ///   - turn: The number of the loop's turn; outlives the connection.
+    ///   - limit: The bytes that the connection may bring in one turn.
+    init?(tls: UnsafeMutableRawPointer, descriptor: CInt, turn: UnsafePointer<UInt64>, limit: Int) {
+        guard let method = Self.method, let view = ccrypto_view_connection(tls, descriptor, UnsafeRawPointer(method), turn, limit) else {
+            return nil
+        }
+        self.view = view
+    }
+
+    /// Reads the frames of the next TLS record, if it is here and libcurl has read the one before.
+    func look() {
+        withUnsafeTemporaryAllocation(byteCount: Self.recordSize, alignment: 64) { bytes in
+            let count = Int(ccrypto_look(self.view, bytes.baseAddress, CInt(bytes.count)))
+            if count > 0 { self.tracker.read(UnsafeRawBufferPointer(rebasing: bytes[..<count])) }
+        }
+    }
+
+    /// Reads the next record for the other streams: libcurl reads again for each of them.
+    func lookAhead() {
+        if self.tracker.openCount > 1 { self.look() }
+    }
+
+    /// Whether libcurl has left a record unread.
+    var hasUnread: Bool { ccrypto_pending(self.view) > 0 }
+}
