@@ -7,7 +7,7 @@ SWIFT_SOURCES = Package.swift Sources Tests Benchmarks Fuzz
 CORPUS ?= ../shared/corpus
 FUZZ_SECONDS ?= 600
 HUNT_SECONDS ?= 1200
-HUNT_CODERS ?= jpeg png gif webp
+HUNT_CODERS ?= jpeg png gif webp encode-jpeg encode-png encode-gif encode-webp
 ATTACK_SECONDS ?= 600
 FUZZERS = FuzzJPEG FuzzJPEGEntropy FuzzJPEGTransform FuzzPNG FuzzWebP FuzzGIF FuzzTransforms
 
@@ -27,7 +27,8 @@ help:
 	@echo 'make conformance  decode the corpus and count right, refused and wrong files;
 	@echo '                  turn its JPEGs without loss and compare their coefficients'
 	@echo 'make fuzz      fuzz every coder, FUZZ_SECONDS=600 each'
-	@echo 'make hunt      search for small files that take long or much memory, HUNT_SECONDS=1200 a coder'
+	@echo 'make hunt      search for small files and for images that take long or much memory,'
+	@echo '               HUNT_SECONDS=1200 a coder'
 	@echo 'make torture   kill processes that use a disk cache, flip its bits, fill its disk;'
 	@echo '               ten thousand downloads at once, a storm of cancellations;'
 	@echo '               a thousand pictures loaded in every way by tasks that leave at random;'

@@ -1,10 +1,12 @@
 import Foundation
 import TestSupport
+import TintypeCoding
+import TintypeImage
 
 /// Runs the command under every limit of descriptors, memory and threads that it might meet.
 ///
 /// Each run must end by itself, with 0, or with 1 and one line that says why. Exits with 1 where one does not. Arguments
-/// choose from `descriptors`, `memory` (in kB) and `threads`.
+/// choose from `descriptors`, `memory` (in kB), `threads` and `encodes` (of 100 megapixels, in kB).
 @main
 enum CommandTorture {
     static func main() {
@@ -30,6 +32,8 @@ struct Sweep {
     private let origin: NginxOrigin
     private let command: String
     private let subjects: [[String]]
+    /// Encodes of 100 megapixels, for limits of their own.
+    private let largeSubjects: [[String]]
 
     init() throws {
         let folder = try TemporaryDirectory(prefix: "tintype-limits")
@@ -49,7 +53,18 @@ struct Sweep {
             ["prefetch", "list"],
             ["cache", "stats"],
         ]
+        // 12 kB, 10,000 x 10,000 pixels of one bit.
+        try folder.write(Self.bits(side: 10_000), to: "bits.png")
+        self.largeSubjects = ["out.gif", "out.png", "out.webp", "out.jpg"].map { ["load", "bits.png", "-o", $0] }
         chmod(folder.path, 0o777)
+    }
+
+    /// A PNG of white pixels of one bit.
+    private static func bits(side: Int) throws -> Data {
+        let pixels = try PixelBuffer(PixelLayout(format: .gray8, width: side, height: side)) { bytes in
+            for offset in 0..<bytes.byteCount { bytes.storeBytes(of: 255, toByteOffset: offset, as: UInt8.self) }
+        }
+        return try PNGCoder().encode(Image(pixels: pixels), as: .png, options: EncodeOptions(pngLevel: 9))
     }
 
     func run() throws -> Bool {
@@ -70,19 +85,20 @@ struct Sweep {
         let kinds = CommandLine.arguments.dropFirst()
         if !kinds.isEmpty { limits.removeAll { !kinds.contains($0.kind) } }
         var counts: [String: (good: Int, told: Int, unlinked: Int, bad: Int)] = [:]
-        for limit in limits {
-            for subject in self.subjects {
-                let outcome = try self.outcome(of: subject, under: limit)
-                switch outcome {
-                case .good: counts[limit.kind, default: (0, 0, 0, 0)].good += 1
-                case .told: counts[limit.kind, default: (0, 0, 0, 0)].told += 1
-                case .unlinked: counts[limit.kind, default: (0, 0, 0, 0)].unlinked += 1
-                case .bad(let reason):
-                    counts[limit.kind, default: (0, 0, 0, 0)].bad += 1
-                    print("\(limit.kind) \(limit.value), \(subject.joined(separator: " ")): \(reason)")
-                    // It is seen when it happens, also in a file.
-                    fflush(nil)
-                }
+        let runs = limits.flatMap { limit in self.subjects.map { (limit, $0) } }
+        let largeRuns = [300_000, 500_000, 1_000_000, 2_000_000, 4_000_000].flatMap { size in
+            self.largeSubjects.map { (Limit(kind: "encodes", value: size, prelude: "ulimit -v \(size)"), $0) }
+        }
+        for (limit, subject) in runs + largeRuns.filter({ kinds.isEmpty || kinds.contains($0.0.kind) }) {
+            switch try self.outcome(of: subject, under: limit) {
+            case .good: counts[limit.kind, default: (0, 0, 0, 0)].good += 1
+            case .told: counts[limit.kind, default: (0, 0, 0, 0)].told += 1
+            case .unlinked: counts[limit.kind, default: (0, 0, 0, 0)].unlinked += 1
+            case .bad(let reason):
+                counts[limit.kind, default: (0, 0, 0, 0)].bad += 1
+                print("\(limit.kind) \(limit.value), \(subject.joined(separator: " ")): \(reason)")
+                // It is seen when it happens, also in a file.
+                fflush(nil)
             }
         }
         for (kind, count) in counts.sorted(by: { $0.key < $1.key }) {

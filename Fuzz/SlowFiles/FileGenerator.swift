@@ -11,6 +11,8 @@ protocol FileGenerator: SendableMetatype {
     static var genes: [Gene] { get }
     /// Recipes to start from: bombs of known kinds.
     static var seeds: [[String: Int]] { get }
+    /// The kinds of load that its files are for.
+    static var kinds: [Kind] { get }
     /// The file of a recipe; what is over the limit is cut.
     static func file(_ recipe: Recipe) -> [UInt8]
 }
@@ -31,6 +33,8 @@ class FileWriter {
 }
 
 extension FileGenerator {
+    static var kinds: [Kind] { Kind.loads }
+
     /// Its own genes and those of every file and load.
     static var allGenes: [Gene] {
         self.genes + [
@@ -44,7 +48,7 @@ extension FileGenerator {
     static func bytes(_ recipe: Recipe) -> [UInt8] {
         var bytes = Array(self.file(recipe).prefix(fileLimit))
         var random = recipe.random
-        guard bytes.count > 20 else { return bytes }
+        guard bytes.count > 20, self.kinds == Kind.loads else { return bytes }
         // Damage at the start changes what the rest means.
         for _ in 0..<max(0, recipe["damage"] - 10) {
             let end = Bool.random(using: &random) ? min(bytes.count, 700) : bytes.count
@@ -55,4 +59,7 @@ extension FileGenerator {
 }
 
 /// All generators.
-let generators: [any FileGenerator.Type] = [JPEGFiles.self, PNGFiles.self, GIFFiles.self, WebPFiles.self]
+let generators: [any FileGenerator.Type] = [
+    JPEGFiles.self, PNGFiles.self, GIFFiles.self, WebPFiles.self, EncodeJPEGFiles.self, EncodePNGFiles.self,
+    EncodeGIFFiles.self, EncodeWebPFiles.self,
+]

@@ -19,6 +19,15 @@ enum Kind: String, CaseIterable {
     case frames
     /// Previews while the bytes arrive in pieces.
     case previews
+    /// The image that a file describes is encoded.
+    case encode
+    /// The animation that a file describes is encoded.
+    case encodeFrames
+
+    /// All but encodes.
+    static let loads: [Kind] = [.header, .still, .thumbnail, .lastFrame, .frames, .previews]
+
+    var isEncode: Bool { self == .encode || self == .encodeFrames }
 }
 
 /// How a file is loaded.
@@ -72,11 +81,15 @@ struct Measurement {
 struct Measurer {
     private let file: Data
     private let load: Load
+    /// The format that a described image is encoded in.
+    private let format: ImageFormat
     private let registry = CoderRegistry()
 
     init(path: String, load: Load) throws {
         self.file = try Data(contentsOf: URL(fileURLWithPath: path))
         self.load = load
+        let name = URL(fileURLWithPath: path).pathExtension
+        self.format = [.jpeg, .png, .gif].first { "encode-\($0.name)" == name } ?? .webp
     }
 
     /// Measures each kind, and says what it took.
@@ -84,14 +97,26 @@ struct Measurer {
         // A decode that wants more gets an error, and the machine lives.
         try setLimit(RLIMIT_AS, to: 6 << 30)
         for kind in kinds {
-            try setLimit(RLIMIT_CPU, to: Int(Self.processorSeconds) + Budget.killSeconds)
+            let subject = kind.isEncode ? try EncodeSubject(self.file) : nil
+            let image = kind == .encode ? try subject?.image() : nil
+            let animation = kind == .encodeFrames ? try subject?.animation() : nil
+            let limit = kind.isEncode ? Budget.encodeKillSeconds : Budget.killSeconds
+            try setLimit(RLIMIT_CPU, to: Int(Self.processorSeconds) + limit)
             _ = cshims_trim_heap()
             try Self.resetPeak()
             let bytes = try Self.status("VmRSS")
             let seconds = Self.processorSeconds
             var counted = 0
             var outcome = "decoded"
-            do { try await self.perform(kind, counted: &counted) } catch { outcome = Self.oneLine(error) }
+            do {
+                if let image, let subject {
+                    outcome = try self.encode(image, subject.options, counted: &counted)
+                } else if let animation, let subject {
+                    outcome = try self.encode(animation, subject.options, counted: &counted)
+                } else {
+                    try await self.perform(kind, counted: &counted)
+                }
+            } catch { outcome = Self.oneLine(error) }
             let measurement = Measurement(
                 kind: kind,
                 seconds: Self.processorSeconds - seconds,
@@ -108,7 +133,7 @@ struct Measurer {
         if kind == .previews { return try await self.previews(options, counted: &counted) }
         let decoder = try ImageDecoder(self.file, registry: self.registry, limits: options.limits)
         switch kind {
-        case .header, .previews: break
+        case .header, .previews, .encode, .encodeFrames: break
         case .still:
             counted = decoder.byteCount(options: options)
             _ = try decoder.decode(options: options)
@@ -139,6 +164,22 @@ struct Measurer {
             )
             for index in 0..<source.frameCount { _ = try await source.frame(at: index) }
         }
+    }
+
+    private func encode(_ image: Image, _ options: EncodeOptions, counted: inout Int) throws -> String {
+        let coder = try self.registry.coder(encoding: self.format)
+        let layout = image.pixels.layout
+        counted = coder.encodingByteCount(of: layout, frameCount: nil, as: self.format, options: options)
+        let data = try coder.encode(image, as: self.format, options: options)
+        return "\(layout.width)x\(layout.height) encoded as \(data.count) bytes"
+    }
+
+    private func encode(_ content: AnimationContent, _ options: EncodeOptions, counted: inout Int) throws -> String {
+        let coder = try self.registry.coder(encoding: self.format)
+        counted = try coder.encodingByteCount(of: content, as: self.format, options: options)
+        let data = try coder.encode(content, as: self.format, options: options)
+        let image = content.frames[0].image
+        return "\(content.frames.count) of \(image.width)x\(image.height) encoded as \(data.count) bytes"
     }
 
     private func previews(_ options: DecodeOptions, counted: inout Int) async throws {

@@ -75,6 +75,11 @@ struct Recipe {
         return value
     }
 
+    /// Makes a value smaller than a limit.
+    mutating func reduce(_ name: String, to limit: Int) {
+        self.values[name] = min(self[name], max(1, limit))
+    }
+
     /// Any recipe at all.
     static func any(_ genes: [Gene], _ random: inout SeededGenerator) -> Recipe {
         var recipe = Recipe(genes)

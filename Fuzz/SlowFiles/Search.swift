@@ -58,9 +58,11 @@ struct Search {
     init(_ generator: any FileGenerator.Type, folder: String, workFolder: String, seed: UInt64) {
         self.generator = generator
         self.folder = folder
-        self.probe = Probe(folder: workFolder, name: "\(generator.coder)-\(getpid())")
+        self.probe = Probe(folder: workFolder, name: "\(getpid()).\(generator.coder)")
         self.random = SeededGenerator(seed: seed)
-        for kind in Kind.allCases { for goal in Goal.allCases { self.islands.append(Island(kind: kind, goal: goal)) } }
+        for kind in generator.kinds {
+            for goal in Goal.allCases { self.islands.append(Island(kind: kind, goal: goal)) }
+        }
     }
 
     /// Whether no file was found that is over the budget.
@@ -71,7 +73,7 @@ struct Search {
         for values in self.generator.seeds where time(nil) < end {
             try self.evaluate(
                 Recipe(self.generator.allGenes, values.merging(["pieceBytes": 16_000]) { own, _ in own }),
-                Kind.allCases
+                self.generator.kinds
             )
         }
         while time(nil) < end {
@@ -86,7 +88,7 @@ struct Search {
             } else {
                 recipe = any
             }
-            let other = Kind.allCases.randomElement(using: &self.random) ?? island.kind
+            let other = self.generator.kinds.randomElement(using: &self.random) ?? island.kind
             try self.evaluate(recipe, other == island.kind ? [other] : [island.kind, other])
         }
     }

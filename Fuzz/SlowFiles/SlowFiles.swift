@@ -57,10 +57,14 @@ enum SlowFiles {
         try Data(bytes).write(to: URL(fileURLWithPath: arguments[1]))
     }
 
+    private static func kinds(of path: String) -> [Kind] {
+        generators.first { $0.coder == URL(fileURLWithPath: path).pathExtension }?.kinds ?? Kind.loads
+    }
+
     private static func check(_ paths: [String]) throws {
         var isClean = true
         for path in paths {
-            for measurement in try Probe.measure(path: path, Kind.allCases, Load()) {
+            for measurement in try Probe.measure(path: path, Self.kinds(of: path), Load()) {
                 let excess = Budget.excess(of: measurement)
                 if excess != nil { isClean = false }
                 say(

@@ -32,6 +32,17 @@ public struct EncodeOptions: Sendable, Hashable {
     /// Whether colours of a palette format are mixed by dithering; default true.
     public var isDithered: Bool
 
+    /// Whether the coder takes as little memory as it can, even if that takes longer: the loader asks for it when there is
+    /// no room otherwise.
+    package var savesMemory = false
+
+    /// These options for a coder that takes as little memory as it can.
+    package var savingMemory: EncodeOptions {
+        var options = self
+        options.savesMemory = true
+        return options
+    }
+
     /// How a JPEG stores colour.
     public enum ChromaSubsampling: Sendable, Hashable {
         /// By quality: 4:4:4 from 90 on, else 4:2:0.

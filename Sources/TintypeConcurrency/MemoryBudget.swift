@@ -38,6 +38,16 @@ package struct MemoryBudget: Sendable {
         return lowest
     }
 
+    /// The part of the memory that this process does not use, in bytes: 0 where it uses more than it may.
+    ///
+    /// Pages of files, which the system can take back, and other processes are not looked at.
+    package var freeByteCount: Int {
+        // Pages: size, resident, and the part of these that is of files or shared.
+        let fields = Self.lines(of: "/proc/self/statm").first?.split(separator: " ").compactMap { Int($0) } ?? []
+        let used = fields.count > 2 ? (fields[1] - fields[2]) * sysconf(CInt(_SC_PAGESIZE)) : 0
+        return max(0, self.byteCount - used)
+    }
+
     /// What `ulimit -v` or `ulimit -d` permits.
     private static var processLimit: Int {
         [RLIMIT_AS, RLIMIT_DATA].map { resource in

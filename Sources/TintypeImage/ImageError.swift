@@ -25,11 +25,11 @@ public struct ImageError: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String { "\(self.code): \(self.message)" }
 
     /// The system refused so many bytes.
-    static func outOfMemory(_ byteCount: Int) -> ImageError {
+    package static func outOfMemory(_ byteCount: Int) -> ImageError {
         ImageError(
             code: .outOfMemory,
             message: "There is no memory for \(byteCount) bytes of a picture; lower the limits or the number of lanes, "
-                + "or raise the limit of memory (ulimit -v)."
+                + "or raise the limit of memory (ulimit -v, or that of the cgroup)."
         )
     }
 }

@@ -57,4 +57,29 @@ import Tintype
             }
         }
     }
+
+    @Test(.enabled(if: !ThisProcess.isSanitized))
+    func `an encode that would take the last memory is refused, or done with less`() async {
+        await #expect(processExitsWith: .success) {
+            func image(_ format: PixelFormat) throws -> Image {
+                let layout = try PixelLayout(format: format, width: 3_000, height: 3_000)
+                return Image(pixels: try PixelBuffer(layout) { _ in })
+            }
+            let (transparent, opaque) = (try image(.rgba8), try image(.rgb8))
+            var configuration = LoaderActor.Configuration()
+            configuration.disk = nil
+            let loader = LoaderActor(configuration: configuration)
+            try await ProcessLimit.withMemory(atMost: 300 << 20) {
+                // 40 bytes a pixel.
+                let error = await #expect(throws: LoadError.self) {
+                    try await loader.encode(transparent, as: .webp, maximumSide: nil)
+                }
+                try #require(error?.code == .outOfMemory, "\(String(describing: error))")
+                // 37 bytes a pixel, or 7 in libwebp's mode of little memory.
+                let best = EncodeOptions(quality: 100)
+                try #require(try await loader.encode(opaque, as: .webp, options: best).count > 0)
+                try #require(try await loader.encode(opaque, as: .jpeg).count > 0)
+            }
+        }
+    }
 }

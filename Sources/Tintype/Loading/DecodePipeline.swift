@@ -14,10 +14,17 @@ struct DecodePipeline: Sendable {
     /// Bounds the memory of previews: they last as long as their downloads, and must not keep decodes from beginning.
     let previewGate: WeightedGate
     let limits: DecodingLimits
+    /// The memory that the process may use.
+    var memory = MemoryBudget()
+    /// The bytes from which on work has to find room in the cgroup, too: reading that takes as long as writing half a
+    /// megabyte.
+    private static let largeByteCount = 64 << 20
     /// Whether lanes that have nothing to do help with large pictures.
     let usesIdleLanes: Bool
     /// Previews in the making: a picture does not wait for the lane of its own.
     let previews = TaskOwner()
+    /// Encodes that a caller waits for itself.
+    private let encodes = Coalescer<UUID, Data, Never>()
 
     private func limits(of request: ImageRequest) -> DecodingLimits {
         request.decodingLimits ?? self.limits
@@ -87,7 +94,7 @@ struct DecodePipeline: Sendable {
             let together = Locked(try await self.decodedTogether(plan, record))
             return try await self.onLane(record) { @Sendable in
                 guard let decoded = together.withLock({ $0.take() }) else {
-                    try MemoryRoom.require(byteCount)
+                    try self.requireRoom(byteCount)
                     return try plan.decode(record)
                 }
                 return try plan.decode(record, from: decoded)
@@ -116,7 +123,7 @@ struct DecodePipeline: Sendable {
             reserving: { self.gate.placeIfFree(for: ahead.byteCount) },
             { @Sendable part in
                 guard !part.isHelper else { return ahead.help(until: part.isWanted) }
-                try MemoryRoom.require(plan.byteCount)
+                try self.requireRoom(plan.byteCount)
                 let made = try plan.decode(record)
                 image.withLock { $0 = made }
             }
@@ -143,7 +150,7 @@ struct DecodePipeline: Sendable {
         let place = try await record.timing(.gate) { try await self.gate.place(for: byteCount) }
         if let decoded = try await self.decodedTogether(plan, record) { return SharedStep(decoded, place) }
         let decoded = try await self.onLane(record) {
-            try MemoryRoom.require(byteCount)
+            try self.requireRoom(byteCount)
             return try record.timing(.decode) { try plan.decodeStep() }
         }
         return SharedStep(decoded, place)
@@ -257,14 +264,44 @@ struct DecodePipeline: Sendable {
         // The pixels are upright, so the orientation in their EXIF block no longer holds.
         var changed = options
         changed.metadata.exif = options.metadata.exif.map { EXIF.upright($0) }
-        let (options, layout) = (changed, image.pixels.layout)
-        let byteCount = coder.encodingByteCount(of: layout, frameCount: nil, as: format, options: options)
-            .saturatingAdded(to: image.conversionByteCount).saturatingAdded(to: options.metadata.writingByteCount)
-        return try await self.onLane(taking: byteCount, record) {
+        let encode = Encode(image: image, coder: coder, format: format, options: changed)
+        return try await self.onLane(taking: encode.byteCount, orAtLeast: encode.leastByteCount, record) { hasRoom in
             let start = ContinuousClock.now
             defer { record?.end(.encode, since: start) }
-            return try coder.encode(image, as: format, options: options)
+            return try encode.run(savingMemory: !hasRoom)
         }
+    }
+
+    /// How an upright image is to be encoded.
+    private struct Encode: Sendable {
+        let image: Image
+        let coder: any ImageCoder
+        let format: ImageFormat
+        let options: EncodeOptions
+
+        /// The bytes that it takes at most at once.
+        var byteCount: Int { self.byteCount(of: self.options) }
+        /// The same when memory is saved at the cost of time.
+        var leastByteCount: Int { self.byteCount(of: self.options.savingMemory) }
+
+        private func byteCount(of options: EncodeOptions) -> Int {
+            self.coder
+                .encodingByteCount(of: self.image.pixels.layout, frameCount: nil, as: self.format, options: options)
+                .saturatingAdded(to: self.image.conversionByteCount)
+                .saturatingAdded(to: options.metadata.writingByteCount)
+        }
+
+        func run(savingMemory: Bool) throws -> Data {
+            let options = savingMemory ? self.options.savingMemory : self.options
+            return try self.coder.encode(self.image, as: self.format, options: options)
+        }
+    }
+
+    /// Runs `encode` for a caller that leaves at once when it is cancelled, as callers of loads do.
+    ///
+    /// The encode ends, and gives back what it has of the gate, when its codec next asks: libwebp may take a second.
+    func leavingOnCancellation(_ encode: @escaping @Sendable () async throws -> Data) async throws -> Data {
+        try await self.encodes.value(for: UUID()) { _ in try await encode() }
     }
 
     /// Returns `image` upright, and no side longer than `maximumSide`.
@@ -289,6 +326,30 @@ struct DecodePipeline: Sendable {
         return try await self.onLane(record) { image.hasTransparency } ? .png : .jpeg
     }
 
+    /// Encodes all frames of `frames` in `format`, once there is room for them and for that.
+    ///
+    /// - Throws: `CodingError`, `TransformError`, `ImageError` when memory runs out, `CancellationError`.
+    func encode(_ frames: FrameSource, as format: ImageFormat, options: EncodeOptions) async throws -> Data {
+        let coder = try self.registry.coder(encoding: format)
+        // The first frame says how large the others are.
+        let first = try await frames.frame(at: 0)
+        let encoding = try coder.encodingByteCount(
+            of: AnimationContent(
+                frames: Array(repeating: .init(image: first, milliseconds: 0), count: frames.frameCount)
+            ),
+            as: format,
+            options: options
+        )
+        let byteCount = first.pixels.byteCount.saturatingMultiplied(by: frames.frameCount)
+            .saturatingAdded(to: max(encoding, frames.byteCountOfFrame))
+        return try await self.gate.withWeight(byteCount) {
+            try self.requireRoom(byteCount)
+            // Whoever is inside the gate must not wait for it: these frames are counted already.
+            let animation = try await frames.contentWithoutGate()
+            return try await self.lanes.run { try coder.encode(animation, as: format, options: options) }
+        }
+    }
+
     /// Encodes `animation` in `format`, once there is room for that.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
@@ -306,14 +367,37 @@ struct DecodePipeline: Sendable {
         _ record: LoadRecord? = nil,
         _ work: @Sendable () throws -> Result
     ) async throws -> Result {
+        try await self.onLane(taking: byteCount, orAtLeast: byteCount, record) { _ in try work() }
+    }
+
+    /// Runs `work` on a lane, once there is room for the memory that it takes, and tells it whether the process has that
+    /// much; the least that it takes then is there.
+    private func onLane<Result: Sendable>(
+        taking byteCount: Int,
+        orAtLeast leastByteCount: @autoclosure @Sendable () -> Int,
+        _ record: LoadRecord?,
+        _ work: @Sendable (_ hasRoom: Bool) throws -> Result
+    ) async throws -> Result {
         let start = ContinuousClock.now
         return try await self.gate.withWeight(byteCount) {
             record?.end(.gate, since: start)
             return try await self.onLane(record) {
-                try MemoryRoom.require(byteCount)
-                return try work()
+                let hasRoom = self.hasRoom(for: byteCount)
+                if !hasRoom { try self.requireRoom(leastByteCount()) }
+                return try work(hasRoom)
             }
         }
+    }
+
+    /// Whether the process may take so many bytes: under a limit of its own, and in its cgroup.
+    private func hasRoom(for byteCount: Int) -> Bool {
+        MemoryRoom.has(byteCount)
+            && (byteCount < Self.largeByteCount || byteCount <= self.memory.freeByteCount)
+    }
+
+    /// - Throws: `ImageError.Code.outOfMemory` unless the process may take so many bytes.
+    private func requireRoom(_ byteCount: Int) throws(ImageError) {
+        guard self.hasRoom(for: byteCount) else { throw .outOfMemory(byteCount) }
     }
 
     /// Changes a JPEG without loss, once there is room for its coefficients.

@@ -79,9 +79,10 @@ extension LoaderActor {
         } catch {}
     }
 
-    /// The bytes of a picture, encoded on a lane.
+    /// Encodes an image on a lane.
     ///
-    /// A longer side than `maximumSide` is brought to it first.
+    /// A longer side than `maximumSide` is brought to it first. The encode waits until there is room for what it takes, as
+    /// decodes do: see ``Configuration/decodingMemory``.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func encode(
@@ -102,7 +103,29 @@ extension LoaderActor {
         }
     }
 
-    /// The bytes of an animation, encoded on a lane.
+    /// Decodes all frames of an animation and encodes them, on lanes.
+    ///
+    /// All frames are held at once, and count as memory of the loader: see ``Configuration/decodingMemory``.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
+    public nonisolated func encode(
+        _ frames: FrameSource,
+        as format: ImageFormat,
+        options: EncodeOptions = EncodeOptions()
+    ) async throws -> Data {
+        do {
+            let decoding = self.services.decoding
+            return try await decoding.leavingOnCancellation {
+                try await decoding.encode(frames, as: format, options: options)
+            }
+        } catch {
+            throw LoadError.wrapping(error)
+        }
+    }
+
+    /// Encodes an animation on a lane.
+    ///
+    /// The caller holds the frames, and the loader counts what the encode takes besides.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func encode(
@@ -111,7 +134,10 @@ extension LoaderActor {
         options: EncodeOptions = EncodeOptions()
     ) async throws -> Data {
         do {
-            return try await self.services.decoding.encode(animation, as: format, options: options)
+            let decoding = self.services.decoding
+            return try await decoding.leavingOnCancellation {
+                try await decoding.encode(animation, as: format, options: options)
+            }
         } catch {
             throw LoadError.wrapping(error)
         }

@@ -133,10 +133,13 @@ extension LoaderActor {
         /// more than 32 MiB of pixels are made smaller; and stop when another picture comes. It takes a little more
         /// processor time, and gives the same pixels.
         public var usesIdleLanes: Bool
-        /// The bytes of memory that all decodes may hold together, a quarter of them for previews; default a quarter of
-        /// the memory that the process may use.
+        /// The bytes of memory that all decodes and encodes may take together, a quarter of them for previews; default a
+        /// quarter of the memory that the process may use.
         ///
-        /// A picture that needs more is decoded alone, and has no previews where there is no room for them.
+        /// An image that needs more is decoded or encoded alone, and has no previews if there is no room for them. If it
+        /// needs more than the process has left, under a limit of its own or of its cgroup, it is refused
+        /// (`LoadError.Code.outOfMemory`). An encode is counted by what the worst image of its size takes. Images that a
+        /// caller or the cache holds do not count.
         public var decodingMemory: Int
 
         /// A configuration with the defaults; change what needs changing.

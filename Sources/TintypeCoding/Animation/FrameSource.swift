@@ -84,17 +84,32 @@ public final class FrameSource: Sendable {
 
     /// All frames as they are encoded again, decoded one after the other; a still picture is one frame.
     ///
-    /// It holds all of them at once: what the limits of the decode let in.
+    /// It holds all of them at once: what the limits of the decode let in. The caller holds them, so that they do not
+    /// count as memory of the loader. To encode them, give the source itself to the loader, which counts them.
     ///
     /// - Throws: What ``frame(at:)`` throws.
     public func content() async throws -> AnimationContent {
+        try await self.content { try await self.frame(at: $0) }
+    }
+
+    /// All frames, decoded past the gate: for a caller that has counted them.
+    ///
+    /// - Throws: What ``frame(at:)`` throws.
+    package func contentWithoutGate() async throws -> AnimationContent {
+        try await self.content { try await self.decoder.frame(at: $0) }
+    }
+
+    private func content(_ frame: (Int) async throws -> Image) async throws -> AnimationContent {
         var frames: [AnimationContent.Frame] = []
         for index in 0..<self.frameCount {
             let milliseconds = index < self.durations.count ? self.durations[index] : 0
-            frames.append(AnimationContent.Frame(image: try await self.frame(at: index), milliseconds: milliseconds))
+            frames.append(AnimationContent.Frame(image: try await frame(index), milliseconds: milliseconds))
         }
         return AnimationContent(frames: frames, loopCount: self.loopCount)
     }
+
+    /// The bytes of memory that one frame takes at most at once while it is made.
+    package var byteCountOfFrame: Int { self.decoder.byteCount }
 
     /// Decodes all frames into the pool, or the first ones where it does not hold all.
     ///

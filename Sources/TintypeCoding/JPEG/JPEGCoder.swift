@@ -39,10 +39,7 @@ public struct JPEGCoder: ImageCoder {
         as format: ImageFormat,
         options: EncodeOptions
     ) -> Int {
-        let samples = layout.pixelCount.saturatingMultiplied(by: layout.format == .gray8 ? 1 : 3)
-        // Two bytes for each coefficient where a second pass reads them again, and the file, which grows by doubling.
-        let holdsCoefficients = options.isProgressive || options.maximumByteCount != nil
-        return samples.saturatingMultiplied(by: holdsCoefficients ? 8 : 6).saturatingAdded(to: 2 << 20)
+        JPEGCompressor.byteCount(of: layout, options: options)
     }
 }
 

@@ -23,6 +23,26 @@ final class JPEGCompressor {
         cjpeg_encoder_free(self.handle)
     }
 
+    /// The bytes of memory that an encode of the worst image takes.
+    ///
+    /// Noise of two values takes 0.75 bytes a sample at quality 80, and 1.9 at 100; the buffer for them grows by doubling.
+    /// Passes over the coefficients need all of them, of two bytes each.
+    static func byteCount(of layout: PixelLayout, options: EncodeOptions) -> Int {
+        let quality = min(max(options.quality, 1), 100)
+        let steps = Self.subsampling(options.chromaSubsampling, quality: quality)
+        let (unitWidth, unitHeight) = layout.format == .gray8 ? (8, 8) : (8 * Int(steps.across), 8 * Int(steps.down))
+        let units = ((layout.width - 1) / unitWidth + 1).saturatingMultiplied(by: (layout.height - 1) / unitHeight + 1)
+        let blocks = layout.format == .gray8 ? 1 : unitWidth * unitHeight / 64 + 2
+        let samples = units.saturatingMultiplied(by: blocks * 64)
+        let written = (samples / (130 - quality)).saturatingMultiplied(by: 66)
+        let file = options.maximumByteCount.map { min(written, max(0, $0)) } ?? written
+        let holdsCoefficients = options.isProgressive || options.maximumByteCount != nil
+        // The best file so far stays while another is tried.
+        return file.saturatingMultiplied(by: options.maximumByteCount == nil ? 2 : 3)
+            .saturatingAdded(to: holdsCoefficients ? samples.saturatingMultiplied(by: 2) : 0)
+            .saturatingAdded(to: layout.width.saturatingMultiplied(by: layout.format.hasAlpha ? 384 : 192) + 128 << 10)
+    }
+
     /// Encodes upright pixels; alpha is laid over the background.
     func compress(_ pixels: PixelBuffer, options: EncodeOptions) throws -> Data {
         guard max(pixels.width, pixels.height) <= Self.maximumSide else {

@@ -46,8 +46,7 @@ public struct WebPCoder: ImageCoder {
         as format: ImageFormat,
         options: EncodeOptions
     ) -> Int {
-        let perPixel = (options.compression.isLossless ? 48 : 24) + 4 * (frameCount ?? 0)
-        return layout.pixelCount.saturatingMultiplied(by: perPixel).saturatingAdded(to: 4 << 20)
+        WebPMemory(layout, options).byteCount(frameCount: frameCount)
     }
 }
 

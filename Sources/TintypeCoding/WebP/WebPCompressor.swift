@@ -52,6 +52,7 @@ extension EncodeOptions {
             // libwebp changes nothing where hidden colours are kept.
             config.exact = level >= 100 ? 1 : 0
         }
+        config.low_memory = self.savesMemory ? 1 : 0
         guard isValid, WebPValidateConfig(&config) != 0 else { throw .webpEncoding("libwebp refused the options") }
         return config
     }
@@ -69,25 +70,84 @@ extension CodingError {
     }
 }
 
+/// The memory that libwebp takes to encode the worst image of a size: noise of two values, measured.
+struct WebPMemory {
+    private let pixelCount: Int
+    private let tileCount: Int
+    private let hasAlpha: Bool
+    private let isLossless: Bool
+    private let quality: Int
+    private let triesQualities: Bool
+    private let savesMemory: Bool
+
+    init(_ layout: PixelLayout, _ options: EncodeOptions) {
+        // Lossy images are stored in blocks of 16 by 16 pixels; a lossless one has statistics of each 8 by 8, at most 2,600.
+        self.pixelCount = ((layout.width + 15) / 16).saturatingMultiplied(by: (layout.height + 15) / 16)
+            .saturatingMultiplied(by: 256)
+        self.tileCount = min(2_600, ((layout.width + 7) / 8).saturatingMultiplied(by: (layout.height + 7) / 8))
+        self.hasAlpha = layout.format.hasAlpha
+        self.isLossless = options.compression.isLossless
+        self.quality = min(max(options.quality, 1), 100)
+        self.triesQualities = options.maximumByteCount != nil
+        self.savesMemory = options.savesMemory
+    }
+
+    /// Half the bytes that a pixel may take in the file.
+    private var fileHalves: Int { self.isLossless ? 9 : self.hasAlpha ? 5 : 3 }
+
+    /// The bytes of an encode; `frameCount` is `nil` for a still.
+    func byteCount(frameCount: Int?) -> Int {
+        let file = (self.pixelCount / 2).saturatingMultiplied(by: self.fileHalves)
+        let still = self.pixelCount.saturatingMultiplied(by: self.codecBytesPerPixel)
+            .saturatingAdded(to: self.codecByteCount)
+            // The best file so far stays while another is tried.
+            .saturatingAdded(to: self.triesQualities ? file.saturatingMultiplied(by: 2) : 0)
+        guard let frameCount else { return still }
+        // Three canvases and the frame, two ways to write it, and what was written, which is assembled at the end.
+        return still.saturatingAdded(to: self.pixelCount.saturatingMultiplied(by: 20))
+            .saturatingAdded(to: file.saturatingMultiplied(by: frameCount.saturatingMultiplied(by: 3)))
+    }
+
+    /// For each pixel: the image as libwebp holds it, what it finds out about that, and the file, which grows by doubling.
+    private var codecBytesPerPixel: Int {
+        // Lossy images are held as the bits of all blocks; alpha is stored as a lossless image.
+        self.isLossless ? 48 : max(self.savesMemory ? 7 : 12 + self.quality / 4, self.hasAlpha ? 40 : 0)
+    }
+
+    private var codecByteCount: Int {
+        guard self.isLossless || self.hasAlpha else { return 256 << 10 }
+        return (2 << 20) + self.tileCount * (self.isLossless ? 10 : 1) << 10
+    }
+}
+
 /// One picture as libwebp's encoder wants it; freed with the value.
 struct WebPSourcePicture: ~Copyable {
     /// On the heap, because the encoder writes to it.
     private let picture: UnsafeMutablePointer<WebPPicture>
+    /// The pixels that are converted between two looks at the cancellation: about a millisecond.
+    private static let pixelsAtOnce = 1 << 18
 
     /// Converts upright pixels.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`.
     init(_ pixels: PixelBuffer, isLossless: Bool) throws {
         guard max(pixels.width, pixels.height) <= WEBP_MAX_DIMENSION else {
             throw CodingError.webpEncoding("a side may have at most \(WEBP_MAX_DIMENSION) pixels")
         }
-        var picture = WebPPicture()
-        guard WebPPictureInit(&picture) != 0 else { throw CodingError.webpEncoding("libwebp has another version") }
-        picture.width = CInt(pixels.width)
-        picture.height = CInt(pixels.height)
-        picture.use_argb = isLossless ? 1 : 0
+        var picture = try Self.picture(width: pixels.width, height: pixels.height, isLossless: isLossless)
+        picture.colorspace = pixels.format.hasAlpha ? WEBP_YUV420A : WEBP_YUV420
         picture.progress_hook = { _, _ in Task.isCancelled ? 0 : 1 }
-        guard try Self.fill(&picture, with: pixels) else {
+        do {
+            guard WebPPictureAlloc(&picture) != 0 else { throw CodingError.outOfMemory(.webp) }
+            // Even, because two rows share their colours.
+            let rowsAtOnce = max(2, Self.pixelsAtOnce / pixels.width / 2 * 2)
+            for top in stride(from: 0, to: pixels.height, by: rowsAtOnce) {
+                try Task.checkCancellation()
+                try Self.fill(&picture, rows: top..<min(top + rowsAtOnce, pixels.height), of: pixels)
+            }
+        } catch {
             WebPPictureFree(&picture)
-            throw CodingError.outOfMemory(.webp)
+            throw error
         }
         self.picture = .allocate(capacity: 1)
         self.picture.initialize(to: picture)
@@ -98,14 +158,79 @@ struct WebPSourcePicture: ~Copyable {
         self.picture.deallocate()
     }
 
-    private static func fill(_ picture: inout WebPPicture, with pixels: PixelBuffer) throws -> Bool {
-        let pixels = pixels.format == .gray8 ? try pixels.converted(to: .rgb8) : pixels
-        let bytesPerRow = CInt(pixels.layout.planes[0].bytesPerRow)
+    /// A picture without pixels.
+    private static func picture(width: Int, height: Int, isLossless: Bool) throws(CodingError) -> WebPPicture {
+        var picture = WebPPicture()
+        guard WebPPictureInit(&picture) != 0 else { throw .webpEncoding("libwebp has another version") }
+        picture.width = CInt(width)
+        picture.height = CInt(height)
+        picture.use_argb = isLossless ? 1 : 0
+        return picture
+    }
+
+    /// Converts some rows of `pixels`: libwebp converts a whole picture in one call, so they become one.
+    private static func fill(_ picture: inout WebPPicture, rows: Range<Int>, of pixels: PixelBuffer) throws {
+        var strip = try Self.picture(width: pixels.width, height: rows.count, isLossless: picture.use_argb != 0)
+        defer { WebPPictureFree(&strip) }
+        guard Self.convert(rows, of: pixels, to: &strip) else { throw CodingError.outOfMemory(.webp) }
+        let colorRows = (rows.count + 1) / 2
+        Self.copy(
+            strip.argb,
+            strip.argb_stride,
+            to: picture.argb,
+            picture.argb_stride,
+            from: rows.lowerBound,
+            rows.count
+        )
+        Self.copy(strip.y, strip.y_stride, to: picture.y, picture.y_stride, from: rows.lowerBound, rows.count)
+        Self.copy(strip.u, strip.uv_stride, to: picture.u, picture.uv_stride, from: rows.lowerBound / 2, colorRows)
+        Self.copy(strip.v, strip.uv_stride, to: picture.v, picture.uv_stride, from: rows.lowerBound / 2, colorRows)
+        if strip.a != nil {
+            Self.copy(strip.a, strip.a_stride, to: picture.a, picture.a_stride, from: rows.lowerBound, rows.count)
+        } else if let alpha = picture.a {
+            // Opaque rows have none.
+            let stride = Int(picture.a_stride)
+            (alpha + rows.lowerBound * stride).update(repeating: 255, count: rows.count * stride)
+        }
+    }
+
+    /// Copies the rows of a plane, which both or neither have, to the rows from `first` on.
+    private static func copy<Sample>(
+        _ source: UnsafeMutablePointer<Sample>?,
+        _ sourceStride: CInt,
+        to target: UnsafeMutablePointer<Sample>?,
+        _ targetStride: CInt,
+        from first: Int,
+        _ count: Int
+    ) {
+        guard let source, let target else { return }
+        for row in 0..<count {
+            (target + (first + row) * Int(targetStride))
+                .update(from: source + row * Int(sourceStride), count: Int(min(sourceStride, targetStride)))
+        }
+    }
+
+    private static func convert(_ rows: Range<Int>, of pixels: PixelBuffer, to strip: inout WebPPicture) -> Bool {
+        let plane = pixels.layout.planes[0]
         return pixels.withUnsafeBytes { source in
-            let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self)
-            return pixels.format.hasAlpha
-                ? WebPPictureImportRGBA(&picture, bytes, bytesPerRow) != 0
-                : WebPPictureImportRGB(&picture, bytes, bytesPerRow) != 0
+            guard let first = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return false }
+            let start = first + rows.lowerBound * plane.bytesPerRow
+            if pixels.format.hasAlpha { return WebPPictureImportRGBA(&strip, start, CInt(plane.bytesPerRow)) != 0 }
+            guard pixels.format == .gray8 else {
+                return WebPPictureImportRGB(&strip, start, CInt(plane.bytesPerRow)) != 0
+            }
+            return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: plane.width * 3 * rows.count) { colors in
+                guard let target = colors.baseAddress else { return false }
+                for row in 0..<rows.count {
+                    let (gray, color) = (start + row * plane.bytesPerRow, target + row * plane.width * 3)
+                    for column in 0..<plane.width {
+                        color[column * 3] = gray[column]
+                        color[column * 3 + 1] = gray[column]
+                        color[column * 3 + 2] = gray[column]
+                    }
+                }
+                return WebPPictureImportRGB(&strip, target, CInt(plane.width * 3)) != 0
+            }
         }
     }
 

@@ -200,7 +200,7 @@ struct LoadJob: Sendable {
             data = try await self.loader.encode(response.image, as: format, options: options)
         } else {
             let frames = try await self.loader.frames(for: self.request(for: input))
-            data = try await self.loader.encode(frames.content(), as: format, options: options)
+            data = try await self.loader.encode(frames, as: format, options: options)
         }
         try self.write(data, of: input, index: index, to: path)
         return WrittenFile(path: path, format: format, byteCount: data.count)
