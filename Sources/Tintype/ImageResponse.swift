@@ -77,6 +77,9 @@ public struct ImageResponse: Sendable {
     /// The format of the encoded picture; `nil` where a cache was given the picture without one.
     public var format: ImageFormat? { self.image.sourceFormat }
 
+    /// The damage in the encoded bytes that the decoder found and continued after; empty for an intact file.
+    public var damage: ImageDamage { self.image.damage }
+
     /// Whether the picture is the first frame of an animation, whose frames ``LoaderActor/frames(for:)`` gives.
     public var isAnimated: Bool { self.frameCount > 1 }
 

@@ -10,6 +10,8 @@ public struct Image: Sendable {
     public let orientation: Orientation
     /// Whether the picture is unfinished: more of its bytes were to come when it was made.
     public let isPreview: Bool
+    /// The damage that the decoder found in the data of the image and continued after; empty for an intact file.
+    public let damage: ImageDamage
     /// Beside the orientation, and no `Double`: a value of four words is returned in registers, and hits in memory hand
     /// out this one.
     private let scaleBits: UInt32
@@ -30,11 +32,13 @@ public struct Image: Sendable {
         sourceFormat: ImageFormat? = nil,
         colorProfile: ColorProfile? = nil,
         scale: Double = 1,
-        isPreview: Bool = false
+        isPreview: Bool = false,
+        damage: ImageDamage = []
     ) {
         self.pixels = pixels
         self.orientation = orientation
         self.isPreview = isPreview
+        self.damage = damage
         self.sourceFormat = sourceFormat
         self.colorProfile = colorProfile
         self.scaleBits = Float(scale).bitPattern
@@ -49,49 +53,33 @@ public struct Image: Sendable {
 
     /// The same picture with other pixels, which are upright.
     public func replacingPixels(_ pixels: PixelBuffer, orientation: Orientation) -> Image {
-        Image(
-            pixels: pixels,
-            orientation: orientation,
-            sourceFormat: self.sourceFormat,
-            colorProfile: self.colorProfile,
-            scale: self.scale,
-            isPreview: self.isPreview
-        )
+        self.replacing(pixels: pixels, orientation: orientation)
     }
 
     /// The same picture, which is unfinished.
-    public func markedAsPreview() -> Image {
-        Image(
-            pixels: self.pixels,
-            orientation: self.orientation,
-            sourceFormat: self.sourceFormat,
-            colorProfile: self.colorProfile,
-            scale: self.scale,
-            isPreview: true
-        )
-    }
+    public func markedAsPreview() -> Image { self.replacing(isPreview: true) }
 
     /// The same picture whose samples are in the colour space of `profile`.
-    public func tagged(with profile: ColorProfile) -> Image {
-        Image(
-            pixels: self.pixels,
-            orientation: self.orientation,
-            sourceFormat: self.sourceFormat,
-            colorProfile: profile,
-            scale: self.scale,
-            isPreview: self.isPreview
-        )
-    }
+    public func tagged(with profile: ColorProfile) -> Image { self.replacing(colorProfile: profile) }
 
     /// The same picture with another scale.
-    public func replacingScale(_ scale: Double) -> Image {
+    public func replacingScale(_ scale: Double) -> Image { self.replacing(scale: scale) }
+
+    private func replacing(
+        pixels: PixelBuffer? = nil,
+        orientation: Orientation? = nil,
+        colorProfile: ColorProfile? = nil,
+        scale: Double? = nil,
+        isPreview: Bool? = nil
+    ) -> Image {
         Image(
-            pixels: self.pixels,
-            orientation: self.orientation,
+            pixels: pixels ?? self.pixels,
+            orientation: orientation ?? self.orientation,
             sourceFormat: self.sourceFormat,
-            colorProfile: self.colorProfile,
-            scale: scale,
-            isPreview: self.isPreview
+            colorProfile: colorProfile ?? self.colorProfile,
+            scale: scale ?? self.scale,
+            isPreview: isPreview ?? self.isPreview,
+            damage: self.damage
         )
     }
 
@@ -132,6 +120,7 @@ extension Image: CustomStringConvertible {
         if self.orientation != .up { text += ", stored with orientation \(self.orientation.rawValue)" }
         if self.colorProfile != nil { text += ", with a profile of its own" }
         if self.isPreview { text += ", preview" }
+        if !self.damage.isEmpty { text += ", damaged (\(self.damage))" }
         return text
     }
 }

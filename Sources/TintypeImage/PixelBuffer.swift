@@ -92,4 +92,11 @@ public protocol RowSource: AnyObject {
     ///
     /// - Throws: What the source throws for damaged input; `CancellationError`.
     func readRow(into row: UnsafeMutableRawBufferPointer) throws
+
+    /// The damage that was found in the rows so far; empty by default.
+    var damage: ImageDamage { get }
+}
+
+extension RowSource {
+    public var damage: ImageDamage { [] }
 }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import TestTraits
 import Testing
 import TintypeHTTP
+import TintypeImage
 
 @testable import TintypeCaching
 
@@ -13,6 +14,7 @@ import TintypeHTTP
         EntryMetadata(responseDate: .distantPast, byteCount: .max, expiry: .distantFuture),
         EntryMetadata(response: .sample, bodyDigest: .max),
         EntryMetadata(animation: .init(frameCount: 3, loopCount: 0, milliseconds: .max), extra: ["a": "b"]),
+        EntryMetadata(bodyDigest: 1, damage: [.missingData, .lostRestarts], extra: ["a": "b"]),
         EntryMetadata(
             response: ResponseRecord(
                 status: 0,
@@ -51,6 +53,10 @@ import TintypeHTTP
             1, 12, 24, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0xE8, 3, 0, 0, 0, 0, 0, 0,
         ]
         #expect(metadata.encoded() == expected)
+    }
+
+    @Test func `the stored form of damage is stable`() {
+        #expect(EntryMetadata(damage: [.missingData, .lostRestarts]).encoded() == [1, 13, 1, 0, 0, 0, 6])
     }
 
     @Test func fieldsOfALaterWriterAreSkipped() {

@@ -120,8 +120,8 @@ import TintypeImage
                 allowsTruncated: false,
                 maximumByteCount: .max
             )
-            let turbo = try job.throughTurboJPEG(units: 1_000, DecodeWork(DecodingLimits()))
-            return (turbo, try job.throughLibrary(DecodeWork(DecodingLimits())))
+            let turbo = try job.throughTurboJPEG(units: 1_000, DecodeWork(DecodingLimits()))?.data
+            return (turbo, try job.throughLibrary(DecodeWork(DecodingLimits())).data)
         }
     }
 

@@ -61,6 +61,22 @@ import Tintype
         #expect(try await self.fixture.info("stripped.jpg")["orientation"] == 6)
     }
 
+    /// `jpegtran` exits with 2, which here says wrong usage.
+    @Test func `a damaged file is changed with a warning, as it is decoded with one`() async throws {
+        try self.fixture.folder.write(Pictures.damagedJPEG(), to: "damaged.jpg")
+        let warning = "tintype: warning: damaged.jpg is damaged (missing data); a part of the image may look wrong"
+        for options in [["--lossless", "--rotate", "90"], ["--resize", "8x8"], ["--format", "png"]] {
+            let run = try await self.fixture.run(["load", "--json", "damaged.jpg", "-o", "out/"] + options)
+            #expect(run.code == 0, "\(run.testDescription)")
+            #expect(run.errorLines == [warning])
+            #expect(try run.object()["warnings"] == .array([.string("missing data")]))
+        }
+        let decode = try await self.fixture.run("decode", "damaged.jpg", "--raw", "out.rgba")
+        #expect(decode.code == 0 && decode.errorLines == [warning])
+        let intact = try await self.fixture.run("load", "--json", "wide.jpg")
+        #expect(try intact.object()["warnings"] == nil)
+    }
+
     @Test func `what goes over whole blocks is said`() async throws {
         let crop = try await self.fixture.run("load", "odd.jpg", "--lossless", "--crop", "20x5+20+12", "-o", "cut.jpg")
         #expect(crop.code == 0)

@@ -29,6 +29,15 @@ enum Pictures {
         }
     }
 
+    /// A JPEG with a marker in its scan, behind which the data are lost.
+    static func damagedJPEG() throws -> Data {
+        let pixels = try PixelBuffer.noise(.rgb8, width: 64, height: 64, seed: 1)
+        var data = try JPEGCoder().encode(Image(pixels: pixels), as: .jpeg, options: EncodeOptions())
+        let middle = data.count / 2
+        data.replaceSubrange(middle...middle + 1, with: [0xFF, 0xE5])
+        return data
+    }
+
     /// A JPEG, with an EXIF orientation or an ICC profile if asked for.
     static func jpeg(
         width: Int = 16,

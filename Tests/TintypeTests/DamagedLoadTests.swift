@@ -25,6 +25,33 @@ import TintypeConcurrency
         return bodies
     }
 
+    @Test func `a response says what is damaged, from the network, from memory, and from a variant on disk`() async throws {
+        let pixels = try PixelBuffer.noise(.rgb8, width: 64, height: 64, seed: 1)
+        var data = try JPEGCoder().encode(Image(pixels: pixels), as: .jpeg, options: EncodeOptions())
+        let middle = data.count / 2
+        data.replaceSubrange(middle...middle + 1, with: [0xFF, 0xE5])
+        let origin = ScriptedOrigin(["/a": .body(Array(data)), "/b": .body(try makePNG())])
+        let fixture = try LoaderFixture(origin: origin)
+        let loader = fixture.makeLoader()
+        let thumbnail = ImageRequest(
+            url: origin.url("/a"),
+            thumbnail: .fit(width: 9, height: 9),
+            transforms: [.pixelate(size: 2)],
+            options: .waitForStore
+        )
+        for source in [LoadSource.network, .memory] {
+            let response = try await loader.response(for: thumbnail)
+            #expect(response.source == source)
+            #expect(response.damage == .missingData)
+        }
+        let stored = try await fixture.makeLoader().response(for: thumbnail)
+        #expect((stored.source, stored.damage) == (.disk, .missingData))
+        #expect(try await loader.response(for: ImageRequest(url: origin.url("/a"))).damage == .missingData)
+        #expect(try await loader.response(for: ImageRequest(url: origin.url("/b"))).damage == [])
+        let transformed = try await loader.transform(data, by: JPEGTransform(turn: .rotate90))
+        #expect(transformed.damage == .missingData)
+    }
+
     @Test(arguments: 0..<8) func `whatever is cut or damaged ends in a picture or in an error`(
         seed: UInt64
     ) async throws {

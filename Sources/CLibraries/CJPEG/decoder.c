@@ -49,6 +49,9 @@ struct cjpeg_decoder {
     size_t completed_offset;
     /// What `eoi_reached` was before the output pass.
     bool had_end;
+    /// The marker behind a single scan was found; the first byte of one was the last that was looked at.
+    bool has_scan_end;
+    bool is_behind_fill;
 };
 
 // MARK: Source
@@ -373,8 +376,34 @@ cjpeg_status cjpeg_decoder_read_rows(cjpeg_decoder *decoder, uint8_t *base, size
 
 // MARK: Report
 
-bool cjpeg_decoder_end_is_missing(const cjpeg_decoder *decoder) {
+bool cjpeg_decoder_find_end(cjpeg_decoder *decoder) {
+    j_decompress_ptr library = &decoder->library;
+    // How far the library has read ahead depends on its buffers. So what counts is the next marker behind that.
+    if (library->output_height == 0 || library->output_scanline < library->output_height) return false;
+    if (library->unread_marker != 0) decoder->has_scan_end = true;
+    if (decoder->has_scan_end || decoder->is_past_end) return decoder->has_scan_end && !decoder->is_past_end;
+    const uint8_t *next = decoder->source.next_input_byte;
+    size_t count = decoder->source.bytes_in_buffer + decoder->rest_count;
+    if (count > 0) decoder->has_scan_end = cjpeg_find_marker(&next, &count, &decoder->is_behind_fill);
+    decoder->source.next_input_byte = next;
+    decoder->source.bytes_in_buffer = count;
+    decoder->rest = next == NULL ? NULL : next + count;
+    decoder->rest_count = 0;
+    return decoder->has_scan_end;
+}
+
+bool cjpeg_decoder_end_is_missing(cjpeg_decoder *decoder) {
+    j_decompress_ptr library = &decoder->library;
+    bool is_out = library->output_height > 0 && library->output_scanline >= library->output_height;
+    // In several scans the library has read up to the end before it gives out rows.
+    if (is_out && !library->buffered_image && decoder->is_complete && !cjpeg_decoder_find_end(decoder)) {
+        decoder->report.end_is_missing = true;
+    }
     return decoder->report.end_is_missing;
+}
+
+unsigned cjpeg_decoder_damage(const cjpeg_decoder *decoder) {
+    return decoder->report.damage | (decoder->report.end_is_missing ? cjpeg_damage_missing_data : 0);
 }
 
 cjpeg_failure cjpeg_decoder_failure(const cjpeg_decoder *decoder) {

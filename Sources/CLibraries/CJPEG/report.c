@@ -18,7 +18,10 @@ static cjpeg_failure failure_of(int code) {
     case JERR_CCIR601_NOTIMPL:
     case JERR_NOT_COMPILED:
     case JERR_SOF_UNSUPPORTED:
-    case JERR_IMAGE_TOO_BIG: return cjpeg_failure_unsupported;
+    case JERR_IMAGE_TOO_BIG:
+    // Coefficients and tables that can be decoded, and can't be written.
+    case JERR_BAD_DCT_COEF:
+    case JERR_MISMATCHED_QUANT_TABLE: return cjpeg_failure_unsupported;
     default: return cjpeg_failure_corrupt;
     }
 }
@@ -31,9 +34,38 @@ static void error_exit(j_common_ptr library) {
 }
 
 static void emit_message(j_common_ptr library, int level) {
+    cjpeg_report *report = library->client_data;
     // Levels from 0 on are traces.
     if (level >= 0) return;
-    if (library->err->msg_code == JWRN_JPEG_EOF) ((cjpeg_report *)library->client_data)->end_is_missing = true;
+    switch (report->library.msg_code) {
+    case JWRN_JPEG_EOF: report->end_is_missing = true; break;
+    case JWRN_HUFF_BAD_CODE:
+    case JWRN_ARITH_BAD_CODE: report->damage |= cjpeg_damage_invalid_codes; break;
+    case JWRN_HIT_MARKER: report->damage |= cjpeg_damage_missing_data; break;
+    case JWRN_MUST_RESYNC: report->damage |= cjpeg_damage_lost_restarts; break;
+    case JWRN_BOGUS_PROGRESSION: report->damage |= cjpeg_damage_disordered_scans; break;
+    // Bytes that belong to nothing, odd parameters of a scan, an unknown mark of Adobe's: no sample is lost.
+    default: break;
+    }
+}
+
+bool cjpeg_find_marker(const uint8_t **bytes, size_t *count, bool *is_behind_fill) {
+    while (*count > 0) {
+        size_t passed = 1;
+        bool found = false;
+        if (*is_behind_fill) {
+            found = **bytes != 0 && **bytes != 0xFF;
+            *is_behind_fill = **bytes == 0xFF;
+        } else {
+            const uint8_t *fill = memchr(*bytes, 0xFF, *count);
+            passed = fill == NULL ? *count : (size_t)(fill - *bytes) + 1;
+            *is_behind_fill = fill != NULL;
+        }
+        *bytes += passed;
+        *count -= passed;
+        if (found) return true;
+    }
+    return false;
 }
 
 // The library's own prints to standard error.

@@ -15,6 +15,8 @@ typedef struct cjpeg_report {
     jmp_buf escape;
     /// Whether the library went on where the input had ended.
     bool end_is_missing;
+    /// What the library warned of: `cjpeg_damage`.
+    unsigned damage;
     /// What reads the Huffman codes in the library's place, if anything does; freed with the library's picture.
     struct cjpeg_entropy *entropy;
     cjpeg_failure failure;
@@ -23,6 +25,11 @@ typedef struct cjpeg_report {
 
 /// Makes `report` the place where the library reports.
 struct jpeg_error_mgr *cjpeg_report_prepare(cjpeg_report *report);
+
+/// Whether a marker lies in `*count` bytes from `*bytes` on, which move behind it, or to the end.
+///
+/// `*is_behind_fill` says whether the byte before the first one was the first of a marker; it is kept for the next bytes.
+bool cjpeg_find_marker(const uint8_t **bytes, size_t *count, bool *is_behind_fill);
 
 /// Fails with a message of our own; does not return.
 _Noreturn void cjpeg_report_fail(cjpeg_report *report, cjpeg_failure failure, const char *message);

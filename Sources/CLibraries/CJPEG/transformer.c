@@ -37,10 +37,26 @@ static int64_t blocks_of_row(int components, jpeg_component_info *const *list) {
     return blocks;
 }
 
-// Called before each row of blocks that is read.
+// Ends an image in one scan with the marker behind the scan, as a decoder does: what follows may be anything.
+static void end_scan(cjpeg_transformer *transformer) {
+    j_decompress_ptr source = &transformer->source;
+    const uint8_t *next = source->src->next_input_byte;
+    size_t count = source->src->bytes_in_buffer;
+    bool is_behind_fill = false;
+    if (source->unread_marker == 0 && !cjpeg_find_marker(&next, &count, &is_behind_fill)) {
+        transformer->report.end_is_missing = true;
+    }
+    source->unread_marker = JPEG_EOI;
+}
+
+// Called before each row of blocks that is read, and behind the last one.
 static void will_read(j_common_ptr library) {
     cjpeg_transformer *transformer = library->client_data;
     j_decompress_ptr source = &transformer->source;
+    if (source->input_iMCU_row >= source->total_iMCU_rows && !jpeg_has_multiple_scans(source)) {
+        end_scan(transformer);
+        return;
+    }
     if (source->input_scan_number > transformer->maximum_scans) {
         cjpeg_report_fail(&transformer->report, cjpeg_failure_scans, "It has too many scans");
     }
@@ -303,6 +319,10 @@ uint8_t *cjpeg_transformer_take(cjpeg_transformer *transformer, size_t *count) {
 
 bool cjpeg_transformer_end_is_missing(const cjpeg_transformer *transformer) {
     return transformer->report.end_is_missing;
+}
+
+unsigned cjpeg_transformer_damage(const cjpeg_transformer *transformer) {
+    return transformer->report.damage | (transformer->report.end_is_missing ? cjpeg_damage_missing_data : 0);
 }
 
 cjpeg_failure cjpeg_transformer_failure(const cjpeg_transformer *transformer) {

@@ -331,7 +331,12 @@ package struct DecodePlan: Sendable {
         return try self.decoder.withRows(options: self.options) { rows, coveredWidth, coveredHeight in
             let scaled = self.scaled(geometry, coveredWidth: coveredWidth, coveredHeight: coveredHeight)
             let image = try Image.resampling(rows, scaled, self.resampling)
-            return Image(pixels: image.pixels, orientation: self.orientation, sourceFormat: header.format)
+            return Image(
+                pixels: image.pixels,
+                orientation: self.orientation,
+                sourceFormat: header.format,
+                damage: image.damage
+            )
         }
     }
 

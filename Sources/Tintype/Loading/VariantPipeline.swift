@@ -38,7 +38,8 @@ struct VariantPipeline: Sendable {
                     sourceFormat: entry.metadata.formatName.flatMap { ImageFormat(name: $0, among: formats) }
                         ?? image.sourceFormat,
                     colorProfile: image.colorProfile,
-                    scale: request.pictureScale
+                    scale: request.pictureScale,
+                    damage: entry.metadata.damage
                 ),
                 source: .disk,
                 metadata: entry.metadata
@@ -74,6 +75,8 @@ struct VariantPipeline: Sendable {
 
     /// Keeps the bytes of a variant, which are still right, with what is known now.
     func renew(_ entry: DiskEntry, metadata: EntryMetadata, for request: ImageRequest) async {
+        var metadata = metadata
+        metadata.damage = entry.metadata.damage
         await self.cache.store(nil, data: entry.data, metadata: metadata, for: request.key, in: .disk)
     }
 
@@ -84,7 +87,9 @@ struct VariantPipeline: Sendable {
         do {
             let encoded = try await self.encoded(response.image, for: request, flight.record)
             guard let data = encoded, flight.admits(response.metadata.bodyDigest) else { return nil }
-            let (metadata, key) = (request.noting(response.metadata, at: self.rules.now()), request.key)
+            let key = request.key
+            var metadata = request.noting(response.metadata, at: self.rules.now())
+            metadata.damage = response.image.damage
             _ = try await flight.record.timing(.store) {
                 try await self.cache.storeAndWait(nil, data: data, metadata: metadata, for: key, in: .disk)
             }

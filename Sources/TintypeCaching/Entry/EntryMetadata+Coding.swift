@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TintypeHTTP
+import TintypeImage
 
 /// The stored form: a version byte, then fields in the order of their tags. A field is a tag
 /// (1 byte), a length (4 bytes) and that many bytes; numbers are little-endian. A reader
@@ -20,6 +21,7 @@ extension EntryMetadata {
         case response
         case bodyDigest
         case animation
+        case damage
     }
 
     /// The metadata as it is stored: equal metadata give equal bytes.
@@ -47,6 +49,11 @@ extension EntryMetadata {
             writer.append(Tag.animation.rawValue)
             writer.append(UInt32(numbers.count * MemoryLayout<UInt64>.size))
             for number in numbers { writer.append(UInt64(bitPattern: Int64(number))) }
+        }
+        if !self.damage.isEmpty {
+            writer.append(Tag.damage.rawValue)
+            writer.append(UInt32(MemoryLayout<UInt8>.size))
+            writer.append(self.damage.rawValue)
         }
         for (name, value) in self.extra.sorted(by: { $0.key < $1.key }) {
             writer.append(Tag.extra.rawValue)
@@ -87,6 +94,10 @@ extension EntryMetadata {
             return self.response != nil
         case .bodyDigest: return Self.read(field, into: &self.bodyDigest)
         case .animation: return self.readAnimation(field)
+        case .damage:
+            guard let byte = field.first, field.count == 1 else { return false }
+            self.damage = ImageDamage(rawValue: byte)
+            return true
         case .byteCount:
             var value: UInt64?
             guard Self.read(field, into: &value), let value else { return false }

@@ -1,6 +1,7 @@
 import CXXHash
 public import FoundationEssentials
 public import TintypeHTTP
+public import TintypeImage
 
 /// What is known about an entry beside its bytes or pixels; it rides along in both tiers.
 public struct EntryMetadata: Sendable, Hashable {
@@ -31,6 +32,8 @@ public struct EntryMetadata: Sendable, Hashable {
     ///
     /// Kept with pictures in memory and with variants on disk. Encoded originals say it themselves.
     public var animation: Animation?
+    /// The damage in the bytes that an encoded variant on disk was made of; empty for originals, whose decode finds it.
+    public var damage: ImageDamage
     /// Whatever else the owner of the cache wants to keep with the entry.
     public var extra: [String: String]
 
@@ -64,6 +67,7 @@ public struct EntryMetadata: Sendable, Hashable {
         response: ResponseRecord? = nil,
         bodyDigest: UInt64? = nil,
         animation: Animation? = nil,
+        damage: ImageDamage = [],
         extra: [String: String] = [:]
     ) {
         self.formatName = formatName
@@ -77,6 +81,7 @@ public struct EntryMetadata: Sendable, Hashable {
         self.response = response
         self.bodyDigest = bodyDigest
         self.animation = animation
+        self.damage = damage
         self.extra = extra
     }
 

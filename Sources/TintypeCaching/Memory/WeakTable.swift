@@ -12,6 +12,7 @@ struct WeakTable: ~Copyable, Sendable {
         let sourceFormat: ImageFormat?
         let colorProfile: ColorProfile?
         let scale: Double
+        let damage: ImageDamage
 
         init(_ image: Image) {
             self.pixels = image.pixels
@@ -19,6 +20,7 @@ struct WeakTable: ~Copyable, Sendable {
             self.sourceFormat = image.sourceFormat
             self.colorProfile = image.colorProfile
             self.scale = image.scale
+            self.damage = image.damage
         }
 
         /// The picture, as long as its pixels are held elsewhere.
@@ -29,7 +31,8 @@ struct WeakTable: ~Copyable, Sendable {
                     orientation: self.orientation,
                     sourceFormat: self.sourceFormat,
                     colorProfile: self.colorProfile,
-                    scale: self.scale
+                    scale: self.scale,
+                    damage: self.damage
                 )
             }
         }

@@ -90,7 +90,8 @@ extension Image {
             pixels: pixels,
             orientation: self.orientation,
             sourceFormat: self.sourceFormat,
-            scale: self.scale
+            scale: self.scale,
+            damage: self.damage
         )
     }
 }

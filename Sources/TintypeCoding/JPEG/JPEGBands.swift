@@ -141,6 +141,8 @@ final class JPEGBands: Sendable {
     ) throws {
         let given = try decompressor.readRows(into: rows, count: count)
         guard given == count, !decompressor.endIsMissing else { throw CodingError.truncated(.jpeg) }
+        // One decoder finds all of the damage, and says so.
+        guard decompressor.damage.isEmpty else { throw CodingError.corrupt(.jpeg, "a band is damaged") }
     }
 }
 

@@ -74,7 +74,9 @@ struct EncodedJPEG: EncodedImage {
 
     func decode(options: DecodeOptions) throws -> DecodedImage {
         let divisor = self.segments.divisor(for: options.sufficientSize)
-        return self.decodedImage(try self.withReading(divisor, options) { try $0.pixels() }, options: options)
+        return try self.withReading(divisor, options) {
+            self.segments.decodedImage(try $0.pixels(), divisor: divisor, damage: $0.damage)
+        }
     }
 
     var givesRows: Bool { true }

@@ -74,8 +74,10 @@ final class JPEGDecompressor {
     var completedScanCount: Int { Int(cjpeg_decoder_completed_scans(self.handle)) }
     /// Where the last whole scan ended, from the start of the loan.
     var completedOffset: Int { cjpeg_decoder_completed_offset(self.handle) }
-    /// Whether the input ended before the picture did.
+    /// Whether the input ended before the image did; of an image in one scan this is known at its last row.
     var endIsMissing: Bool { cjpeg_decoder_end_is_missing(self.handle) }
+    /// The damage that was found so far.
+    var damage: ImageDamage { ImageDamage(cjpegDamage: cjpeg_decoder_damage(self.handle)) }
     /// Whether all rows of the present output were given out.
     var isAtLastRow: Bool { self.rowCount == self.layout?.height }
 
@@ -86,6 +88,10 @@ final class JPEGDecompressor {
         /// The markers up to there.
         let restartCount: Int
     }
+
+    /// Looks for the marker that ends an image in one scan, and uses up the loan until there; `false` while it, or a row, is
+    /// missing.
+    func findEnd() -> Bool { cjpeg_decoder_find_end(self.handle) }
 
     /// Reads up to the first scan and begins to decode to a `divisor`-th (1, 2, 4 or 8) of the size.
     ///
@@ -274,6 +280,13 @@ struct JPEGColor {
     }
 }
 
+extension ImageDamage {
+    /// The damage that `cjpeg_damage` names.
+    init(cjpegDamage: CUnsignedInt) {
+        self.init(rawValue: UInt8(truncatingIfNeeded: cjpegDamage))
+    }
+}
+
 /// What libjpeg's work costs.
 ///
 /// A scan goes over all coefficients, but leaves most of them alone: a quarter of a pixel each; arithmetic coding
@@ -309,9 +322,9 @@ extension JPEGHeader {
     }
 
     /// Pixels decoded to a `divisor`-th, with what is known about them.
-    func decodedImage(_ pixels: PixelBuffer, divisor: Int) -> DecodedImage {
+    func decodedImage(_ pixels: PixelBuffer, divisor: Int, damage: ImageDamage = []) -> DecodedImage {
         DecodedImage(
-            Image(pixels: pixels, orientation: self.orientation ?? .up, sourceFormat: .jpeg),
+            Image(pixels: pixels, orientation: self.orientation ?? .up, sourceFormat: .jpeg, damage: damage),
             coveredWidth: Double(self.width) / Double(divisor),
             coveredHeight: Double(self.height) / Double(divisor)
         )

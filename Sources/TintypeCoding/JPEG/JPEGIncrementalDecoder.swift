@@ -59,7 +59,7 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
         } else {
             try self.feed(Data(), isComplete: true, to: picture)
         }
-        return header.decodedImage(try picture.pixels(), divisor: picture.divisor)
+        return header.decodedImage(try picture.pixels(), divisor: picture.divisor, damage: picture.damage)
     }
 
     private func take(_ bytes: Data) throws {
@@ -167,9 +167,14 @@ final class JPEGPartialPicture {
             self.isComplete = try self.decompressor.readScans()
         } else {
             try self.readRows()
-            self.isComplete = self.decompressor.isAtLastRow
+            self.isComplete = self.decompressor.findEnd()
         }
         return self.isComplete ? bytes.count : bytes.count - self.decompressor.unreadCount
+    }
+
+    /// The damage that was found so far.
+    var damage: ImageDamage {
+        self.isComplete ? self.decompressor.damage : self.decompressor.damage.union(.missingData)
     }
 
     /// What a decode of scans takes to give out the rows.

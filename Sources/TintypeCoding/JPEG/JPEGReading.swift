@@ -64,6 +64,8 @@ final class JPEGReading: RowSource {
         try self.decompressor.beginOutput()
     }
 
+    var damage: ImageDamage { self.failed ? self.decompressor.damage.union(.missingData) : self.decompressor.damage }
+
     /// Whether the entropy decoder of our own reads the Huffman codes.
     var usesOwnEntropy: Bool { self.decompressor.usesOwnEntropy }
 

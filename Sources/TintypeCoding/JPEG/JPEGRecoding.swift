@@ -16,6 +16,12 @@ struct JPEGRecoding {
     let allowsTruncated: Bool
     let maximumByteCount: Int
 
+    /// What came of it, and the damage that was found on the way.
+    struct Outcome {
+        var data: Data
+        var damage: ImageDamage = []
+    }
+
     // MARK: TurboJPEG
 
     /// TurboJPEG does its work in one call, which nothing ends: about twenty milliseconds of it.
@@ -23,7 +29,7 @@ struct JPEGRecoding {
 
     /// What TurboJPEG makes of the picture, which takes `units` to read; `nil` for what it does not do, what would take it
     /// long, and where it found anything to complain of: ``throughLibrary(_:)`` says what.
-    func throughTurboJPEG(units: Int, _ work: DecodeWork) throws -> Data? {
+    func throughTurboJPEG(units: Int, _ work: DecodeWork) throws -> Outcome? {
         guard self.coding != .optimizedTables, units <= Self.maximumTurboUnits,
             let start = self.source.baseAddress?.assumingMemoryBound(to: UInt8.self), let handle = tjInitTransform()
         else { return nil }
@@ -37,7 +43,7 @@ struct JPEGRecoding {
         let status = tjTransform(handle, start, CUnsignedLong(self.source.count), 1, &target, &count, &transform, flags)
         try Task.checkCancellation()
         guard status == 0, let target, Int(count) <= self.maximumByteCount else { return nil }
-        return Data(bytes: target, count: Int(count))
+        return Outcome(data: Data(bytes: target, count: Int(count)))
     }
 
     private var turboTransform: tjtransform {
@@ -83,7 +89,7 @@ struct JPEGRecoding {
     /// What code of our own makes of the picture with libjpeg.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
-    func throughLibrary(_ work: DecodeWork) throws -> Data {
+    func throughLibrary(_ work: DecodeWork) throws -> Outcome {
         try work.count(bytes: self.source.count)
         let transformer = try JPEGTransformer(work)
         return try transformer.transform(self)
@@ -131,7 +137,7 @@ private final class JPEGTransformer {
         cjpeg_transformer_free(self.handle)
     }
 
-    func transform(_ job: JPEGRecoding) throws -> Data {
+    func transform(_ job: JPEGRecoding) throws -> JPEGRecoding.Outcome {
         var settings = job.settings
         let start = job.source.baseAddress?.assumingMemoryBound(to: UInt8.self)
         guard cjpeg_transformer_run(self.handle, start, job.source.count, &settings) == .done else {
@@ -139,7 +145,10 @@ private final class JPEGTransformer {
         }
         var count = 0
         guard let bytes = cjpeg_transformer_take(self.handle, &count) else { throw CodingError.outOfMemory(.jpeg) }
-        return Data(bytesNoCopy: bytes, count: count, deallocator: .free)
+        return JPEGRecoding.Outcome(
+            data: Data(bytesNoCopy: bytes, count: count, deallocator: .free),
+            damage: ImageDamage(cjpegDamage: cjpeg_transformer_damage(self.handle))
+        )
     }
 
     private func failure(_ job: JPEGRecoding) -> CodingError {

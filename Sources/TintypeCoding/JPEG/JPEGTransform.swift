@@ -153,6 +153,10 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
         public let trimmedColumns: Int
         /// The rows at the edge that the turn left out, 0 to 31.
         public let trimmedRows: Int
+        /// The damage in the data of the source, which the new file has as well; empty for an intact file.
+        ///
+        /// If only markers change, the data is not read: it is copied without a look at it.
+        public let damage: ImageDamage
     }
 
     /// Changes a JPEG.

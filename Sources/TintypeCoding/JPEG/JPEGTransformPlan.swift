@@ -54,17 +54,19 @@ package struct JPEGTransformPlan: Sendable {
     package func carryOut() throws -> JPEGTransform.Result {
         try Task.checkCancellation()
         let work = DecodeWork(self.limits, format: .jpeg)
+        let outcome = try self.data.withUnsafeBytes { try self.carryOut($0, work) }
         return JPEGTransform.Result(
-            data: try self.data.withUnsafeBytes { try self.carryOut($0, work) },
+            data: outcome.data,
             width: self.geometry.width,
             height: self.geometry.height,
             crop: self.geometry.crop,
             trimmedColumns: self.geometry.trimmedColumns,
-            trimmedRows: self.geometry.trimmedRows
+            trimmedRows: self.geometry.trimmedRows,
+            damage: outcome.damage
         )
     }
 
-    private func carryOut(_ source: UnsafeRawBufferPointer, _ work: DecodeWork) throws -> Data {
+    private func carryOut(_ source: UnsafeRawBufferPointer, _ work: DecodeWork) throws -> JPEGRecoding.Outcome {
         let parts = try JPEGParts(source, work: work)
         let metadata = JPEGMetadataEditing(
             self.transform,
@@ -73,24 +75,40 @@ package struct JPEGTransformPlan: Sendable {
             self.geometry,
             isRecoded: self.isRecoded
         )
-        if !self.isRecoded, metadata.keepsAll { return self.data }
-        // The decoder finds out more: also the end of arithmetic coding, and the data of a scan.
-        if !self.transform.allowsTruncated, parts.endIsMissing { throw CodingError.truncated(.jpeg) }
-        guard self.isRecoded else { return try self.checked(parts.assembled(with: try metadata.segments())) }
+        let allowsTruncated = self.transform.allowsTruncated
+        guard self.isRecoded else {
+            if metadata.keepsAll { return JPEGRecoding.Outcome(data: self.data) }
+            var outcome = JPEGRecoding.Outcome(data: try parts.assembled(with: metadata.segments()))
+            // A file with an end marker is not cut.
+            if parts.endIsMissing { outcome.damage = allowsTruncated ? .missingData : try self.damageFoundByDecode() }
+            outcome.data = try self.checked(outcome.data)
+            return outcome
+        }
         let coding = self.coding(of: parts)
         // The library gives up in a segment that is cut, and not in a scan.
-        let recoded =
-            parts.endIsMissing
+        var outcome =
+            parts.endIsMissing && allowsTruncated
             ? try parts.assembled(with: parts.segments).withUnsafeBytes { try self.recoded($0, coding, work) }
             : try self.recoded(source, coding, work)
-        return try self.checked(metadata.assembled(with: recoded))
+        if parts.endIsMissing, allowsTruncated { outcome.damage.insert(.missingData) }
+        outcome.data = try self.checked(metadata.assembled(with: outcome.data))
+        return outcome
+    }
+
+    /// The damage that a decode to the smallest size finds.
+    ///
+    /// - Throws: `CodingError.Code.truncated` if image data is missing at the end of the file.
+    private func damageFoundByDecode() throws -> ImageDamage {
+        let smallest = PixelSize(width: 1, height: 1)
+        let options = DecodeOptions(limits: self.limits, sufficientSize: smallest, color: .ignore)
+        return try EncodedJPEG(self.data, self.header, .standard).decode(options: options).image.damage
     }
 
     private func recoded(
         _ source: UnsafeRawBufferPointer,
         _ coding: JPEGTransform.Coding,
         _ work: DecodeWork
-    ) throws -> Data {
+    ) throws -> JPEGRecoding.Outcome {
         let units = try self.unitsOfReading(source, work)
         try work.require(units)
         let job = JPEGRecoding(

@@ -74,7 +74,12 @@ struct DecodeCommand: Subcommand {
         var strict = self.options
         strict.allowsTruncated = false
         do {
-            return try decoder.decodeStored(options: strict).image
+            let image = try decoder.decodeStored(options: strict).image
+            if !image.damage.isEmpty {
+                let what = "is damaged (\(image.damage)); a part of the image may look wrong"
+                Output.error.tell("tintype: warning: \(self.path.abbreviated) \(what)")
+            }
+            return image
         } catch let error as CodingError
             where self.options.allowsTruncated && [.corrupt, .truncated].contains(error.code)
         {

@@ -56,6 +56,10 @@ struct LoadCommand: Subcommand {
         Whatever is turned or cropped is upright first. Blocks have 8 or 16 pixels a side. What is cut
         of one is left out where a turn would bring it to the left or to the top; a crop begins at a
         block, and grows for that. It is said where that happens.
+
+        A file whose end is missing is an error. Other damage in the data of a JPEG is a warning on
+        standard error, and in "warnings" with --json; the image is as good as its data, and the
+        command succeeds.
         """
 
     /// The loads that run at once.
@@ -101,7 +105,7 @@ struct LoadCommand: Subcommand {
                 ended += 1
                 results[index] = result
                 while let result = results.removeValue(forKey: printed) {
-                    if let warning = result.warning, warnings.insert(warning).inserted {
+                    if let warning = result.storeWarning, warnings.insert(warning).inserted {
                         board.tell("tintype: warning: \(warning)")
                     }
                     succeeded = try self.report(result, board) && succeeded
@@ -128,6 +132,10 @@ struct LoadCommand: Subcommand {
     private func report(_ result: LoadResult, _ board: ProgressBoard) throws -> Bool {
         switch result.outcome {
         case .success(let loaded):
+            if let warnings = loaded.warnings {
+                let (name, reasons) = (result.input.text.abbreviated, warnings.joined(separator: ", "))
+                board.tell("tintype: warning: \(name) is damaged (\(reasons)); a part of the image may look wrong")
+            }
             try board.line(self.writesJSON ? JSONLine.text(loaded) : loaded.line)
             return true
         case .failure(let error):

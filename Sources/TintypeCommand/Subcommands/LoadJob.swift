@@ -5,8 +5,8 @@ import Tintype
 struct LoadResult: Sendable {
     let input: Input
     let outcome: Result<LoadedPicture, any Error>
-    /// Why the picture is not cached, where that failed.
-    var warning: String?
+    /// Why the image is not cached, if that failed.
+    var storeWarning: String?
 }
 
 /// A picture that was loaded, as it is reported.
@@ -23,6 +23,8 @@ struct LoadedPicture: Encodable, Sendable {
     var output: String?
     var outputFormat: String?
     var outputBytes: Int?
+    /// The kinds of damage in what was loaded, if there is any.
+    var warnings: [String]?
 
     /// The report for people.
     var line: String {
@@ -76,12 +78,13 @@ struct LoadJob: Sendable {
                 milliseconds: (time / .milliseconds(1) * 1_000).rounded() / 1_000,
                 output: written?.path.text,
                 outputFormat: written?.format.name,
-                outputBytes: written?.byteCount
+                outputBytes: written?.byteCount,
+                warnings: self.warnings(of: response.damage)
             )
             return LoadResult(
                 input: input,
                 outcome: .success(loaded),
-                warning: response.storeError.map { ErrorText($0).line }
+                storeWarning: response.storeError.map { ErrorText($0).line }
             )
         } catch let error as CancellationError {
             throw error
@@ -118,14 +121,17 @@ struct LoadJob: Sendable {
             milliseconds: (time / .milliseconds(1) * 1_000).rounded() / 1_000,
             output: written?.path.text,
             outputFormat: written?.format.name,
-            outputBytes: written?.byteCount
+            outputBytes: written?.byteCount,
+            warnings: self.warnings(of: result.damage)
         )
         return LoadResult(
             input: input,
             outcome: .success(loaded),
-            warning: response.storeError.map { ErrorText($0).line }
+            storeWarning: response.storeError.map { ErrorText($0).line }
         )
     }
+
+    private func warnings(of damage: ImageDamage) -> [String]? { damage.isEmpty ? nil : damage.reasons }
 
     /// Says where whole blocks made something else of the picture than was asked for.
     private func tell(_ result: JPEGTransform.Result, of input: Input, by transform: JPEGTransform) {

@@ -36,8 +36,9 @@ extension Image {
     ) throws -> Image {
         let source = SourceRows(rows)
         if let part = geometry.copiedPart(width: source.layout.width, height: source.layout.height) {
-            return Image(pixels: try source.cut(to: part))
+            return Image(pixels: try source.cut(to: part), damage: rows.damage)
         }
-        return Image(pixels: try RowResampler(source, geometry: geometry, resampling: resampling).resample())
+        let pixels = try RowResampler(source, geometry: geometry, resampling: resampling).resample()
+        return Image(pixels: pixels, damage: rows.damage)
     }
 }

@@ -37,6 +37,18 @@ typedef enum __attribute__((enum_extensibility(closed))) cjpeg_failure {
     cjpeg_failure_stopped,
 } cjpeg_failure;
 
+/// Damage within the data of an image that libjpeg warns of and goes on from; flags.
+typedef enum cjpeg_damage {
+    /// Bits that are no code of their table.
+    cjpeg_damage_invalid_codes = 1 << 0,
+    /// The data of a scan end before its blocks do.
+    cjpeg_damage_missing_data = 1 << 1,
+    /// Restart markers are missing, or out of order.
+    cjpeg_damage_lost_restarts = 1 << 2,
+    /// A scan does not continue what the scans before it began.
+    cjpeg_damage_disordered_scans = 1 << 3,
+} cjpeg_damage;
+
 // MARK: Decoding
 
 /// A decoder; used by one thread at a time.
@@ -133,8 +145,16 @@ cjpeg_status cjpeg_decoder_end_output(cjpeg_decoder *_Nonnull decoder);
 cjpeg_status cjpeg_decoder_read_rows(
     cjpeg_decoder *_Nonnull decoder, uint8_t *_Nonnull base, size_t stride, int count, int *_Nonnull written);
 
-/// Whether the input ended before the picture did.
-bool cjpeg_decoder_end_is_missing(const cjpeg_decoder *_Nonnull decoder);
+/// Whether the input ended before the image did; known at its last row.
+///
+/// An image in one scan ends with the marker behind the scan, whatever that is: libjpeg reads no further.
+bool cjpeg_decoder_end_is_missing(cjpeg_decoder *_Nonnull decoder);
+/// Looks for the marker that ends an image in one scan, whose last row was given out, and uses up the loan until there.
+///
+/// False while the marker is missing, or rows are.
+bool cjpeg_decoder_find_end(cjpeg_decoder *_Nonnull decoder);
+/// The damage that was found so far.
+unsigned cjpeg_decoder_damage(const cjpeg_decoder *_Nonnull decoder);
 cjpeg_failure cjpeg_decoder_failure(const cjpeg_decoder *_Nonnull decoder);
 /// What the library said about the failure.
 const char *_Nonnull cjpeg_decoder_message(const cjpeg_decoder *_Nonnull decoder);

@@ -54,8 +54,10 @@ cjpeg_status cjpeg_transformer_run(
 /// Hands over the finished bytes, which the caller frees with `free`.
 uint8_t *_Nullable cjpeg_transformer_take(cjpeg_transformer *_Nonnull transformer, size_t *_Nonnull count);
 
-/// Whether the input ended before the picture did.
+/// Whether the input ended before the image did, as a decoder finds it.
 bool cjpeg_transformer_end_is_missing(const cjpeg_transformer *_Nonnull transformer);
+/// The damage that was found in the source.
+unsigned cjpeg_transformer_damage(const cjpeg_transformer *_Nonnull transformer);
 cjpeg_failure cjpeg_transformer_failure(const cjpeg_transformer *_Nonnull transformer);
 const char *_Nonnull cjpeg_transformer_message(const cjpeg_transformer *_Nonnull transformer);
 
