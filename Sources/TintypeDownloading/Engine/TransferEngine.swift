@@ -552,7 +552,8 @@ final class TransferEngine: @unchecked Sendable {
                 self.move(transfer, .sendAgain)
                 return
             }
-            let connections = handle.connections
+            var connections = handle.connections
+            ccurl_getinfo_long(handle.easy, CURLINFO_HTTP_CONNECTCODE, &connections.tunnelStatus)
             self.process(
                 try transfer.makeResponse(code: code, details: details, connections: connections),
                 of: transfer
