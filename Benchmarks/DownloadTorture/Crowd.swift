@@ -11,6 +11,10 @@ struct Crowd {
     /// So many bytes, each second a few: all transfers overlap.
     private static let bodySize = 1_200
     private static let bytesPerSecond = 60
+    /// The resident bytes that each transfer may take beyond those of libcurl alone.
+    private static let allowedBytes = 20_000
+    /// Of one core, while all of them drip.
+    private static let allowedShare = 0.25
 
     func run() async throws -> Bool {
         let origin = try NginxOrigin(
@@ -64,15 +68,25 @@ struct Crowd {
         let resident = (during.residentBytes - before.residentBytes) / Self.count
         let heap = (during.heapBytes - before.heapBytes) / Self.count
         let own = resident - baseline.residentBytes
-        print("crowd: \(Self.count) transfers at once, all whole, in \(seconds) s")
-        print("  resident bytes of each: \(resident), of libcurl alone \(baseline.residentBytes): ours \(own)")
-        print("  heap bytes of each: \(heap), of libcurl alone \(baseline.heapBytes)")
-        print("  threads: \(before.threads) before, \(during.threads) during")
-        print("  share of a core while all drip: \(idleShare)")
-        print("  descriptors: \(before.descriptors) before, \(during.descriptors) during, \(after.descriptors) after")
         // The others are the main thread and those of the language's pool and timers.
         let loops = during.threads.count { $0 == "tintype-curl" }
         let isAlone = loops == 1 && !during.threads.contains { $0.hasPrefix("tintype-") && $0 != "tintype-curl" }
-        return own < 20_000 && isAlone && idleShare < 0.25
+        var findings = Findings()
+        findings.line("crowd: \(Self.count) transfers at once, all whole, in \(seconds) s")
+        findings.line(
+            "  resident bytes of each: \(resident), of libcurl alone \(baseline.residentBytes): "
+                + "ours \(own), bar \(Self.allowedBytes)",
+            own < Self.allowedBytes
+        )
+        findings.line("  heap bytes of each: \(heap), of libcurl alone \(baseline.heapBytes)")
+        findings.line("  threads: \(before.threads) before, \(during.threads) during, bar one of our own", isAlone)
+        findings.line(
+            "  share of a core while all drip: \(idleShare), bar \(Self.allowedShare)",
+            idleShare < Self.allowedShare
+        )
+        findings.line(
+            "  descriptors: \(before.descriptors) before, \(during.descriptors) during, \(after.descriptors) after"
+        )
+        return findings.haveHeld
     }
 }

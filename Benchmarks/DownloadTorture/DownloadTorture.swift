@@ -16,6 +16,7 @@ enum DownloadTorture {
             if names.isEmpty || names.contains("storm") {
                 hasPassed = try await Storm().run() && hasPassed
             }
+            print(hasPassed ? "passed" : "failed: see SHORT above")
             exit(hasPassed ? 0 : 1)
         } catch {
             print("failed: \(error)")

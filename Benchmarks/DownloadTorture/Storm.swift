@@ -8,6 +8,8 @@ struct Storm {
     private static let count = 100_000
     private static let lanes = 64
     private static let bodySize = 20_000
+    private static let allowedGrowth = 2 << 20
+    private static let allowedDescriptors = 8
 
     private final class Tally: Sendable {
         let next = Atomic<Int>(0)
@@ -58,17 +60,32 @@ struct Storm {
         let seconds = (.now - start) / .seconds(1)
         let counters = await downloads.counters
         let sums = tally.sums
-        print("storm: \(Self.count) starts in \(seconds) s: \(sums[0]) whole, \(sums[1]) cancelled, \(sums[2]) wrong")
-        print("  transfers: \(counters.started) started, \(counters.shared) shared, \(counters.succeeded) whole,")
-        print("    \(counters.cancelled) cancelled, \(counters.failed) failed, \(counters.active) active after")
+        var findings = Findings()
+        findings.line(
+            "storm: \(Self.count) starts in \(seconds) s: \(sums[0]) whole, \(sums[1]) cancelled, \(sums[2]) wrong",
+            sums[2] == 0 && sums[0] + sums[1] == Self.count
+        )
+        findings.line(
+            "  transfers: \(counters.started) started, \(counters.shared) shared, \(counters.succeeded) whole,",
+            counters.started == counters.succeeded + counters.cancelled
+        )
+        findings.line(
+            "    \(counters.cancelled) cancelled, \(counters.failed) failed, "
+                + "\(counters.active) active and \(counters.waiting) waiting after",
+            counters.failed == 0 && counters.active == 0 && counters.waiting == 0
+        )
         for (name, value) in zip(["a tenth", "half", "all"], resources) {
-            print(
+            findings.line(
                 "  after \(name): \(value.residentBytes) resident, \(value.heapBytes) heap, \(value.descriptors) open"
             )
         }
         let growth = resources[2].heapBytes - resources[0].heapBytes
-        return sums[2] == 0 && sums[0] + sums[1] == Self.count && counters.active == 0 && counters.waiting == 0
-            && counters.failed == 0 && counters.started == counters.succeeded + counters.cancelled
-            && growth < 2 << 20 && resources[2].descriptors <= resources[0].descriptors + 8
+        findings.line("  growth of the heap: \(growth), bar \(Self.allowedGrowth)", growth < Self.allowedGrowth)
+        let opened = resources[2].descriptors - resources[0].descriptors
+        findings.line(
+            "  growth of descriptors: \(opened), bar \(Self.allowedDescriptors)",
+            opened <= Self.allowedDescriptors
+        )
+        return findings.haveHeld
     }
 }

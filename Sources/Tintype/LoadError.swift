@@ -70,6 +70,8 @@ extension LoadError {
         public static let hostNotFound = Code(description: "hostNotFound")
         /// Nothing answers at the host's address.
         public static let cannotConnect = Code(description: "cannotConnect")
+        /// The proxy refused to connect to the host, or wants other credentials.
+        public static let proxyRefused = Code(description: "proxyRefused")
         /// The connection could not be secured.
         public static let tlsFailed = Code(description: "tlsFailed")
         /// The origin sent nothing for too long.

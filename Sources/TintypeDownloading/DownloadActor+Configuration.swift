@@ -121,7 +121,7 @@ extension DownloadActor {
 
     /// Where the first bytes of bodies are kept, so that a later transfer asks for the rest only.
     ///
-    /// They survive the process. Only those are kept whose server offers ranges and told the version apart for
+    /// They survive the process. Files that other users own or may write to are not used. Only those are kept whose server offers ranges and told the version apart for
     /// sure (a strong `ETag`, or a `Last-Modified` long before), and that it does not forbid to store.
     /// None is kept of a request with a cookie jar: what the jar holds may select the representation.
     public struct PartialBodies: Sendable, Hashable {

@@ -97,39 +97,64 @@ public actor DownloadActor: ImageFetching {
         for request: DownloadRequest,
         observer: FetchObserver
     ) async throws -> DownloadResponse {
+        let address = try self.admit(request)
+        switch address.scheme {
+        case .http, .https: return try await self.transfer(SharedRequest(request), from: address, observer)
+        case .file: return try await self.read(request, at: address, observer)
+        case .data: return try self.decode(request, at: address, observer)
+        }
+    }
+
+    // Inlined, the next three would widen the frame of `response(for:observer:)`, which each waiting caller keeps.
+
+    /// Throws if the request is refused before it becomes a transfer.
+    @inline(never)
+    private nonisolated func admit(_ request: DownloadRequest) throws(DownloadError) -> ResourceAddress {
         let address = try ResourceAddress(request.url.absoluteString)
         try self.checkPolicy(of: request, at: address)
-        guard !self.loop.engine.isClosed else { throw DownloadError.shutDown(at: address) }
-        switch address.scheme {
-        case .http, .https:
-            try self.checkSendable(request)
-            try self.startLoop(for: address)
-            return try await self.transfer(request, from: address, observer)
-        case .file:
-            let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
-            let didProgress = observer.didProgress
-            return try await self.fileFlights.value(for: request, observer: didProgress) { [files, bodyBudget] report in
-                try files.start(for: address)
-                try await bodyBudget.beginRead()
-                defer { bodyBudget.endRead() }
-                let acceptsNotModified = request.acceptableStatusCodes?.contains(304) ?? false
-                let response = try await files.response(
-                    at: address,
-                    url: request.url,
-                    limit: limit,
-                    knownTag: acceptsNotModified ? request.headers["If-None-Match"] : nil,
-                    report: report
-                )
-                return response.claimed(in: bodyBudget)
-            }
-        case .data:
-            try Task.checkCancellation()
-            let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
-            let response = try DataURL.response(at: address, url: request.url, limit: limit)
-            let count = Int64(response.body.count)
-            observer.didProgress(TransferProgress(receivedBytes: count, expectedBytes: count))
-            return response.claimed(in: self.bodyBudget)
+        guard !self.loop.engine.isClosed else { throw .shutDown(at: address) }
+        guard address.scheme == .http || address.scheme == .https else { return address }
+        try self.checkSendable(request)
+        try self.startLoop(for: address)
+        return address
+    }
+
+    @inline(never)
+    private nonisolated func read(
+        _ request: DownloadRequest,
+        at address: ResourceAddress,
+        _ observer: FetchObserver
+    ) async throws -> DownloadResponse {
+        let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
+        let didProgress = observer.didProgress
+        return try await self.fileFlights.value(for: request, observer: didProgress) { [files, bodyBudget] report in
+            try files.start(for: address)
+            try await bodyBudget.beginRead()
+            defer { bodyBudget.endRead() }
+            let acceptsNotModified = request.acceptableStatusCodes?.contains(304) ?? false
+            let response = try await files.response(
+                at: address,
+                url: request.url,
+                limit: limit,
+                knownTag: acceptsNotModified ? request.headers["If-None-Match"] : nil,
+                report: report
+            )
+            return response.claimed(in: bodyBudget)
         }
+    }
+
+    @inline(never)
+    private nonisolated func decode(
+        _ request: DownloadRequest,
+        at address: ResourceAddress,
+        _ observer: FetchObserver
+    ) throws -> DownloadResponse {
+        try Task.checkCancellation()
+        let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
+        let response = try DataURL.response(at: address, url: request.url, limit: limit)
+        let count = Int64(response.body.count)
+        observer.didProgress(TransferProgress(receivedBytes: count, expectedBytes: count))
+        return response.claimed(in: self.bodyBudget)
     }
 
     /// Cancels every download; each caller gets a `CancellationError`.
@@ -223,27 +248,14 @@ public actor DownloadActor: ImageFetching {
     // Transfers are shared here rather than by a coalescer of tasks: the loop's thread sees all
     // callers anyway, and a task for each transfer halved the requests per second.
     private func transfer(
-        _ request: DownloadRequest,
+        _ request: SharedRequest,
         from address: ResourceAddress,
         _ observer: FetchObserver
     ) async throws -> DownloadResponse {
         let id = self.makeID()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                // The handler may already have run: look again before starting.
-                guard !Task.isCancelled else {
-                    continuation.resume(throwing: CancellationError())
-                    return
-                }
-                let waiter = TransferWaiter(
-                    id: id,
-                    continuation: continuation,
-                    priority: observer.priority(),
-                    observer: observer.didProgress,
-                    // What arrives is not the body.
-                    bytesObserver: self.loop.engine.hooks.decrypt == nil ? observer.didReceive : nil
-                )
-                self.loop.engine.join(request, from: address, id: id, waiter: waiter, owner: self)
+                self.join(request, from: address, observer, id: id, continuation)
             }
         } onCancel: {
             // The wait ends, and with it this task, as soon as the loop has heard of it.
@@ -251,7 +263,34 @@ public actor DownloadActor: ImageFetching {
         }
     }
 
-    private func leave(_ request: DownloadRequest, id: UInt64) {
+    /// Lets a caller wait for the transfer of `request`.
+    ///
+    /// Inlined, what it needs for a moment would stay in the frame of the caller for as long as that waits: 6 KB.
+    @inline(never)
+    private func join(
+        _ request: SharedRequest,
+        from address: ResourceAddress,
+        _ observer: FetchObserver,
+        id: UInt64,
+        _ continuation: CheckedContinuation<DownloadResponse, any Error>
+    ) {
+        // The handler may already have run: look again before starting.
+        guard !Task.isCancelled else {
+            continuation.resume(throwing: CancellationError())
+            return
+        }
+        let waiter = TransferWaiter(
+            id: id,
+            continuation: continuation,
+            priority: observer.priority(),
+            observer: observer.didProgress,
+            // What arrives is not the body.
+            bytesObserver: self.loop.engine.hooks.decrypt == nil ? observer.didReceive : nil
+        )
+        self.loop.engine.join(request, from: address, id: id, waiter: waiter, owner: self)
+    }
+
+    private func leave(_ request: SharedRequest, id: UInt64) {
         self.loop.engine.leave(request, id: id)
     }
 }

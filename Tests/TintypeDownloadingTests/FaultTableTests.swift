@@ -201,6 +201,63 @@ struct FaultTableTests {
         }
     }
 
+    // MARK: HTTP/2
+
+    private static let settings = FaultyResponse.frame(type: 4)
+
+    /// A head whose status is a literal, then a body of one byte.
+    private static func answer(status: String) -> [UInt8] {
+        let head = [0x08, UInt8(status.utf8.count)] + Array(status.utf8)
+        return self.settings + FaultyResponse.frame(type: 1, flags: 4, stream: 1, head)
+            + FaultyResponse.frame(type: 0, flags: 1, stream: 1, [1])
+    }
+
+    private static func frames(_ name: String, _ bytes: [UInt8], _ ending: Ending) -> Fault {
+        Fault(name, FaultyResponse([.send(bytes), .stall]), ending)
+    }
+
+    private static let oversized = [UInt8](repeating: 0, count: 17_000)
+    private static let okHead = FaultyResponse.frame(type: 1, flags: 4, stream: 1, [0x88])
+
+    static let frameTable = [
+        frames("a status of 299", answer(status: "299"), .body([1])),
+        frames("a status of 000", answer(status: "000"), .error(.invalidResponse)),
+        frames("a status of 099", answer(status: "099"), .error(.invalidResponse)),
+        frames("a status of 101", answer(status: "101"), .error(.connectionLost)),
+        frames("a status of 199", answer(status: "199"), .error(.connectionLost)),
+        frames("a status of 20", answer(status: "20"), .error(.connectionLost)),
+        frames("a status of 2000", answer(status: "2000"), .error(.connectionLost)),
+        frames("a status of -99", answer(status: "-99"), .error(.connectionLost)),
+        frames("a status of 999", answer(status: "999"), .error(.badStatus)),
+        frames("no status", settings + FaultyResponse.frame(type: 1, flags: 5, stream: 1, []), .error(.connectionLost)),
+        frames("settings over the size of a frame", FaultyResponse.frame(type: 4, oversized), .error(.connectionLost)),
+        frames(
+            "an unknown frame over the size of a frame",
+            settings + FaultyResponse.frame(type: 200, oversized),
+            .error(.connectionLost)
+        ),
+        frames(
+            "a head over the size of a frame",
+            settings + FaultyResponse.frame(type: 1, flags: 4, stream: 1, oversized),
+            .error(.connectionLost)
+        ),
+        frames("no HTTP/2 at all", Array("HTTP/1.1 200 OK\r\n\r\n".utf8), .error(.connectionLost)),
+    ]
+
+    @Test(arguments: frameTable)
+    func `each fault of frames ends as it should`(fault: Fault) async throws {
+        let origin = try FaultyOrigin(["*": fault.response], speaksHTTP2: true)
+        var configuration = DownloadActor.Configuration()
+        configuration.tls.authorities = .file(path: try #require(origin.authorityPath))
+        let downloader = DownloadActor(configuration: configuration)
+        switch fault.ending {
+        case .body(let body): #expect(try await downloader.body(at: origin.url("/a")) == Data(body))
+        case .error(let code):
+            let error = try await downloader.error(at: origin.url("/a"))
+            #expect(error.code == code, "\(error)")
+        }
+    }
+
     /// In a process of its own, whose memory no other test uses.
     @Test(.disabled(if: ThisProcess.isSanitized, "sanitizers take memory of their own"))
     func `a declared length costs nothing before its bytes come`() async {

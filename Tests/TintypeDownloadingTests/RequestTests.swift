@@ -145,6 +145,45 @@ struct RequestTests {
         #expect(self.origin.requestCount(for: "/a") == 1)
     }
 
+    @Test(
+        arguments: [
+            (403, DownloadError.Code.proxyRefused, "allow that host"),
+            (407, .proxyRefused, "credentials for the proxy"),
+            (404, .proxyRefused, "allow that host"), (302, .proxyRefused, "allow that host"),
+            (502, .cannotConnect, "Check the host"), (504, .cannotConnect, "Check the host"),
+        ]
+    )
+    func `a refused tunnel says what to do`(status: Int, code: DownloadError.Code, advice: String) async throws {
+        let proxy = try FaultyOrigin(["example.org:443": .body([1], status: status)])
+        var request = DownloadRequest(url: try url("https://example.org/a"))
+        request.proxy = .proxy("http://127.0.0.1:\(proxy.port)", credentials: .digest(user: "a", password: "b"))
+        request.retryPolicy = RetryPolicy(maximumAttempts: 2, initialDelay: .milliseconds(1))
+        let error = try await self.downloader.error(for: request)
+        #expect(error.code == code)
+        #expect(error.message.contains(advice) && error.message.contains("status \(status)"), "\(error)")
+        #expect(!error.message.contains("Ask again"))
+        // It is no answer of the host.
+        #expect(error.status == nil)
+        #expect(proxy.requestCount(for: "example.org:443") == (code == .cannotConnect ? 2 : 1))
+    }
+
+    @Test func `a proxy's refusals by other means say what to do`() async throws {
+        let proxy = try FaultyOrigin(["http://example.org/a": .body([1], status: 407)])
+        var request = DownloadRequest(url: try url("http://example.org/a"))
+        request.proxy = .proxy("http://127.0.0.1:\(proxy.port)")
+        #expect(try await self.downloader.error(for: request).message.contains("credentials for the proxy"))
+        request.proxy = .proxy("http://proxy.invalid:1")
+        #expect(try await self.downloader.error(for: request).message.contains("The proxy has no address"))
+        // It speaks no SOCKS, and leaves.
+        let socks = try FaultyOrigin()
+        request.proxy = .proxy("socks5h://127.0.0.1:\(socks.port)")
+        async let error = self.downloader.error(for: request)
+        await until { socks.connectionCount == 1 }
+        socks.stop()
+        let failure = try await error
+        #expect(failure.code == .cannotConnect && failure.message.contains("The proxy did not connect"), "\(failure)")
+    }
+
     @Test func `proxies of the environment are used only where they are asked for`() async throws {
         let port: Int = self.origin.port
         await #expect(processExitsWith: .success) { [port = port as Int] in

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import TestSupport
 import TestTraits
 import Testing
@@ -44,6 +45,7 @@ struct ResumptionTests {
     }
 
     private static func secondHalf(
+        status: Int = 206,
         range: String? = nil,
         tag: String? = "\"v1\"",
         body: [UInt8]? = nil,
@@ -51,7 +53,7 @@ struct ResumptionTests {
     ) -> FaultyResponse {
         let range = range ?? "bytes \(self.cut)-\(self.content.count - 1)/\(self.content.count)"
         let fields = (tag.map { [("ETag", $0)] } ?? []) + [("Content-Range", range)] + fields
-        return .body(body ?? Array(self.content[self.cut...]), status: 206, headers: fields)
+        return .body(body ?? Array(self.content[self.cut...]), status: status, headers: fields)
     }
 
     private var request: DownloadRequest { DownloadRequest(url: self.origin.url("/a")) }
@@ -163,6 +165,14 @@ struct ResumptionTests {
                 headers: [
                     ("Content-Range", "bytes 11397-22788/22789"), ("Content-Encoding", "gzip"),
                 ]
+            ),
+            body: content
+        ),
+        Answer(
+            testDescription: "a difference",
+            response: .either(
+                part: Self.secondHalf(status: 226),
+                whole: .body(content, headers: [("ETag", "\"v1\"")])
             ),
             body: content
         ),
@@ -498,12 +508,37 @@ struct ResumptionTests {
         self.origin.script("/a", sequence: [Self.firstHalf()])
         self.origin.script("/a", .body([1]))
         try await self.breakOff()
-        let parts = self.folder.path(of: "parts")
-        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: parts).first)
-        var file = try Data(contentsOf: URL(filePath: "\(parts)/\(name)"))
+        let path = URL(filePath: try self.keptFile())
+        var file = try Data(contentsOf: path)
         file[file.count - 1] ^= 1
-        try file.write(to: URL(filePath: "\(parts)/\(name)"))
+        try file.write(to: path)
         #expect(try await self.downloader().response(for: self.request).body == Data([1]))
+    }
+
+    @Test(arguments: [mode_t(0o620), 0o602, 0o666])
+    func `a file that others may write is not used`(mode: mode_t) async throws {
+        self.origin.script("/a", sequence: [Self.firstHalf()])
+        self.origin.script("/a", .body([1], headers: [("ETag", "\"v1\"")]))
+        try await self.breakOff()
+        let file = try self.keptFile()
+        #expect(chmod(file, mode) == 0)
+        #expect(try await self.downloader().response(for: self.request).body == Data([1]))
+        #expect(self.origin.requestHeads(for: "/a").last?.contains("Range:") == false)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
+    func `a file of another user is not used`() async throws {
+        self.origin.script("/a", sequence: [Self.firstHalf()])
+        self.origin.script("/a", .body([1], headers: [("ETag", "\"v1\"")]))
+        try await self.breakOff()
+        #expect(chown(try self.keptFile(), 65_534, 65_534) == 0)
+        #expect(try await self.downloader().response(for: self.request).body == Data([1]))
+        #expect(self.origin.requestHeads(for: "/a").last?.contains("Range:") == false)
+    }
+
+    private func keptFile() throws -> String {
+        let parts = self.folder.path(of: "parts")
+        return "\(parts)/\(try #require(try FileManager.default.contentsOfDirectory(atPath: parts).first))"
     }
 
     @Test func `the folder keeps to its limit and is private`() async throws {
@@ -551,7 +586,9 @@ struct ResumptionTests {
     }
 
     @Test func `an unasked part is an error`() async throws {
+        self.origin.script("/a", sequence: [Self.secondHalf(), Self.secondHalf(status: 226)])
         self.origin.script("/a", Self.secondHalf())
+        #expect(try await self.downloader().error(for: self.request).code == .invalidResponse)
         #expect(try await self.downloader().error(for: self.request).code == .invalidResponse)
         var ranged = self.request
         ranged.headers["Range"] = "bytes=11397-"

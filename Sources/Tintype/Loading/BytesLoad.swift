@@ -134,8 +134,11 @@ extension DownloadError {
     /// Whether the origin or the way to it is at fault: what RFC 5861 (4) calls an error.
     fileprivate var isOriginFailure: Bool {
         if self.code == .badStatus { return [500, 502, 503, 504].contains(self.status) }
-        return [.hostNotFound, .cannotConnect, .tlsFailed, .timedOut, .connectionLost, .bodyCutShort, .invalidResponse]
-            .contains(self.code)
+        return [
+            .hostNotFound, .cannotConnect, .proxyRefused, .tlsFailed, .timedOut, .connectionLost, .bodyCutShort,
+            .invalidResponse,
+        ]
+        .contains(self.code)
     }
 }
 

@@ -184,7 +184,7 @@ final class TransferEngine: @unchecked Sendable {
 
     /// Lets a caller wait for the transfer of `request`, which is started if there is none.
     func join(
-        _ request: DownloadRequest,
+        _ request: SharedRequest,
         from address: ResourceAddress,
         id: UInt64,
         waiter: TransferWaiter,
@@ -194,7 +194,6 @@ final class TransferEngine: @unchecked Sendable {
             waiter.continuation.resume(throwing: DownloadError.shutDown(at: address))
             return
         }
-        let request = SharedRequest(request)
         if let transfer = self.transfersByIdentity[request] {
             self.counters.shared += 1
             transfer.join(waiter)
@@ -243,8 +242,8 @@ final class TransferEngine: @unchecked Sendable {
     /// Ends the wait of a caller that was cancelled; the last one out ends the transfer.
     ///
     /// libcurl closes the transfer's connection, unless that carries others.
-    func leave(_ request: DownloadRequest, id: UInt64) {
-        guard let transfer = self.transfersByIdentity[SharedRequest(request)], let waiter = transfer.leave(id) else {
+    func leave(_ request: SharedRequest, id: UInt64) {
+        guard let transfer = self.transfersByIdentity[request], let waiter = transfer.leave(id) else {
             return
         }
         if transfer.hasWaiters {
@@ -554,7 +553,8 @@ final class TransferEngine: @unchecked Sendable {
                 self.move(transfer, .sendAgain)
                 return
             }
-            let connections = handle.connections
+            var connections = handle.connections
+            ccurl_getinfo_long(handle.easy, CURLINFO_HTTP_CONNECTCODE, &connections.tunnelStatus)
             self.process(
                 try transfer.makeResponse(code: code, details: details, connections: connections, bodyEnd: bodyEnd),
                 of: transfer

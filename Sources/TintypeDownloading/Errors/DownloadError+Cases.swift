@@ -67,6 +67,15 @@ extension DownloadError {
         )
     }
 
+    /// The text may hold a password, and so is not shown.
+    static func noProxy() -> DownloadError {
+        DownloadError(
+            code: .invalidURL,
+            message: "The proxy setting names no proxy; write a whole URL such as http://proxy.example.org:3128, "
+                + "or set no proxy to connect directly."
+        )
+    }
+
     static func outOfMemoryForHeaders() -> DownloadError {
         DownloadError(
             code: .unexpected,
@@ -80,7 +89,8 @@ extension DownloadError {
         let advice =
             switch status {
             case 304: "the copy that the request named is still good, so use that one"
-            case 401, 403, 407: "check the credentials in the request"
+            case 401, 403: "check the credentials in the request"
+            case 407: "check the credentials for the proxy"
             case 404, 410: "check the path of the URL"
             case 429, 503: "ask less often, or again later"
             case 500...: "ask again later, or tell the server's operator"
@@ -153,6 +163,22 @@ extension DownloadError {
                 + "Check that a web server listens there.",
             url: url(address),
             underlyingError: underlyingError
+        )
+    }
+
+    /// A proxy answered CONNECT with `status`; only one that failed itself may do otherwise the next time.
+    static func tunnelRefused(status: Int, at address: ResourceAddress) -> DownloadError {
+        let (code, advice): (Code, String) =
+            switch status {
+            case 407: (.proxyRefused, "Check the credentials for the proxy.")
+            case 429, 500...: (.cannotConnect, "Check the host and port, or try again later.")
+            default: (.proxyRefused, "Let the proxy allow that host and port, or connect without it.")
+            }
+        return DownloadError(
+            code: code,
+            message:
+                "The proxy refused to connect to \(address.host) for \(shown(address)), with status \(status). \(advice)",
+            url: url(address)
         )
     }
 

@@ -56,7 +56,14 @@ extension DownloadError {
         switch code {
         case CURLE_URL_MALFORMAT:
             return (.invalidURL, "The URL \(resource) can't be requested: \(message). Correct the URL.")
-        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
+        case CURLE_COULDNT_RESOLVE_PROXY:
+            return (.hostNotFound, "The proxy has no address: \(message). Check its URL and the name servers.")
+        case CURLE_PROXY:
+            return (
+                .cannotConnect,
+                "The proxy did not connect to \(host): \(message). Check its rules, and the host and port."
+            )
+        case CURLE_COULDNT_RESOLVE_HOST:
             return (.hostNotFound, "The host \(host) has no address: \(message). Check its name and the name servers.")
         case CURLE_COULDNT_CONNECT:
             return (

@@ -20,6 +20,8 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
         public static let hostNotFound = Code(description: "hostNotFound")
         /// The host does not accept connections.
         public static let cannotConnect = Code(description: "cannotConnect")
+        /// The proxy refused to connect to the host, or wants other credentials; another try would end like this one.
+        public static let proxyRefused = Code(description: "proxyRefused")
         /// The TLS handshake failed or the certificate can't be verified.
         public static let tlsFailed = Code(description: "tlsFailed")
         /// Connecting took too long, or nothing was received for too long.

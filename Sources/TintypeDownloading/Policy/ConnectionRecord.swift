@@ -10,6 +10,8 @@ struct ConnectionRecord {
     private var hasAllowedAddress = false
     /// The `errno` with which the system refused a socket.
     var socketRefusal: CInt?
+    /// The status of a proxy's answer to the last CONNECT; 0 if there was none.
+    var tunnelStatus = 0
 
     init(leadsToProxy: Bool = false) {
         self.leadsToProxy = leadsToProxy

@@ -174,7 +174,8 @@ struct RequestTarget: Sendable {
             || Self.part(CURLUPART_PASSWORD, of: url) != nil
     }
 
-    private static func part(_ part: CURLUPart, of url: OpaquePointer, flags: CInt = 0) -> String? {
+    /// Returns one part of a URL, or `nil` if the URL has no such part.
+    static func part(_ part: CURLUPart, of url: OpaquePointer, flags: CInt = 0) -> String? {
         var text: UnsafeMutablePointer<CChar>?
         guard curl_url_get(url, part, &text, UInt32(flags)) == CURLUE_OK, let text else { return nil }
         defer { curl_free(text) }

@@ -54,6 +54,7 @@ extension ProxyPolicy {
         guard FieldText.isPlain(url), FieldText.isPlain(PercentEncoding.decode(url.utf8)) else {
             throw .notSendable("URL of the proxy")
         }
+        guard Self.namesProxy(url) else { throw .noProxy() }
         guard exceptions.allSatisfy({ FieldText.isPlain($0) }) else { throw .notSendable("exceptions of the proxy") }
         try credentials?.checkSendable("credentials for the proxy")
     }

@@ -19,8 +19,16 @@ struct PartialBodyFolder {
         self.maximumAge = configuration.maximumAge
     }
 
+    /// Returns what a file holds, or `nil` if another user may have written the file: its checksum has no key.
     func read(_ name: String) -> Data? {
-        try? Data(contentsOf: URL(filePath: self.path(of: name)))
+        let descriptor = open(self.path(of: name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
+            status.st_mode & (S_IWGRP | S_IWOTH) == 0, status.st_size <= self.maximumBytes
+        else { return nil }
+        return Self.read(descriptor, count: Int(status.st_size))
     }
 
     /// Removes a file, unless it is another program's that has the name of one of ours.
@@ -105,6 +113,24 @@ struct PartialBodyFolder {
     private func isFree(_ name: String) -> Bool {
         var status = stat()
         return lstat(self.path(of: name), &status) != 0 || self.isOurs(name)
+    }
+
+    private static func read(_ descriptor: CInt, count: Int) -> Data? {
+        var content = Data(count: count)
+        let isRead = content.withUnsafeMutableBytes { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = Glibc.read(
+                    descriptor,
+                    UnsafeMutableRawBufferPointer(rebasing: rest).baseAddress,
+                    rest.count
+                )
+                guard count > 0 || count < 0 && errno == EINTR else { return false }
+                rest = rest.dropFirst(max(0, count))
+            }
+            return true
+        }
+        return isRead ? content : nil
     }
 
     private static func write(_ content: Data, to descriptor: CInt) -> Bool {

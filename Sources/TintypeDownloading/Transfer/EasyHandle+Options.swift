@@ -54,45 +54,52 @@ extension EasyHandle {
         ccurl_setopt_string(self.easy, CURLOPT_COOKIEFILE, "")
     }
 
-    func set(_ policy: TLSPolicy) {
+    /// Returns false if libcurl refuses a setting: then the handle must not be used, because libcurl would trust or send
+    /// what the policy excludes.
+    func set(_ policy: TLSPolicy) -> Bool {
         let version = policy.minimumVersion == .tls1_3 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
-        ccurl_setopt_long(self.easy, CURLOPT_SSLVERSION, Int(version))
+        var codes = [ccurl_setopt_long(self.easy, CURLOPT_SSLVERSION, Int(version))]
         switch policy.authorities {
         case .system: break
         case .file(let path):
-            ccurl_setopt_string(self.easy, CURLOPT_CAINFO, path)
-            ccurl_setopt_string(self.easy, CURLOPT_CAPATH, nil)
+            codes.append(ccurl_setopt_string(self.easy, CURLOPT_CAINFO, path))
+            codes.append(ccurl_setopt_string(self.easy, CURLOPT_CAPATH, nil))
         case .pem(let text):
-            self.set(text, CURLOPT_CAINFO_BLOB)
-            ccurl_setopt_string(self.easy, CURLOPT_CAPATH, nil)
+            codes.append(self.set(text, CURLOPT_CAINFO_BLOB))
+            codes.append(ccurl_setopt_string(self.easy, CURLOPT_CAPATH, nil))
         }
         if let certificate = policy.clientCertificate {
-            self.set(certificate.certificate, CURLOPT_SSLCERT_BLOB)
-            self.set(certificate.privateKey, CURLOPT_SSLKEY_BLOB)
-            if let password = certificate.password { ccurl_setopt_string(self.easy, CURLOPT_KEYPASSWD, password) }
+            codes.append(self.set(certificate.certificate, CURLOPT_SSLCERT_BLOB))
+            codes.append(self.set(certificate.privateKey, CURLOPT_SSLKEY_BLOB))
+            if let password = certificate.password {
+                codes.append(ccurl_setopt_string(self.easy, CURLOPT_KEYPASSWD, password))
+            }
         }
         if !policy.pinnedPublicKeys.isEmpty {
             let keys = policy.pinnedPublicKeys.map { "sha256//\($0)" }.joined(separator: ";")
-            ccurl_setopt_string(self.easy, CURLOPT_PINNEDPUBLICKEY, keys)
+            codes.append(ccurl_setopt_string(self.easy, CURLOPT_PINNEDPUBLICKEY, keys))
         }
+        return codes.allSatisfy { $0 == CURLE_OK }
     }
 
     func setHTTPVersion(_ version: Int) {
         ccurl_setopt_long(self.easy, CURLOPT_HTTP_VERSION, version)
     }
 
-    func set(_ proxy: ProxyPolicy) {
+    /// Returns false if libcurl refuses a setting: it would go straight to the server.
+    func set(_ proxy: ProxyPolicy) -> Bool {
+        var codes: [CURLcode] = []
         // The frames of HTTP/2 would be under two layers of TLS, and only one can be looked into.
         if proxy.mayUseTLS { self.setHTTPVersion(CURL_HTTP_VERSION_1_1) }
         switch proxy.value {
         case .none:
             // Without this libcurl reads eight environment variables for each transfer.
-            ccurl_setopt_string(self.easy, CURLOPT_PROXY, "")
-            ccurl_setopt_string(self.easy, CURLOPT_NOPROXY, "")
+            codes.append(ccurl_setopt_string(self.easy, CURLOPT_PROXY, ""))
+            codes.append(ccurl_setopt_string(self.easy, CURLOPT_NOPROXY, ""))
         case .environment: break
         case .explicit(let url, let credentials, let exceptions):
-            ccurl_setopt_string(self.easy, CURLOPT_PROXY, url)
-            ccurl_setopt_string(self.easy, CURLOPT_NOPROXY, exceptions.joined(separator: ","))
+            codes.append(ccurl_setopt_string(self.easy, CURLOPT_PROXY, url))
+            codes.append(ccurl_setopt_string(self.easy, CURLOPT_NOPROXY, exceptions.joined(separator: ",")))
             switch credentials?.value {
             case .basic(let user, let password):
                 self.set(user, password, user: CURLOPT_PROXYUSERNAME, password: CURLOPT_PROXYPASSWORD)
@@ -103,6 +110,7 @@ extension EasyHandle {
             case .bearer, nil: break
             }
         }
+        return codes.allSatisfy { $0 == CURLE_OK }
     }
 
     private func set(_ user: String, _ password: String, user userOption: CURLoption, password option: CURLoption) {
@@ -110,8 +118,8 @@ extension EasyHandle {
         ccurl_setopt_string(self.easy, option, password)
     }
 
-    private func set(_ bytes: Data, _ option: CURLoption) {
-        bytes.withUnsafeBytes { _ = ccurl_setopt_blob(self.easy, option, $0.baseAddress, $0.count) }
+    private func set(_ bytes: Data, _ option: CURLoption) -> CURLcode {
+        bytes.withUnsafeBytes { ccurl_setopt_blob(self.easy, option, $0.baseAddress, $0.count) }
     }
 
     // CURLAUTH_BASIC, _DIGEST and _BEARER: macros with casts, which Swift does not import.

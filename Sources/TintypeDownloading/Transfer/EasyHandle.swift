@@ -49,7 +49,7 @@ final class EasyHandle {
     var turnNumber: UInt64 = 0
     var spentBytes = 0
 
-    /// Creates a handle, or returns `nil` when there is no memory.
+    /// Creates a handle, or returns `nil` when there is no memory, which libcurl refuses a setting for as well.
     ///
     /// - Parameters:
     ///   - options: How the one transfer that it will serve differs from the ordinary, or `nil`.
@@ -71,8 +71,9 @@ final class EasyHandle {
         } else {
             ccurl_setopt_share(easy, multi.share)
         }
-        self.set(options?.tls ?? configuration.tls)
-        self.set(options?.proxy ?? configuration.proxy)
+        guard self.set(options?.tls ?? configuration.tls), self.set(options?.proxy ?? configuration.proxy) else {
+            return nil
+        }
         if let options { self.set(options) }
     }
 

@@ -315,7 +315,11 @@ final class Transfer {
         }
         var isMultiplexed = false
         switch line {
-        case .status:
+        case .status(let status):
+            // libcurl takes any three digits over HTTP/2 (RFC 9110, 15).
+            guard status >= 100 else {
+                return self.abort(.invalidResponse("its status is \(status)", at: self.address), at: now)
+            }
             isMultiplexed = !bytes.starts(with: "HTTP/1".utf8)
             if self.isChallenged { _ = self.transition(.answerChallenge, at: now) }
         case .field(let name, _): self.noteField(name)
@@ -409,6 +413,10 @@ final class Transfer {
         // A part that was not asked for must not pass for the whole.
         if status == 206, !self.asksForRest, self.requestHeaders["Range"] == nil {
             throw .invalidResponse("it sent a part of the body unasked", at: self.address)
+        }
+        // A difference to an older version, or a part of one (RFC 3229, 10.4.1).
+        if status == 226, self.requestHeaders["A-IM"] == nil {
+            throw .invalidResponse("it sent a difference (226) that was not asked for", at: self.address)
         }
         guard self.applyResumption(exchange, isIdentity: plan.codings == .identity, at: now) else { return false }
         guard self.limits.accepts(contentType: self.responseHeaders["Content-Type"]) || status == 304 else {
@@ -803,6 +811,9 @@ final class Transfer {
 
     private func error(_ code: CURLcode, details: String, _ connections: ConnectionRecord) -> DownloadError {
         if let denial = connections.denial { return .addressNotAllowed(denial, at: self.address) }
+        if connections.tunnelStatus >= 300, !self.hasHead {
+            return .tunnelRefused(status: connections.tunnelStatus, at: self.address)
+        }
         let refusal = connections.socketRefusal
         if let error = DownloadError.shortage(code, details: details, socketRefusal: refusal, at: self.address) {
             return error

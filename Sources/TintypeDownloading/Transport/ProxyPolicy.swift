@@ -1,3 +1,4 @@
+import CCurl
 import Glibc
 
 /// The proxy that requests go through, if any.
@@ -17,8 +18,11 @@ public struct ProxyPolicy: Sendable, Hashable {
 
     /// Through one proxy.
     ///
+    /// A request fails with ``DownloadError/Code/invalidURL`` if `url` names no proxy, for example because a setting is
+    /// empty: it never goes straight to the server instead.
+    ///
     /// - Parameters:
-    ///   - url: Such as `http://proxy.example.org:3128`; also `https`, `socks4a`, `socks5` and `socks5h`.
+    ///   - url: Such as `http://proxy.example.org:3128`; also `https`, `socks4`, `socks4a`, `socks5` and `socks5h`.
     ///   - credentials: Basic or digest, for the proxy alone.
     ///   - exceptions: Hosts and domains that are reached straight.
     /// - Returns: The policy.
@@ -40,5 +44,22 @@ public struct ProxyPolicy: Sendable, Hashable {
                 getenv(name).map { String(cString: $0).lowercased().hasPrefix("https:") } ?? false
             }
         }
+    }
+
+    private static let schemes: Set<String> = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
+
+    /// Whether libcurl takes `url` for a proxy.
+    ///
+    /// It goes straight to the server if the text is empty, so that a check of the proxy alone would check nothing. The
+    /// text is read by libcurl's own parser, with the flags that a transfer reads it with.
+    static func namesProxy(_ url: String) -> Bool {
+        guard let parts = curl_url() else { return false }
+        defer { curl_url_cleanup(parts) }
+        let flags = UInt32(CURLU_GUESS_SCHEME | CURLU_NON_SUPPORT_SCHEME)
+        guard curl_url_set(parts, CURLUPART_URL, url, flags) == CURLUE_OK,
+            let scheme = RequestTarget.part(CURLUPART_SCHEME, of: parts),
+            let host = RequestTarget.part(CURLUPART_HOST, of: parts)
+        else { return false }
+        return self.schemes.contains(scheme.lowercased()) && !host.isEmpty
     }
 }

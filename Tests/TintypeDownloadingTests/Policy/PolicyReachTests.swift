@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import TestSupport
 import TestTraits
 import Testing
@@ -46,6 +47,67 @@ struct PolicyReachTests {
         #expect(try await downloader.error(at: url("http://10.0.0.1/a")).code == .addressNotAllowed)
         #expect(try await downloader.error(at: url("http://metadata.google.internal/a")).code == .hostNotAllowed)
         #expect(proxy.connectionCount == 1)
+    }
+
+    @Test(
+        arguments: [
+            "", " ", "\t", "://", "http://", "http://:3128", "http:///", "ftp://127.0.0.1:1", "file:///tmp", "?", "#",
+            "/",
+            String(repeating: "a", count: 9_000_000),
+        ],
+        [true, false]
+    )
+    func `a setting that names no proxy is refused, and nothing is fetched`(
+        proxy: String,
+        isOfRequest: Bool
+    )
+        async throws
+    {
+        let origin = try FaultyOrigin(["/a": .body([1])])
+        var configuration = Self.configuration(.publicInternet)
+        configuration.networkPolicy.allowedPorts = nil
+        configuration.networkPolicy.deniedHosts = []
+        var request = DownloadRequest(url: try url("http://localhost:\(origin.port)/a"))
+        if isOfRequest { request.proxy = .proxy(proxy) } else { configuration.proxy = .proxy(proxy) }
+        let error = try await DownloadActor(configuration: configuration).error(for: request)
+        #expect([.invalidURL, .invalidHeader].contains(error.code), "\(error)")
+        #expect(origin.connectionCount == 0)
+    }
+
+    @Test(arguments: ["", "http://", " "], ["http_proxy", "all_proxy", "no_proxy"])
+    func `empty proxies of the environment leave the check on`(proxy: String, variable: String) async throws {
+        await #expect(processExitsWith: .success) { [proxy = proxy as String, variable = variable as String] in
+            setenv(variable, proxy, 1)
+            let origin = try FaultyOrigin(["/a": .body([1])])
+            var configuration = DownloadActor.Configuration()
+            configuration.networkPolicy.deniedAddresses = [.loopback]
+            configuration.proxy = .environment
+            let request = DownloadRequest(url: try url("http://localhost:\(origin.port)/a"))
+            let response = try? await DownloadActor(configuration: configuration).response(for: request)
+            exit(response == nil && origin.connectionCount == 0 ? 0 : 1)
+        }
+    }
+
+    @Test(arguments: ["127.0.0.1", "http://127.0.0.1", "socks4a://127.0.0.1", "SOCKS5h://u:p@127.0.0.1"])
+    func `what libcurl takes for a proxy is one`(proxy: String) async throws {
+        let origin = try FaultyOrigin(["/a": .body([1]), "http://example.org/a": .body([2])])
+        var configuration = Self.configuration(.publicInternet)
+        configuration.proxy = .proxy("\(proxy):\(origin.port)")
+        let downloader = DownloadActor(configuration: configuration)
+        let task = Task { try await downloader.body(at: url("http://example.org/a")) }
+        await until { origin.connectionCount == 1 }
+        origin.stop()
+        _ = await task.result
+    }
+
+    @Test func `a socket without a path is not the host`() async throws {
+        let origin = try FaultyOrigin(["/a": .body([1])])
+        var request = DownloadRequest(url: try url("http://localhost:\(origin.port)/a"))
+        request.unixSocketPath = ""
+        var policy = NetworkPolicy()
+        policy.deniedAddresses = [.loopback]
+        _ = try await DownloadActor(configuration: Self.configuration(policy)).error(for: request)
+        #expect(origin.connectionCount == 0)
     }
 
     @Test func `a host that is no matter of the proxy is checked`() async throws {

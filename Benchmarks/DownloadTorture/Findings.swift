@@ -1,0 +1,10 @@
+/// The lines of a check's report, and whether each bar in them held.
+struct Findings {
+    private(set) var haveHeld = true
+
+    /// Prints a line, which says so if it is about a bar that was missed.
+    mutating func line(_ text: String, _ holds: Bool = true) {
+        print("\(text)\(holds ? "" : "   SHORT")")
+        self.haveHeld = self.haveHeld && holds
+    }
+}
