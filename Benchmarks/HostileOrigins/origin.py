@@ -768,8 +768,9 @@ class HTTP2Connection:
     def read(self, seconds=None):
         """Takes in what the client has sent; waits at most so long for more."""
         if not self.sock.pending():
-            ready, _, _ = select.select([self.sock], [], [], seconds)
-            if not ready:
+            poll = select.poll()
+            poll.register(self.sock, select.POLLIN)
+            if not poll.poll(None if seconds is None else 1_000 * seconds):
                 return
         try:
             data = self.sock.recv(65536)

@@ -41,11 +41,6 @@ final class ConnectionFrames {
         }
     }
 
-    /// Reads the next record for the other streams: libcurl reads again for each of them.
-    func lookAhead() {
-        if self.tracker.openCount > 1 { self.look() }
-    }
-
     /// Whether libcurl has left a record unread.
     var hasUnread: Bool { ccrypto_pending(self.view) > 0 }
 }

@@ -103,6 +103,14 @@ final class CurlMulti {
         ccrypto_limit_reads(tls, self.turnCount, Self.readShare)
     }
 
+    /// The HTTP/2 connection that libcurl is told to read, or -1.
+    private var servedDescriptor: CInt = -1
+
+    /// Lets libcurl read one more record of the connection for the other streams that it serves in the same call.
+    func lookAhead(_ frames: ConnectionFrames, on descriptor: CInt) {
+        if descriptor == self.servedDescriptor, frames.tracker.openCount > 1 { frames.look() }
+    }
+
     /// The frames of the HTTP/2 connection of `tls`, which are watched from now on; `nil` if there is no memory.
     func watchFrames(of tls: UnsafeMutableRawPointer, _ descriptor: CInt) -> ConnectionFrames? {
         let frames = ConnectionFrames(
@@ -154,10 +162,7 @@ final class CurlMulti {
                 (events & CInt(CSHIMS_READABLE) != 0 ? CURL_CSELECT_IN : 0)
                 | (events & CInt(CSHIMS_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0)
                 | (events & CInt(CSHIMS_BROKEN) != 0 ? CURL_CSELECT_ERR : 0)
-            self.poll.frames(of: descriptor)?.look()
-            self.act(on: descriptor, mask)
-            // What was read for the other streams may have come too late for all of them.
-            if self.poll.frames(of: descriptor)?.hasUnread ?? false { self.act(on: descriptor, CURL_CSELECT_IN) }
+            self.actWithLook(on: descriptor, mask)
             guard self.poll.isFlooded(descriptor) else { return }
             self.poll.end(descriptor)
             self.onFlood?(descriptor)
@@ -174,6 +179,19 @@ final class CurlMulti {
         }
         self.mayHaveFinished = false
         return nil
+    }
+
+    private func actWithLook(on descriptor: curl_socket_t, _ mask: CInt) {
+        guard let frames = self.poll.frames(of: descriptor) else {
+            self.act(on: descriptor, mask)
+            return
+        }
+        frames.look()
+        self.servedDescriptor = descriptor
+        self.act(on: descriptor, mask)
+        self.servedDescriptor = -1
+        // The last look ahead may have come too late for every stream.
+        if self.poll.frames(of: descriptor)?.hasUnread ?? false { self.act(on: descriptor, CURL_CSELECT_IN) }
     }
 
     private func act(on descriptor: curl_socket_t, _ mask: CInt) {

@@ -210,7 +210,7 @@ final class EasyHandle {
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 let verdict = transfer.receive(headerLine: line, at: handle.multi.now)
                 if transfer.hasWatchedFraming { handle.watchFraming() }
-                handle.stream?.frames.lookAhead()
+                if let stream = handle.stream { handle.multi.lookAhead(stream.frames, on: handle.sharedDescriptor) }
                 if handle.sharedDescriptor >= 0 { handle.multi.poll.allow(line.count, on: handle.sharedDescriptor) }
                 return verdict == .proceed ? line.count : 0
             },
@@ -223,7 +223,7 @@ final class EasyHandle {
                 let handle = EasyHandle.of(context)
                 guard let transfer = handle.transfer else { return 0 }
                 let chunk = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                handle.stream?.frames.lookAhead()
+                if let stream = handle.stream { handle.multi.lookAhead(stream.frames, on: handle.sharedDescriptor) }
                 switch transfer.receive(body: chunk, at: handle.multi.now, mayDecode: handle.spend) {
                 case .proceed:
                     let shared = handle.sharedDescriptor
