@@ -3,6 +3,7 @@ import TestSupport
 import TestTraits
 import Testing
 import TintypeDownloading
+import TintypeHTTP
 
 /// How bodies end over HTTP/2, where libcurl 7.88 reports success for many that are not whole.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct HTTP2EndTests {
