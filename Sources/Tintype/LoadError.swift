@@ -154,6 +154,8 @@ extension LoadError {
         public static let diskFull = Code(description: "diskFull")
         /// The folder of the cache can't be written.
         public static let cacheNotWritable = Code(description: "cacheNotWritable")
+        /// Another user may change the folder of the cache, which is used all the same.
+        public static let cacheNotPrivate = Code(description: "cacheNotPrivate")
         /// The disk tier could not store the bytes for another reason.
         public static let cacheFailed = Code(description: "cacheFailed")
 
@@ -185,6 +187,7 @@ extension LoadError {
             switch cacheError?.code {
             case .noSpace: .diskFull
             case .notWritable: .cacheNotWritable
+            case .notPrivate: .cacheNotPrivate
             case .tooManyOpenFiles: .tooManyOpenFiles
             case .tooManyThreads: .tooManyThreads
             case .outOfMemory: .outOfMemory

@@ -34,6 +34,8 @@ public struct CacheError: Error, Sendable, CustomStringConvertible {
         public static let notRemovable = Code(description: "notRemovable")
         /// The catalogue of the folder can't be shared with other processes: each knows only what it does itself.
         public static let catalogueUnusable = Code(description: "catalogueUnusable")
+        /// Another user may change the folder, and so what the cache serves; the folder is used all the same.
+        public static let notPrivate = Code(description: "notPrivate")
         /// The cache was used after it was shut down.
         public static let shutDown = Code(description: "shutDown")
         /// A failure that has no code of its own; ``CacheError/underlyingError`` has the number.
@@ -121,6 +123,15 @@ public struct CacheError: Error, Sendable, CustomStringConvertible {
             code: .catalogueUnusable,
             message: "The cache folder \(directory) can't have a catalogue: \(reason).",
             underlyingError: error
+        )
+    }
+
+    /// Others than this user and root may change what the cache of `directory` serves.
+    static func exposed(to strangers: String, in directory: String) -> CacheError {
+        CacheError(
+            code: .notPrivate,
+            message:
+                "\(strangers) may change the cache folder \(directory), and so the images that are served from it; make it this user's own (chown, chmod 700) or choose another."
         )
     }
 

@@ -33,7 +33,8 @@ public struct FaultyResponse: Sendable {
         case reset
     }
 
-    let steps: [Step]
+    /// The steps, to be done behind or before others.
+    public let steps: [Step]
 
     /// Scripts a response.
     public init(_ steps: [Step]) {

@@ -3,6 +3,7 @@ import Glibc
 import TestSupport
 import TestTraits
 import Testing
+import TintypeConcurrency
 
 @testable import TintypeCaching
 
@@ -19,6 +20,38 @@ import Testing
 
     private func makeCache(sizeLimit: Int = 1 << 30) -> DiskCache {
         DiskCache(.init(directory: URL(filePath: self.root), sizeLimit: sizeLimit))
+    }
+
+    /// The reports of a cache whose folder has the mode and the owner.
+    private func reports(mode: mode_t, owner: uid_t = geteuid()) async throws -> [CacheError.Code] {
+        try FileManager.default.createDirectory(atPath: self.root, withIntermediateDirectories: true)
+        #expect(chmod(self.root, mode) == 0 && chown(self.root, owner, getegid()) == 0)
+        let reports = Locked<[CacheError.Code]>([])
+        var configuration = DiskCache.Configuration(directory: URL(filePath: self.root))
+        configuration.storeErrorHandler = { error in reports.withLock { $0.append(error.code) } }
+        let cache = DiskCache(configuration)
+        try await self.fill(cache)
+        // The folder is used all the same.
+        for key in self.keys { #expect(try await cache.entry(for: key) != nil) }
+        let codes = reports.withLock { $0 }
+        #expect(await cache.statistics().exposure?.code == codes.first)
+        await cache.shutdown()
+        return codes
+    }
+
+    @Test(arguments: [mode_t(0o777), 0o1777, 0o702])
+    func `a folder that everyone may change is reported once`(mode: mode_t) async throws {
+        #expect(try await self.reports(mode: mode) == [.notPrivate])
+    }
+
+    @Test(arguments: [mode_t(0o700), 0o755, 0o2770])
+    func `a folder that only this user and a group may change is not reported`(mode: mode_t) async throws {
+        #expect(try await self.reports(mode: mode) == [])
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can give folders away"))
+    func `a folder of another user is reported once`() async throws {
+        #expect(try await self.reports(mode: 0o700, owner: 65_534) == [.notPrivate])
     }
 
     private func fill(_ cache: DiskCache) async throws {

@@ -29,6 +29,19 @@ import Tintype
 
     private func url(_ number: Int) -> String { self.origin.url("/\(number).png").absoluteString }
 
+    @Test func `a cache folder that everyone may change is used with a warning`() async throws {
+        let path = try self.makeCacheFolder()
+        #expect(chmod(path, 0o777) == 0)
+        for arguments in [["load", self.url(1)], ["cache", "stats"]] {
+            let run = try await self.fixture.run(arguments)
+            #expect(run.code == 0, "\(run.testDescription)")
+            let warnings = run.errors.split(separator: "\n").filter { $0.contains("Every user may change") }
+            #expect(warnings.count == 1, "\(run.testDescription)")
+        }
+        #expect(chmod(path, 0o700) == 0)
+        #expect(try await !self.fixture.run("cache", "stats").errors.contains("may change"))
+    }
+
     @Test func aListIsPrefetchedFromAFile() async throws {
         let list = "# pictures\n\n  \(self.url(1))  \r\n\(self.url(2))\n"
         try self.fixture.folder.write(list.utf8, to: "urls.txt")

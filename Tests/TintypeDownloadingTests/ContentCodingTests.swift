@@ -119,6 +119,24 @@ struct ContentCodingTests {
     private static let cutInside =
         "H4sIAAAAAAACA5Pv5mAAASbmXH9HvgMKHL+54pNnd8rJdCdM+1vHdThjk/fUbdeUJmo9rnRIuiHHydNQsDQ2i/PAlMMSR+bOvNWidi9ExU9f59AFy886M9McuqNqH/ys0thx2/4yAHvyBO5aAAAA"
 
+    /// 4 MiB of zeros, coded twice: a few bytes of it give more than a share of a turn.
+    private static let zeros =
+        "H4sIAAAAAAACA5Pv5mAAASbmtwcZGYGMJoX/6/M8HBgZRsEoGAWjYBSMglEwCkbBKBgFo2AUjIJRMNRBjXSWg7sgA4MDAwBZZBRbAhAAAA=="
+
+    @Test func `many bodies that give more than they have come whole beside each other`() async throws {
+        let bytes = Array(try #require(Data(base64Encoded: Self.zeros)))
+        let latch = Latch()
+        let answer = FaultyResponse.body(bytes, headers: [("Content-Encoding", "gzip, gzip")])
+        let origin = try FaultyOrigin(["/a": FaultyResponse([.wait(latch)] + answer.steps)])
+        var configuration = DownloadActor.Configuration()
+        configuration.maximumConnectionsPerHost = 16
+        let downloader = DownloadActor(configuration: configuration)
+        let tasks = (0..<16).map { number in Task { try await downloader.body(at: origin.url("/a?\(number)")) } }
+        await origin.waitForRequests(16, for: "/a")
+        latch.open()
+        for task in tasks { #expect(try await task.value == Data(count: 4 << 20)) }
+    }
+
     @Test func `a coding inside of another may not break off either`() async throws {
         let bytes = Array(try #require(Data(base64Encoded: Self.cutInside)))
         let fields = [("Content-Encoding", "gzip"), ("content-encoding", "gzip")]

@@ -38,6 +38,8 @@ public struct DiskStatistics: Sendable {
     public let catalogueErrors: Int
     /// Why that was so the last time.
     public let lastCatalogueError: CacheError?
+    /// Why other users may change what the cache serves, or `nil` if they may not.
+    public let exposure: CacheError?
     /// The waits for the folder's lock that were given up because another process kept it.
     public let lockTimeouts: Int
 
@@ -59,6 +61,7 @@ public struct DiskStatistics: Sendable {
         self.lastRemovalError = counters.removalErrors.last
         self.catalogueErrors = counters.catalogueErrors.count
         self.lastCatalogueError = counters.catalogueErrors.last
+        self.exposure = counters.exposure.withLock { $0 }
         self.lockTimeouts = store.folders.patience.timeouts.load(ordering: .relaxed)
     }
 }
@@ -88,6 +91,7 @@ final class DiskCounters: Sendable {
     let storeErrors = Failures()
     let removalErrors = Failures()
     let catalogueErrors = Failures()
+    let exposure = Locked<CacheError?>(nil)
 
     init(directory: String) {
         self.directory = directory

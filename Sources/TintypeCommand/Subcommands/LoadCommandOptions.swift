@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Synchronization
 import Tintype
 
 /// What the options of `tintype load` ask for.
@@ -78,6 +79,11 @@ struct LoadCommandOptions: Sendable {
                 throw UsageError("the name of the cache folder is not UTF-8; choose another")
             }
             configuration.disk?.directory = URL(filePath: directory, directoryHint: .isDirectory)
+        }
+        let hasWarned = Atomic<Bool>(false)
+        configuration.disk?.storeErrorHandler = { error in
+            guard error.code == .notPrivate, !hasWarned.exchange(true, ordering: .relaxed) else { return }
+            Output.error.tell("tintype: warning: \(error.message.printable)")
         }
         return configuration
     }

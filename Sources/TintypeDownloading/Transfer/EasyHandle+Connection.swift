@@ -192,17 +192,19 @@ extension EasyHandle {
     /// Counts bytes that libcurl has read for the transfer, or that were decoded of them; at the end of its share it
     /// rests until the next turn.
     ///
-    /// - Returns: Whether the share has an end yet to come.
+    /// The first piece of a turn is always taken, however large it is: it would be too large in the next turn as well.
+    ///
+    /// - Returns: Whether something of the share was left for these bytes.
     @discardableResult
     func spend(_ count: Int) -> Bool {
         if self.turnNumber != self.multi.turnNumber {
             self.turnNumber = self.multi.turnNumber
             self.spentBytes = 0
         }
+        let hasRest = self.spentBytes <= self.multi.turnShare
         self.spentBytes += count
-        guard self.spentBytes > self.multi.turnShare else { return true }
-        self.rest()
-        return false
+        if self.spentBytes > self.multi.turnShare { self.rest() }
+        return hasRest
     }
 
     private func rest() {

@@ -225,6 +225,16 @@ final class CacheFolder: Sendable {
         return CatalogueRegion.Identity(status) == CatalogueRegion.Identity(own)
     }
 
+    /// Returns who may change the folder besides this user and root, or `nil` if no one may.
+    ///
+    /// A group is not named: it was given the right on purpose.
+    func strangers() -> String? {
+        var status = stat()
+        guard fstat(self.descriptor, &status) == 0 else { return nil }
+        if status.st_mode & S_IWOTH != 0 { return "Every user" }
+        return status.st_uid == 0 || status.st_uid == geteuid() ? nil : "The user \(status.st_uid)"
+    }
+
     // MARK: Opening
 
     /// What came of an attempt to open a folder.

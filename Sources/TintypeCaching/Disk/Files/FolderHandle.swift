@@ -14,12 +14,15 @@ final class FolderHandle: Sendable {
     let housekeeping = HousekeepingRequest()
     private let folder = Locked<CacheFolder?>(nil)
     private let opening = Locked(())
+    private let reportError: (@Sendable (CacheError) -> Void)?
+    private let hasReportedStrangers = Atomic<Bool>(false)
     /// When the folder was last seen in its place: seconds of the monotonic clock.
     private let lastCheck = Atomic<Int>(0)
 
     init(_ configuration: DiskCache.Configuration) {
         self.directory = configuration.folderPath
         self.counters = DiskCounters(directory: self.directory)
+        self.reportError = configuration.storeErrorHandler
         self.patience = self.closing.makePatience(configuration.lockTimeout, configuration)
     }
 
@@ -37,9 +40,20 @@ final class FolderHandle: Sendable {
         if let folder = self.opened, !folder.isAbandoned { return folder }
         var wait = self.patience.begin()
         repeat {
-            if let folder = try self.tryOpening(isLocking: true) { return folder }
+            if let folder = try self.tryOpening(isLocking: true) { return self.inspected(folder) }
         } while wait.pause()
         guard let folder = try self.tryOpening(isLocking: false) else { throw .lockTimedOut }
+        return self.inspected(folder)
+    }
+
+    /// Reports, once, that others may change the folder.
+    private func inspected(_ folder: CacheFolder?) -> CacheFolder? {
+        guard let strangers = folder?.strangers(), !self.hasReportedStrangers.exchange(true, ordering: .relaxed) else {
+            return folder
+        }
+        let error = CacheError.exposed(to: strangers, in: self.directory)
+        self.counters.exposure.withLock { $0 = error }
+        self.reportError?(error)
         return folder
     }
 
