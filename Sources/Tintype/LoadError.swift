@@ -11,7 +11,10 @@ import TintypeTransforms
 public struct LoadError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure it was.
     public let code: Code
-    /// What happened and what to do, in full sentences.
+    /// What happened and what to do, in full sentences, for the people who run the program.
+    ///
+    /// It may name addresses inside, rules of the network policy and paths: log it, and send clients a text of your own that
+    /// ``code`` chooses. `Docs/network-policy.md` says which codes they may tell apart.
     public let message: String
     /// The error of the part that failed: a `DownloadError`, a `CodingError`, a `CacheError`, or another.
     public let underlyingError: (any Error)?
@@ -64,7 +67,7 @@ extension LoadError {
         public static let invalidURL = Code(description: "invalidURL")
         /// A header field can't be sent.
         public static let invalidHeader = Code(description: "invalidHeader")
-        /// The URL's scheme is not one of `http`, `https`, `file` and `data`.
+        /// The URL's scheme is not one of `http`, `https`, `file` and `data`, and no fetcher loads others.
         public static let unsupportedScheme = Code(description: "unsupportedScheme")
         /// The host's name has no address.
         public static let hostNotFound = Code(description: "hostNotFound")
@@ -125,7 +128,7 @@ extension LoadError {
         public static let unsupportedFeature = Code(description: "unsupportedFeature")
         /// The bytes break the rules of their format.
         public static let corrupt = Code(description: "corrupt")
-        /// The end of the picture is missing.
+        /// The end of the image is missing; ``LoadOptions/allowTruncated`` accepts it.
         public static let truncated = Code(description: "truncated")
         /// The picture has more pixels than the limits allow.
         public static let tooManyPixels = Code(description: "tooManyPixels")

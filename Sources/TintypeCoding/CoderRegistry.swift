@@ -60,8 +60,7 @@ public final class CoderRegistry: Sendable {
         guard let coder = self.last(where: { $0.decodableFormats.contains(format) }) else {
             throw CodingError(
                 code: .unsupportedFormat,
-                message: "The data is \(format), which no registered coder reads; convert the picture, "
-                    + "or register a coder for it (CoderRegistry.register).",
+                message: "The data is \(format), which no coder reads; convert the image, or add a coder.",
                 format: format
             )
         }
@@ -76,8 +75,7 @@ public final class CoderRegistry: Sendable {
             let names = self.encodableFormats.map(\.name).sorted().joined(separator: ", ")
             throw CodingError(
                 code: .unsupportedFormat,
-                message: "No registered coder writes \(format); choose one of \(names.isEmpty ? "none" : names), "
-                    + "or register a coder for it (CoderRegistry.register).",
+                message: "No coder writes \(format); choose one of \(names.isEmpty ? "none" : names), or add a coder.",
                 format: format
             )
         }

@@ -16,19 +16,20 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
         public static let unsupportedFeature = Code(description: "unsupportedFeature")
         /// The bytes break the rules of their format.
         public static let corrupt = Code(description: "corrupt")
-        /// The end of the picture is missing.
+        /// The end of the image is missing, and ``DecodeOptions/allowsTruncated`` is false.
         public static let truncated = Code(description: "truncated")
-        /// The header declares more pixels than the limits allow.
+        /// The header declares more pixels than the limits allow: ``DecodingLimits/maximumPixels``.
         public static let tooManyPixels = Code(description: "tooManyPixels")
-        /// The header declares a longer side than the limits allow.
+        /// The header declares a longer side than the limits allow: ``DecodingLimits/maximumSide``.
         public static let sideTooLong = Code(description: "sideTooLong")
-        /// There are more encoded bytes than the limits allow.
+        /// There are more encoded bytes than the limits allow: ``DecodingLimits/maximumEncodedBytes``.
         public static let tooManyBytes = Code(description: "tooManyBytes")
-        /// Decoding takes more work than the limits allow.
+        /// Decoding takes more work than the limits allow: ``DecodingLimits/maximumWork``.
         public static let tooMuchWork = Code(description: "tooMuchWork")
-        /// An animation has more frames than the limits allow.
+        /// An animation has more frames than the limits allow: ``DecodingLimits/maximumFrames``.
         public static let tooManyFrames = Code(description: "tooManyFrames")
-        /// The frames of an animation have more pixels together than the limits allow.
+        /// The frames of an animation have more pixels together than the limits allow:
+        /// ``DecodingLimits/maximumAnimationPixels``.
         public static let animationTooLarge = Code(description: "animationTooLarge")
         /// An option makes no sense for this picture.
         public static let invalidOptions = Code(description: "invalidOptions")
@@ -79,8 +80,7 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
     static func truncated(_ format: ImageFormat) -> CodingError {
         CodingError(
             code: .truncated,
-            message: "The \(format) data ends too early; get it again, or take what there is of it "
-                + "(DecodeOptions.allowsTruncated, LoadOptions.allowTruncated).",
+            message: "The \(format) data ends too early; get it again, or allow truncated data.",
             format: format
         )
     }
@@ -90,9 +90,9 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
         CodingError(code: .encodingFailed, message: message, format: format)
     }
 
-    /// A file takes more than the limits allow; `option` is the one to raise.
-    static func overLimit(_ code: Code, _ format: ImageFormat?, raise option: String, _ what: String) -> CodingError {
-        CodingError(code: code, message: "\(what); raise \(option) if you trust the source.", format: format)
+    /// A file takes more than the limits allow.
+    static func overLimit(_ code: Code, _ format: ImageFormat?, _ what: String) -> CodingError {
+        CodingError(code: code, message: "\(what); raise that limit if you trust the source.", format: format)
     }
 
     /// A memory request for codec state failed.

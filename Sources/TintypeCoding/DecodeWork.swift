@@ -100,7 +100,7 @@ public final class DecodeWork {
 
     private func error(needing units: Int) -> CodingError {
         let what = "Decoding takes the work of \(units) pixels or more and the limit is \(self.budget)"
-        return .overLimit(.tooMuchWork, self.format, raise: "maximumWork", what)
+        return .overLimit(.tooMuchWork, self.format, what)
     }
 }
 

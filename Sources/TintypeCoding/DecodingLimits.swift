@@ -62,7 +62,7 @@ public struct DecodingLimits: Sendable, Hashable {
     func check(encodedByteCount count: Int) throws(CodingError) {
         guard count > self.maximumEncodedBytes else { return }
         let what = "The picture has \(count) encoded bytes and the limit is \(self.maximumEncodedBytes)"
-        throw .overLimit(.tooManyBytes, nil, raise: "maximumEncodedBytes", what)
+        throw .overLimit(.tooManyBytes, nil, what)
     }
 
     /// Refuses a header that declares too large a picture, or too many frames.
@@ -71,12 +71,12 @@ public struct DecodingLimits: Sendable, Hashable {
         let size = "The picture is \(header.pixelWidth)x\(header.pixelHeight)"
         guard side <= self.maximumSide else {
             let what = "\(size) and a side may have \(self.maximumSide) pixels"
-            throw .overLimit(.sideTooLong, header.format, raise: "maximumSide", what)
+            throw .overLimit(.sideTooLong, header.format, what)
         }
         let pixels = header.pixelWidth.saturatingMultiplied(by: header.pixelHeight)
         guard pixels <= self.maximumPixels, pixels < .max else {
             let what = "\(size) and the limit is \(self.maximumPixels) pixels"
-            throw .overLimit(.tooManyPixels, header.format, raise: "maximumPixels", what)
+            throw .overLimit(.tooManyPixels, header.format, what)
         }
         guard !header.animation.durations.isEmpty else { return }
         let weight = header.colorProfile == nil ? 1 : 3
@@ -93,13 +93,13 @@ public struct DecodingLimits: Sendable, Hashable {
     func check(frameCount: Int, animationPixels: Int = 0, format: ImageFormat) throws(CodingError) {
         guard frameCount <= self.maximumFrames else {
             let what = "The animation has \(frameCount) frames or more and the limit is \(self.maximumFrames)"
-            throw .overLimit(.tooManyFrames, format, raise: "maximumFrames", what)
+            throw .overLimit(.tooManyFrames, format, what)
         }
         guard animationPixels <= self.maximumAnimationPixels else {
             let what =
                 "The \(frameCount) frames of the animation count as \(animationPixels) pixels together and the "
                 + "limit is \(self.maximumAnimationPixels)"
-            throw .overLimit(.animationTooLarge, format, raise: "maximumAnimationPixels", what)
+            throw .overLimit(.animationTooLarge, format, what)
         }
     }
 }

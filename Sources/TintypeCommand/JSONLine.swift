@@ -8,7 +8,26 @@ enum JSONLine {
     static func text(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(value), as: UTF8.self)
+        return self.escaped(String(decoding: try encoder.encode(value), as: UTF8.self))
+    }
+
+    /// Escapes the characters that act on a terminal.
+    ///
+    /// JSON needs that only for U+0000 to U+001F. In a text of one line, all of them are within strings.
+    private static func escaped(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: \.isDeceptive) else { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            guard scalar.isDeceptive else {
+                result.unicodeScalars.append(scalar)
+                continue
+            }
+            for unit in String(scalar).utf16 {
+                let digits = String(unit, radix: 16)
+                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }
+        }
+        return result
     }
 
     /// Prints `value` on standard output.
@@ -36,6 +55,9 @@ struct ErrorText {
     /// What happened and what to do, on one line.
     let line: String
 
+    /// The columns of a message, which may quote an argument of any length.
+    static let maximumColumns = 1_000
+
     /// The line for an input that failed.
     func line(for input: String) -> String {
         "tintype: \(input.abbreviated): \(self.line)"
@@ -48,13 +70,16 @@ struct ErrorText {
             case let error as CodingError: (error.code.description, error.message)
             case let error as DownloadError: (error.code.description, error.message)
             case let error as CacheError: (error.code.description, error.message)
+            case let error as TransformError: (error.code.description, error.message)
+            case let error as ImageError: (error.code.description, error.message)
             case let error as OutputError: ("outputFailed", error.message)
             case let error as ThreadError: (error.code.description, error.message)
             case let error as ListError: ("listUnreadable", error.message)
+            case let error as UsageError: ("wrongUsage", error.message)
             case is CancellationError: ("cancelled", "The load was cancelled.")
             default: ("unexpected", "\(error)")
             }
         self.code = code
-        self.line = message.printable
+        self.line = message.printable.shortened(to: Self.maximumColumns)
     }
 }

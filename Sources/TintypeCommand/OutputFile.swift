@@ -16,6 +16,9 @@ enum OutputFile {
 
     /// A file that is being written.
     struct Opened {
+        /// Standard output, which is written as it is.
+        static let standardOutput = Opened(descriptor: STDOUT_FILENO)
+
         fileprivate let descriptor: CInt
 
         /// Writes `bytes` behind those before.

@@ -63,7 +63,8 @@ struct TintypeCommand {
             let parsed = try ParsedArguments(arguments.dropFirst(), flags: subcommand.flags, values: subcommand.values)
             return try await subcommand.init(parsed).run() ? Exit.success : Exit.failure
         } catch let error as UsageError {
-            Output.error.tell("tintype: \(error.message.printable)")
+            // A signal interrupts the reading of a file that an option names.
+            if !Task.isCancelled { Output.error.tell("tintype: \(ErrorText(error).line)") }
             return Exit.usage
         } catch is CancellationError {
             return Exit.failure

@@ -19,7 +19,7 @@ import TintypeImage
         #expect(error?.code.description == "tooMuchWork")
         #expect(error?.format == .png)
         #expect(error?.message.contains("1000") == true)
-        #expect(error?.message.contains("maximumWork") == true)
+        #expect(error?.message.contains("raise that limit") == true)
     }
 
     @Test func `work that is known to come is refused before it is done`() throws {
@@ -93,10 +93,10 @@ import TintypeImage
         #expect(try ImageDecoder(data, registry: SampleFiles.registry).header.animation.frameCount == 11)
         let tooMany = refusal(DecodingLimits(maximumFrames: 10))
         #expect(tooMany?.code == .tooManyFrames)
-        #expect(tooMany?.message.contains("maximumFrames") == true)
+        #expect(tooMany?.message.contains("the limit is 10;") == true)
         let tooLarge = refusal(DecodingLimits(maximumAnimationPixels: 109_999))
         #expect(tooLarge?.code == .animationTooLarge)
-        #expect(tooLarge?.message.contains("maximumAnimationPixels") == true)
+        #expect(tooLarge?.message.contains("limit is 109999;") == true)
         _ = try ImageDecoder(
             data,
             registry: SampleFiles.registry,

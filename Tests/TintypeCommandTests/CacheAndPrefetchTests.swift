@@ -20,13 +20,6 @@ import Tintype
         self.origin = try FaultyOrigin(["/1.png": body, "/2.png": body, "/3.png": body])
     }
 
-    /// The folder of the command's cache.
-    private func makeCacheFolder() throws -> String {
-        let path = self.fixture.folder.path(of: "cache/tintype")
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        return path
-    }
-
     private func url(_ number: Int) -> String { self.origin.url("/\(number).png").absoluteString }
 
     @Test func `a cache folder that everyone may change is used with a warning`() async throws {
@@ -76,7 +69,8 @@ import Tintype
     }
 
     @Test func picturesAreLoadedWhileTheLockOfTheCacheIsKept() async throws {
-        let lock = try KeptLock(of: try self.makeCacheFolder())
+        _ = try await self.fixture.run("load", self.url(3))
+        let lock = try KeptLock(of: self.fixture.folder.path(of: "cache/tintype"))
         let load = try await self.fixture.run("load", "--json", self.url(1), self.url(2))
         #expect(load.code == 0, "\(load.testDescription)")
         #expect(try load.objects().map { $0["source"] } == ["network", "network"])
@@ -87,7 +81,8 @@ import Tintype
     }
 
     @Test func signalEndsACommandThatWaitsForTheLockOfTheCache() async throws {
-        let lock = try KeptLock(of: try self.makeCacheFolder())
+        _ = try await self.fixture.run("load", self.url(3))
+        let lock = try KeptLock(of: self.fixture.folder.path(of: "cache/tintype"))
         let process = try CommandProcess(
             ["cache", "clear"],
             in: self.fixture.folder,
@@ -135,10 +130,52 @@ import Tintype
     }
 
     @Test func `a list without line ends is refused before it is read whole`() async throws {
-        let run = try await self.fixture.run(["prefetch", "/dev/zero"])
+        let run = try await self.fixture.run("prefetch", "-", prelude: "exec < <(yes | tr -d '\\n')")
         #expect(run.code == 1)
         #expect(run.errorLines.count == 1)
-        #expect(run.errors.contains("The list /dev/zero has a line of over a megabyte"))
+        #expect(run.errors.contains("The list on standard input has a line of over a megabyte"))
+        #expect(try await self.fixture.run("prefetch", "/dev/zero").errorLines.count == 1)
+    }
+
+    @Test(arguments: ["photo.png", "flower.webp", "utf16.txt"])
+    func `a file that is not text is refused in one line`(name: String) async throws {
+        try self.fixture.folder.write(self.picture, to: "photo.png")
+        try self.fixture.folder.write(Fixtures.data("flower.webp"), to: "flower.webp")
+        try self.fixture.folder.write(self.url(1).utf8.flatMap { [$0, 0] }, to: "utf16.txt")
+        let run = try await self.fixture.run("prefetch", name)
+        #expect(run.code == 1)
+        #expect(run.errors == "tintype: The list \(name) is not text in UTF-8; give it one URL a line.\n")
+        #expect(run.output.isEmpty)
+    }
+
+    @Test func `text that is no list is given up after some lines`() async throws {
+        let lines = (1...3_000).map { "line \($0)" }
+        let run = try await self.fixture.run("prefetch", "-", input: lines.joined(separator: "\n"))
+        #expect(run.code == 1)
+        #expect(run.errorLines.count == 21)
+        let last = try #require(run.errorLines.last)
+        #expect(last.hasPrefix("tintype: The first 20 lines of the list on standard input are not URLs"))
+        // A list with a URL may have more lines that are none.
+        let list = [self.url(1)] + lines.prefix(40)
+        let mixed = try await self.fixture.run("prefetch", "-", input: list.joined(separator: "\n"))
+        #expect(mixed.errorLines.count == 40)
+        #expect(mixed.output.hasPrefix("1 of 41 are in the cache after "))
+    }
+
+    @Test func `an endless list is loaded as it comes, within a limit of memory`() async throws {
+        let output = self.fixture.folder.path(of: "output")
+        let process = try CommandProcess(
+            ["prefetch", "-", "--json"],
+            in: self.fixture.folder,
+            files: ["/dev/null", output, self.fixture.folder.path(of: "errors")],
+            prelude: "exec < <(exec yes \(self.url(1)))"
+        )
+        await until { (try? Data(contentsOf: URL(filePath: output)).count) ?? 0 > 50_000 }
+        let status = String(decoding: try Data(contentsOf: URL(filePath: "/proc/\(process.id)/status")), as: UTF8.self)
+        let peak = try #require(status.firstMatch(of: #/VmHWM:\s+(\d+) kB/#).flatMap { Int($0.1) })
+        #expect(peak < 200_000)
+        process.signal(SIGTERM)
+        #expect(await process.wait() == 143)
     }
 
     @Test(arguments: ["missing.txt", "."])

@@ -67,11 +67,26 @@ import Testing
         let foreign = try await self.fixture.run("cache", action, "--cache-dir", "mine")
         #expect(foreign.code == 0 && foreign.errorLines.count == 1)
         #expect(foreign.errors.hasSuffix("/mine has no cache in it.\n"), "\(foreign.errors)")
+        // A command that only looks leaves nothing behind.
+        let look = ["load", "https://127.0.0.1:9/a.jpg", "--cache-only", "--cache-dir", "mine"]
+        #expect(try await self.fixture.run(look).code == 1)
+        #expect(try self.fixture.names(in: "mine") == ["letter.txt"])
         let missing = try await self.fixture.run("cache", action, "--cache-dir", "mistyped", "--json")
         #expect(missing.code == 0 && missing.errorLines.count == 1)
         #expect(missing.errors.contains("There is no folder ") && missing.errors.contains("/mistyped yet"))
         let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.picture))])
         _ = try await self.fixture.run("load", origin.url("/a.jpg").absoluteString, "--cache-dir", "cache")
         #expect(try await self.fixture.run("cache", action, "--cache-dir", "cache").errors == "")
+    }
+
+    @Test(arguments: [["stats"], ["clear"], ["prune"], ["verify"]])
+    func `a report of a folder without a cache has every field`(action: [String]) async throws {
+        let empty = try await self.fixture.run(["cache"] + action + ["--json", "--cache-dir", "none"]).object()
+        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.picture))])
+        _ = try await self.fixture.run("load", origin.url("/a.jpg").absoluteString, "--cache-dir", "cache")
+        let report = try await self.fixture.run(["cache"] + action + ["--json", "--cache-dir", "cache"]).object()
+        #expect(Set(empty.keys) == Set(report.keys))
+        #expect(empty["directory"]?.string == self.fixture.folder.path(of: "none"))
+        #expect(empty["entries"] == 0)
     }
 }

@@ -96,4 +96,37 @@ import TintypeImage
             #expect(run.errors.hasPrefix("tintype: \(arguments[0]): "))
         }
     }
+
+    @Test func `standard output carries the pixels alone, and standard error their size`() async throws {
+        try self.fixture.folder.write(Pictures.png(.rgba8), to: "a.png")
+        _ = try await self.fixture.run("decode", "a.png", "--raw", "a.rgba")
+        let path = self.fixture.folder.path(of: "piped.rgba")
+        let run = try await self.fixture.run(["decode", "a.png", "--raw", "-"], outputPath: path)
+        #expect(run.code == 0)
+        #expect(run.errors == "8x6\n")
+        #expect(try self.fixture.data("piped.rgba") == self.fixture.data("a.rgba"))
+        #expect(!FileManager.default.fileExists(atPath: self.fixture.folder.path(of: "-")))
+    }
+
+    @Test func `pixels that standard output does not take are an error`() async throws {
+        try self.fixture.folder.write(Pictures.png(.rgba8), to: "a.png")
+        let run = try await self.fixture.run(["decode", "a.png", "--raw", "-"], outputPath: "/dev/full")
+        #expect(run.code == 1)
+        #expect(run.errors == "tintype: a.png: Standard output can't be written (No space left on device).\n")
+    }
+
+    @Test func `pixels are not written to a terminal`() async throws {
+        try self.fixture.folder.write(Pictures.png(.rgba8), to: "a.png")
+        let terminal = try PseudoTerminal()
+        let process = try CommandProcess(
+            ["decode", "a.png", "--raw", "-"],
+            in: self.fixture.folder,
+            files: Array(repeating: terminal.path, count: 3),
+            isTerminal: true
+        )
+        terminal.startReading()
+        #expect(await process.wait() == 2)
+        await terminal.waitUntilClosed()
+        #expect(terminal.text.contains("standard output is a terminal"))
+    }
 }

@@ -96,6 +96,13 @@ import TintypeImage
         #expect(try await self.fixture.run("cache", "stats", "--json").object()["entries"] == 0)
     }
 
+    @Test(arguments: ["12:30", "img:1", "localhost:80/a.png", "http://127.0.0.1:8"])
+    func `a file may be named like a host with a port`(name: String) async throws {
+        try self.fixture.folder.write(Pictures.png(), to: name)
+        let isURL = name.hasPrefix("http")
+        #expect(try await self.fixture.run("info", name).code == (isURL ? 1 : 0))
+    }
+
     @Test func namesMayHoldAnything() async throws {
         try self.fixture.folder.write(Pictures.png(), to: "with space, 100% é日本 #1?.png")
         #expect(try await self.fixture.info("with space, 100% é日本 #1?.png")["format"] == "png")

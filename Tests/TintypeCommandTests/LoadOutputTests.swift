@@ -127,6 +127,18 @@ import Testing
         #expect(try await self.fixture.run("load", "wide.jpg", "-o", "wide.old").code == 0)
     }
 
+    @Test func `a name that stands for no format is told of`() async throws {
+        for (name, options, isTold) in [
+            ("a.xyz", [], true), ("a.pgn", ["--resize", "8x8"], true), ("a.xyz", ["--format", "jpeg"], false),
+            ("a", [], false), ("a.JPG", [], false), ("out.old/", [], false),
+        ] {
+            let run = try await self.fixture.run(["load", "wide.jpg", "-o", name] + options)
+            #expect(run.code == 0)
+            let told = run.errorLines.filter { $0.contains("is written as jpeg, as no format is named") }
+            #expect(told.count == (isTold ? 1 : 0), "\(run.testDescription)")
+        }
+    }
+
     @Test func `the report says what was written, where, and how large it is`() async throws {
         let arguments = ["load", "wide.jpg", "-o", "out/", "--format", "png", "--resize", "16x16"]
         let line = try await self.fixture.run(arguments).output

@@ -93,10 +93,42 @@ import Testing
         #expect(try self.fixture.names(in: "out") == ["\(name).jpg"])
     }
 
+    /// Characters that act on a terminal, or change the direction of text.
+    private static let marks =
+        "\u{202A}\u{202B}\u{202C}\u{202D}\u{202E}\u{2066}\u{2067}\u{2068}\u{2069}\u{200E}\u{200F}\u{61C}"
+        + "\u{1}\u{1B}\u{7F}\u{80}\u{85}\u{9B}\u{9F}\u{2028}\u{2029}"
+
+    @Test func `no report shows control characters and marks of direction, and JSON escapes them`() async throws {
+        let name = "a\(Self.marks)b"
+        try self.fixture.folder.write(Pictures.jpeg(profile: Pictures.profile(named: name)), to: "\(name).jpg")
+        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.picture))])
+        let url = origin.url("/a.jpg").absoluteString
+        let cached = try await self.fixture.run("load", url, "--cache-dir", name)
+        #expect(cached.code == 0)
+        let commands = [
+            ["load", "\(name).jpg"], ["load", "\(name).jpg", "-o", "\(name).png"], ["info", "\(name).jpg"],
+            ["info", "\(name).png"], ["load", "\(name).none"], ["info", "\(name).none"],
+            ["cache", "stats", "--cache-dir", name], ["cache", "prune", "--cache-dir", name],
+            ["cache", "verify", "--cache-dir", name], ["cache", "clear", "--cache-dir", name],
+            ["cache", "stats", "--cache-dir", "none/\(name)"], ["prefetch", "list", "--cache-dir", name],
+        ]
+        try self.fixture.folder.write("x\(name.filter { !$0.isNewline })\n\(url)\n".utf8, to: "list")
+        for command in commands {
+            for arguments in [command, command + ["--json"]] {
+                let run = try await self.fixture.run(arguments)
+                let shown = (run.output + run.errors).unicodeScalars
+                #expect(!shown.contains { Self.marks.unicodeScalars.contains($0) }, "\(run.testDescription)")
+                guard arguments.last == "--json" else { continue }
+                let names = try run.objects().flatMap { object in
+                    ["url", "path", "directory"].compactMap { object[$0]?.string }
+                }
+                #expect(names.contains { $0.contains(name.filter { !$0.isNewline }) || $0.contains(name) })
+            }
+        }
+    }
+
     @Test func `no message shows control characters and marks of direction`() async throws {
-        let marks =
-            "\u{202A}\u{202B}\u{202C}\u{202D}\u{202E}\u{2066}\u{2067}\u{2068}\u{2069}\u{200E}\u{200F}\u{61C}"
-            + "\u{1}\u{1B}\u{7F}\u{85}\u{9B}\u{2028}\u{2029}"
+        let marks = Self.marks
         let name = "a\(marks)b"
         let runs = [
             try await self.fixture.run("load", "\(name).jpg"), try await self.fixture.run("info", "\(name).jpg"),

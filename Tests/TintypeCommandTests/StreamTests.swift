@@ -60,4 +60,71 @@ import Testing
         var status = stat()
         #expect(stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
     }
+
+    @Test func `a reader that has enough of the pixels is no error`() async throws {
+        try self.fixture.folder.write(Pictures.png(width: 300, height: 300), to: "large.png")
+        let path = self.fixture.folder.path(of: "pipe")
+        try #require(mkfifo(path, 0o600) == 0)
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        let process = try CommandProcess(
+            ["decode", "large.png", "--raw", "-"],
+            in: self.fixture.folder,
+            files: ["/dev/null", path, self.fixture.folder.path(of: "errors")]
+        )
+        close(reader)
+        #expect(await process.wait() == 1)
+        #expect(try self.fixture.data("errors").isEmpty)
+    }
+
+    /// Nobody ever opens the other end of `pipe`.
+    @Test(arguments: [
+        ["load", "a.png", "--pipeline", "pipe"], ["load", "a.png", "--overlay", "pipe"], ["prefetch", "pipe"],
+        ["load", "a.png", "--pipeline", "overlay.json"], ["load", "a.png", "-o", "pipe"],
+    ])
+    func `a signal ends a command that waits for the other end of a pipe`(_ arguments: [String]) async throws {
+        try #require(mkfifo(self.fixture.folder.path(of: "pipe"), 0o600) == 0)
+        try self.fixture.folder.write(#"[{"overlay": {"source": "pipe"}}]"#.utf8, to: "overlay.json")
+        let process = try CommandProcess(
+            arguments,
+            in: self.fixture.folder,
+            files: ["/dev/null", self.fixture.folder.path(of: "output"), self.fixture.folder.path(of: "errors")]
+        )
+        await until { process.takesSignals }
+        process.signal(SIGTERM)
+        #expect(await process.wait() == 143)
+        #expect(try self.fixture.data("errors").isEmpty)
+    }
+
+    @Test func `a signal ends a command whose output nobody reads`() async throws {
+        try self.fixture.folder.write(Pictures.png(width: 300, height: 300), to: "large.png")
+        let path = self.fixture.folder.path(of: "pipe")
+        try #require(mkfifo(path, 0o600) == 0)
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        defer { close(reader) }
+        let process = try CommandProcess(
+            ["decode", "large.png", "--raw", "-"],
+            in: self.fixture.folder,
+            files: ["/dev/null", path, self.fixture.folder.path(of: "errors")]
+        )
+        // More than a pipe holds.
+        await until {
+            var count: CInt = 0
+            return ioctl(reader, UInt(FIONREAD), &count) == 0 && count >= 1 << 16
+        }
+        process.signal(SIGTERM)
+        #expect(await process.wait() == 143)
+    }
+
+    @Test(arguments: ["--pipeline", "--overlay"])
+    func `what another command writes is read, and so is standard input`(_ option: String) async throws {
+        try self.fixture.folder.write(#"[{"resize": {"width": 4}}]"#.utf8, to: "content")
+        if option == "--overlay" { try self.fixture.folder.write(Pictures.png(width: 2, height: 2), to: "content") }
+        for prelude in ["mkfifo pipe; (cat content > pipe) & set -- \"$@\" pipe", "exec < content; set -- \"$@\" -"] {
+            let run = try await self.fixture.run(["load", "a.png", "-o", "b.png", option], prelude: prelude)
+            #expect(run.code == 0, "\(run.testDescription)")
+        }
+        let nothing = try await self.fixture.run(["load", "a.png", option], prelude: "(: > pipe) & set -- \"$@\" pipe")
+        #expect(nothing.code == 2)
+        #expect(nothing.errorLines.count == 1)
+    }
 }

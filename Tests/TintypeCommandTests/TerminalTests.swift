@@ -149,11 +149,11 @@ import Testing
         let origin = try FaultyOrigin(["/1": .silence])
         let terminal = try PseudoTerminal()
         let process = try self.start(["prefetch", "-"], on: terminal)
-        // A line is there, but the list has no end yet.
+        // The load begins, although the list has no end yet.
         terminal.type("\(origin.url("/1").absoluteString)\n")
-        await until { process.takesSignals }
+        await origin.waitForRequests(for: "/1")
         terminal.type("\u{3}")
         #expect(await process.wait() == 130)
-        #expect(origin.connectionCount == 0)
+        await origin.waitForDisconnect(from: "/1")
     }
 }

@@ -41,6 +41,9 @@ import Testing
         (["load"], "a URL or a path is missing"),
         (["load", ""], "empty"),
         (["load", "-"], "standard input"),
+        (["load", "localhost:8078/x"], "write http://localhost:8078/x, or ./localhost:8078/x for a file"),
+        (["info", "127.0.0.1:80"], "127.0.0.1:80 has no scheme"),
+        (["show", "[::1]:8080/a.jpg?b"], "has no scheme"),
         (["load", "a", "--colour"], "no option --colour"),
         (["load", "a", "--json=1"], "--json takes no value"),
         (["load", "a", "-o"], "-o needs a value"),
@@ -75,6 +78,7 @@ import Testing
         (["cache"], "exactly one of"),
         (["cache", "burn"], "stats, clear, prune and verify"),
         (["prefetch"], "exactly one file"),
+        (["prefetch", ""], "name of the list is empty"),
         (["prefetch", "a", "--concurrency", "0"], "1 to 64"),
     ])
     func wrongUsageIsOneLineThatSaysWhatIsWrong(_ arguments: [String], _ words: String) async throws {
@@ -84,6 +88,13 @@ import Testing
         #expect(run.errorLines.count == 1)
         #expect(run.errors.hasPrefix("tintype: "))
         #expect(run.errors.contains(words), "\(run.errors)")
+    }
+
+    @Test(arguments: [["load"], ["load", "a", "--resize"], ["load", "a", "--pipeline"], ["prefetch"], ["cache"], []])
+    func `a message quotes a part of a long argument`(_ arguments: [String]) async throws {
+        let run = try await self.fixture.run(arguments + [String(repeating: "a", count: 100_000)])
+        #expect(run.code != 0 && run.errorLines.count == 1)
+        #expect(run.errors.utf8.count < 1_300, "\(run.errors.utf8.count)")
     }
 
     @Test func whatFollowsTwoDashesIsNoOption() async throws {

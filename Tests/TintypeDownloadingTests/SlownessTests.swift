@@ -212,7 +212,7 @@ struct SlownessTests {
         refused.open()
         let error = try await first.value
         #expect(error.code == .timedOut)
-        #expect(error.message.contains("totalTimeout"))
+        #expect(error.message.contains("the total timeout"))
         door.cancel()
         #expect(await door.result.isCancellation)
     }

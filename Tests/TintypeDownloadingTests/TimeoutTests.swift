@@ -42,9 +42,10 @@ struct TimeoutTests {
     }
 
     @Test func `a slow body that goes on is not given up`() async throws {
-        let content = Array(pattern(12))
+        // Longer than the timeout, which is longer than a busy machine stands still.
+        let content = Array(pattern(50))
         let origin = try FaultyOrigin(["/a": .drip(content, size: 1, pauseMilliseconds: 100)])
-        let request = DownloadRequest(url: origin.url("/a"), timeout: .seconds(1))
+        let request = DownloadRequest(url: origin.url("/a"), timeout: .seconds(4))
         #expect(try await self.downloader.response(for: request).body == Data(content))
     }
 
@@ -53,12 +54,12 @@ struct TimeoutTests {
         configuration.maximumTransfers = 1
         let downloader = DownloadActor(configuration: configuration)
         let origin = try FaultyOrigin([
-            "/a": .drip(Array(pattern(50)), size: 1, pauseMilliseconds: 40), "/b": .body([1]),
+            "/a": .drip(Array(pattern(50)), size: 1, pauseMilliseconds: 120), "/b": .body([1]),
         ])
         async let first = downloader.body(at: origin.url("/a"))
         await origin.waitForRequests(for: "/a")
-        // Half of the wait: enough for an answer on a machine that does much else.
-        let request = DownloadRequest(url: origin.url("/b"), timeout: .seconds(1))
+        // Less than the wait, and enough for an answer on a machine that does much else.
+        let request = DownloadRequest(url: origin.url("/b"), timeout: .seconds(4))
         #expect(try await downloader.response(for: request).body == Data([1]))
         _ = try await first
     }

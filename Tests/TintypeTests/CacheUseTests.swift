@@ -79,7 +79,7 @@ import Tintype
     func loadsGoOnWithoutADiskTierWhoseLockIsKept(isUsed: Bool) async throws {
         let change: (inout LoaderActor.Configuration) -> Void = { $0.disk?.lockTimeout = .milliseconds(50) }
         let request = ImageRequest(url: self.url, options: [.waitForStore], originalCaching: .disk)
-        if isUsed { _ = try await self.fixture.makeLoader(change).image(for: request) }
+        if isUsed { _ = try await self.fixture.makeLoader().image(for: request) }
         let lock = try KeptLock(of: self.fixture.directory.path(of: "cache"))
         let loader = self.fixture.makeLoader(change)
         let response = try await loader.response(for: request)

@@ -162,7 +162,7 @@ final class FailureMemory: Sendable {
     }
 
     /// What a remembered failure says more than the first one.
-    static let note = " It is remembered, and not tried again for a while; the option retryFailed tries at once."
+    static let note = " The failure is remembered, and the load is not tried again for a while unless it asks for that."
 
     /// The error without what it might be large by.
     private static func remembered(_ error: any Error) -> any Error {

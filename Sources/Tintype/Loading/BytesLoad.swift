@@ -29,7 +29,7 @@ struct BytesLoad: Sendable {
             throw LoadError(
                 code: .notInCache,
                 message: "\(self.request.displayURL) is not in the cache; "
-                    + "load it with a cache policy that asks the origin."
+                    + "allow the load to ask the origin."
             )
         }
         if known == nil, let failure = self.rememberedFailure {

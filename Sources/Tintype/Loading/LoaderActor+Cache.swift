@@ -80,7 +80,7 @@ extension LoaderActor {
             throw LoadError(
                 code: .bodyTooLarge,
                 message: "\(data.count) bytes are more than the limit of \(limit); "
-                    + "raise maximumBodySize, bodyLimit or maximumEncodedBytes, whichever it is."
+                    + "raise that limit to accept them."
             )
         }
         guard self.services.rules.isStorable(data, for: request) else {

@@ -333,7 +333,7 @@ extension DownloadResponse {
             throw refusal(
                 .bodyTooLarge,
                 "The body of \(name) has more bytes than the limit of \(maximumBodySize); "
-                    + "raise maximumBodySize, bodyLimit or maximumEncodedBytes, whichever it is, to accept it."
+                    + "raise that limit to accept it."
             )
         }
         guard !self.body.isEmpty || !(200..<300).contains(self.status ?? 200) else {

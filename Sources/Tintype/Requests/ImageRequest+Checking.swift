@@ -39,7 +39,7 @@ extension ImageRequest.Fields {
             let name = text.prefix { $0 != ":" }.prefix(40)
             throw LoadError(
                 code: .unsupportedScheme,
-                message: "URLs with the scheme \(name) can't be loaded; use http, https, file or data, or a fetcher."
+                message: "URLs with the scheme \(name) can't be loaded; use http, https, file or data."
             )
         }
     }

@@ -154,7 +154,7 @@ struct GIFFile: CanvasFrameReader {
     static func check(_ frame: GIFFrame, limits: DecodingLimits) throws(CodingError) {
         guard Int(frame.width) * Int(frame.height) > limits.maximumPixels else { return }
         let what = "A frame is \(frame.width)x\(frame.height) and the limit is \(limits.maximumPixels) pixels"
-        throw .overLimit(.tooManyPixels, .gif, raise: "maximumPixels", what)
+        throw .overLimit(.tooManyPixels, .gif, what)
     }
 }
 

@@ -164,7 +164,7 @@ private final class JPEGTransformer {
         case .scans: return .corrupt(.jpeg, "it has more than \(JPEGDecompressor.maximumScanCount) scans")
         case .size:
             let what = "The result has more than \(job.maximumByteCount) bytes"
-            return .overLimit(.tooManyBytes, .jpeg, raise: "maximumEncodedBytes", what)
+            return .overLimit(.tooManyBytes, .jpeg, what)
         // Where the end is missing, what comes last is cut, and looks like damage.
         default:
             return cjpeg_transformer_end_is_missing(self.handle) ? .truncated(.jpeg) : .corrupt(.jpeg, reason)

@@ -212,7 +212,7 @@ struct JPEGGeometry {
             "a picture of \(size.width)x\(size.height) after the turn is not of whole blocks of \(unit.width)x\(unit.height)"
         let remedy =
             isTooSmall
-            ? "decode it and encode it anew" : "leave out isPerfect, so that the turn trims what is cut of a block"
+            ? "decode it and encode it anew" : "do without a perfect turn, which then trims what is cut of a block"
         throw Self.notLossless("It can't be turned like that without loss (\(reason)); \(remedy).")
     }
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Tintype
 
 /// A picture that was named on the command line: a URL or a path.
@@ -31,6 +32,21 @@ struct Input: Sendable {
             throw UsageError("pictures are not read from standard input; name a URL or a path")
         }
         self.init(argument)
+        if !self.isURL, Self.namesPort(self.text), self.path.withPath({ access($0, F_OK) }) != 0 {
+            let name = self.text.abbreviated
+            throw UsageError("\(name) has no scheme; write http://\(name), or ./\(name) for a file")
+        }
+    }
+
+    /// Whether the text begins with a host and a port, such as `localhost:8080/a.jpg`.
+    private static func namesPort(_ text: String) -> Bool {
+        let start = text.hasPrefix("[") ? text.firstIndex(of: "]") ?? text.startIndex : text.startIndex
+        guard let colon = text[start...].firstIndex(of: ":"), colon > text.startIndex else { return false }
+        let name = text[..<colon]
+        guard !name.contains("/"), !["http", "https", "file", "data"].contains(name.lowercased()) else { return false }
+        let rest = text[colon...].dropFirst()
+        let port = rest.prefix { $0.isASCII && $0.isNumber }
+        return (1...5).contains(port.count) && (port.endIndex == rest.endIndex || "/?#".contains(rest[port.endIndex]))
     }
 
     /// The URL of a path that is not UTF-8: its bytes, percent-encoded (RFC 8089).
@@ -56,7 +72,9 @@ struct Input: Sendable {
     ///
     /// A path that holds a colon can be written with `./` before it.
     private static func hasScheme(_ text: String) -> Bool {
-        guard let colon = text.firstIndex(of: ":"), let first = text.utf8.first else { return false }
+        guard let colon = text.firstIndex(of: ":"), let first = text.utf8.first, !self.namesPort(text) else {
+            return false
+        }
         let scheme = text[..<colon]
         let isLetter = { (byte: UInt8) in (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20) }
         let others = "0123456789+-.".utf8

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import Tintype
 
 /// The options of `tintype load` that transform the picture, in the order in which they are given.
@@ -58,7 +57,8 @@ struct TransformArguments {
                                 offset, scale and tiles
           --pipeline FILE       transforms that FILE describes in JSON, such as
                                 [{"resize": {"width": 400}}, {"blur": {"sigma": 2}}]; what overlays
-                                name are files, beside FILE
+                                name are files, beside FILE. FILE is also -, standard input, here and
+                                for --overlay
         """
 
     /// What is done, the first thing first.
@@ -147,7 +147,7 @@ struct TransformArguments {
         case "--round": [.roundCorners(RoundCorners(radius: try Self.number(option, text, atLeast: 0)))]
         case "--circle": [.circle()]
         case "--flatten": [.flatten(self.color ?? .white)]
-        case "--overlay": [.overlay(Overlay(try Self.picture(URL(filePath: text)), placement: .single(self.gravity)))]
+        case "--overlay": [.overlay(Overlay(try Self.picture(Argument(text)), placement: .single(self.gravity)))]
         default: try self.pipeline(in: text)
         }
     }
@@ -301,43 +301,39 @@ struct TransformArguments {
 
     // MARK: Files
 
-    private static func picture(_ file: URL) throws(UsageError) -> Image {
+    private static func picture(_ path: Argument) throws(UsageError) -> Image {
         let limits = DecodingLimits()
-        let bytes = try self.bytes(of: file.path, to: "drawn", atMost: limits.maximumEncodedBytes)
+        let bytes = try self.bytes(of: path, to: "drawn", atMost: limits.maximumEncodedBytes)
         do {
             return try ImageDecoder(bytes, registry: CoderRegistry(), limits: limits).decode()
         } catch {
-            throw UsageError("\(file.path) can't be drawn: \(ErrorText(error).line)")
+            throw UsageError("\(path.text) can't be drawn: \(ErrorText(error).line)")
         }
     }
 
     /// The content of a file, which may be a pipe as well: shells name what another command writes as one.
-    private static func bytes(of path: String, to purpose: String, atMost most: Int) throws(UsageError) -> Data {
-        let descriptor = Argument(path).withPath { open($0, O_RDONLY | O_CLOEXEC) }
-        guard descriptor >= 0 else { throw UsageError("\(path) can't be \(purpose): \(SystemError(code: errno))") }
-        defer { close(descriptor) }
+    private static func bytes(of path: Argument, to purpose: String, atMost most: Int) throws(UsageError) -> Data {
         var content = Data()
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = read(descriptor, &buffer, buffer.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw UsageError("\(path) can't be \(purpose): \(SystemError(code: errno))") }
-            if count == 0 { return content }
-            guard content.count + count <= most else {
-                throw UsageError("\(path) has more than \(most) bytes; name another file")
-            }
-            content += buffer[..<count]
+        do throws(SystemError) {
+            let file = try InputFile(path)
+            while content.count <= most, case let piece = try file.read(), !piece.isEmpty { content += piece }
+        } catch {
+            throw UsageError("\(path.text) can't be \(purpose): \(error)")
         }
+        guard content.count <= most else {
+            throw UsageError("\(path.text) has more than \(most) bytes; name another file")
+        }
+        return content
     }
 
     /// The transforms that a file describes.
     private func pipeline(in path: String) throws(UsageError) -> [ImageTransform] {
-        let text = try Self.bytes(of: path, to: "read", atMost: 1 << 20)
+        let text = try Self.bytes(of: Argument(path), to: "read", atMost: 1 << 20)
         let decoder = JSONDecoder()
-        let folder = URL(filePath: path).deletingLastPathComponent()
+        let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "./"
         decoder.userInfo =
             Overlay.Resolver { source in
-                try Self.picture(source.hasPrefix("/") ? URL(filePath: source) : folder.appending(path: source))
+                try Self.picture(Argument(source.hasPrefix("/") ? source : folder + source))
             }
             .userInfo
         do {

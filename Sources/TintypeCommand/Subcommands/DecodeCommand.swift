@@ -13,7 +13,8 @@ struct DecodeCommand: Subcommand {
 
         Usage: tintype decode <path> --raw FILE [options]
 
-          --raw FILE            where the pixels go
+          --raw FILE            where the pixels go; - is standard output, and then WIDTHxHEIGHT is on
+                                standard error
           --frame N             the frame of an animation, from 0 on, as composited; default 0
           --ignore-orientation  keep the stored frame instead of turning it upright
           --ignore-profile      keep the stored samples instead of converting them to sRGB
@@ -35,6 +36,10 @@ struct DecodeCommand: Subcommand {
         }
         self.url = input.url
         guard let target = arguments.file("--raw") else { throw UsageError("--raw FILE is missing; see --help") }
+        // What pixels look like as text is up to who made the file.
+        guard target.text != "-" || !Output.standard.isTerminal else {
+            throw UsageError("standard output is a terminal; send the pixels to a file or a pipe")
+        }
         self.target = target
         self.options = DecodeOptions(
             allowsTruncated: arguments.has("--allow-truncated"),
@@ -54,19 +59,35 @@ struct DecodeCommand: Subcommand {
             let decoder = try ImageDecoder(data, registry: configuration.coders, limits: self.options.limits)
             let stored = try self.decode(decoder)
             let image = try decoder.finish(stored, options: self.options, turnsUpright: !self.ignoresOrientation)
-            let folder = try OutputFile.write(to: self.target) { file throws(SystemError) in
-                try Self.writeRGBA(image.pixels, to: file)
-            }
-            if let folder { Output.error.tell("tintype: made the folder \(folder.text.abbreviated)") }
+            try self.write(image.pixels)
             size = "\(image.width)x\(image.height)"
         } catch let error as CancellationError {
+            throw error
+        } catch let error as OutputError where error.isReaderGone {
             throw error
         } catch {
             Output.error.tell(ErrorText(error).line(for: self.path))
             return false
         }
-        try Output.standard.line(size)
+        if self.writesToStandardOutput { Output.error.tell(size) } else { try Output.standard.line(size) }
         return true
+    }
+
+    private var writesToStandardOutput: Bool { self.target.text == "-" }
+
+    private func write(_ pixels: PixelBuffer) throws(OutputError) {
+        guard self.writesToStandardOutput else {
+            let folder = try OutputFile.write(to: self.target) { file throws(SystemError) in
+                try Self.writeRGBA(pixels, to: file)
+            }
+            if let folder { Output.error.tell("tintype: made the folder \(folder.text.abbreviated)") }
+            return
+        }
+        do throws(SystemError) {
+            try Self.writeRGBA(pixels, to: .standardOutput)
+        } catch {
+            try Output.check(error.code)
+        }
     }
 
     /// The stored frame; where a part of it may be missing and is, that is said.

@@ -28,7 +28,7 @@ struct LoadedPicture: Encodable, Sendable {
 
     /// The report for people.
     var line: String {
-        let (format, size) = (self.format ?? "picture", "\(self.width)x\(self.height)")
+        let (format, size) = (self.format?.printable ?? "picture", "\(self.width)x\(self.height)")
         let bytes = Readable.bytes(Int64(self.bytes))
         let end = "from \(self.source) in \(Readable.tenths(self.milliseconds)) ms"
         guard let output, let outputFormat, let outputBytes else {
@@ -62,7 +62,7 @@ struct LoadJob: Sendable {
             }
             let clock = ContinuousClock()
             let start = clock.now
-            let response = try await self.load(input, index: index)
+            let (response, source) = try await self.load(input, index: index)
             let time = start.duration(to: clock.now)
             var written: WrittenFile?
             if let output = self.options.output {
@@ -70,7 +70,7 @@ struct LoadJob: Sendable {
             }
             let loaded = LoadedPicture(
                 url: input.text,
-                source: response.source.rawValue,
+                source: source.rawValue,
                 format: response.metadata.formatName,
                 width: response.image.width,
                 height: response.image.height,
@@ -146,15 +146,25 @@ struct LoadJob: Sendable {
         }
     }
 
-    private func load(_ input: Input, index: Int) async throws -> ImageResponse {
+    private func load(_ input: Input, index: Int) async throws -> (response: ImageResponse, source: LoadSource) {
+        var cached: LoadSource?
         for try await event in self.loader.events(for: self.request(for: input)) {
             switch event {
             case .progress(let progress): self.board.update(index, progress)
-            case .preview, .cached: break
-            case .finished(let response): return response
+            case .preview: break
+            case .cached(let response): cached = response.source
+            case .finished(let response): return (response, Self.source(of: response, cached: cached))
             }
         }
         throw CancellationError()
+    }
+
+    /// Where the bytes of an image came from.
+    ///
+    /// An image that was revalidated comes from the memory in the end: the load has put the cached one there before.
+    private static func source(of response: ImageResponse, cached: LoadSource?) -> LoadSource {
+        guard response.source == .memory, let cached else { return response.source }
+        return response.metrics.transfer.map { $0.bytes > 0 } == true ? .network : cached
     }
 
     private func request(for input: Input) -> ImageRequest {
@@ -176,6 +186,7 @@ struct LoadJob: Sendable {
         let loaded = response.metadata.formatName.flatMap { ImageFormat(name: $0) }
         let format = self.format(loaded: loaded, image: response.image, output: output)
         let path = self.path(index: index, format: format, output: output)
+        self.tellOfUnknownName(path, as: format, of: input)
         let isStill = response.frameCount == 1 || self.options.isStill
         let isUnchanged =
             format == loaded && self.options.transforms?.pipeline.isEmpty != false && self.options.quality == nil
@@ -231,6 +242,17 @@ struct LoadJob: Sendable {
             let (name, path) = (input.text.abbreviated, path.text.abbreviated)
             self.board.tell("tintype: \(name): written to \(path), as another input has the same name")
         }
+    }
+
+    /// Reports the format of a file whose name stands for none: the name may be mistyped.
+    private func tellOfUnknownName(_ path: Argument, as format: ImageFormat, of input: Input) {
+        let ending = URL(filePath: path.text).pathExtension
+        guard self.options.format == nil, !ending.isEmpty, LoadCommandOptions.format(named: path) == nil else { return }
+        let (name, file) = (input.text.abbreviated, path.text.abbreviated)
+        self.board.tell(
+            "tintype: \(name): \(file) is written as \(format.name), as no format is named \(ending.abbreviated); "
+                + "choose one with --format"
+        )
     }
 
     /// As asked for, else as the file's name says, else as loaded, else by what the pixels need.

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import Tintype
 
 /// `tintype prefetch`: fills the disk cache from a list.
@@ -11,6 +10,7 @@ struct PrefetchCommand: Subcommand {
     static let help = """
         Fills the disk cache from a list: one URL of the network a line; empty lines and lines that
         begin with # are skipped. Nothing is decoded. Files are never cached, and so an error here.
+        Loads begin while the list is read, which may be endless.
 
         Usage: tintype prefetch <file|-> [options]
 
@@ -29,6 +29,7 @@ struct PrefetchCommand: Subcommand {
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         self.list = try arguments.requireOperand("file, or -")
+        guard !self.list.bytes.isEmpty else { throw UsageError("the name of the list is empty; name a file, or -") }
         self.concurrency = try arguments.number("--concurrency", in: 1...64) ?? 3
         self.writesJSON = arguments.has("--json")
         self.board = ProgressBoard(output: .error, isEnabled: !arguments.has("--no-progress"))
@@ -36,42 +37,87 @@ struct PrefetchCommand: Subcommand {
     }
 
     func run() async throws -> Bool {
-        let lines = try self.readList()
-        let inputs = lines.filter { $0.isOfNetwork }
         let clock = ContinuousClock()
         let start = clock.now
+        let reader = try ListReader(self.list)
         let prefetcher = Prefetcher(
             loader: LoaderActor(configuration: await self.configuration.sparing()),
             concurrency: self.concurrency
         )
-        let names = Dictionary(inputs.map { ($0.url, $0.text) }, uniquingKeysWith: { first, _ in first })
-        let failures = try await self.board.whileShown {
-            self.board.startList(of: lines.count, label: "prefetch")
-            var totals = ListTotals(total: lines.count)
-            for line in lines where !line.isOfNetwork {
-                try self.report(.failure(Self.refusal(of: line)), name: line.text)
-                totals.completed += 1
-                totals.failed += 1
-                self.board.updateList(totals)
-            }
-            let refusedCount = totals.failed
-            for await progress in prefetcher.prefetch(inputs.map { ImageRequest(url: $0.url) }) {
-                totals.completed = refusedCount + progress.completedCount
-                totals.failed = refusedCount + progress.failedCount
-                totals.receivedBytes = progress.receivedBytes
-                self.board.updateList(totals)
-                let request = progress.latest.request
-                let name = names[request.url] ?? request.url.absoluteString
-                try self.report(progress.latest.outcome, name: name)
-            }
-            return totals.failed
-        }
+        let totals = try await self.board.whileShown { try await self.prefetch(reader, prefetcher) }
         try Task.checkCancellation()
         if !self.writesJSON {
             let time = Readable.tenths(start.duration(to: clock.now) / .seconds(1))
-            try Output.standard.line("\(lines.count - failures) of \(lines.count) are in the cache after \(time) s")
+            let count = totals.completed
+            try Output.standard.line("\(count - totals.failed) of \(count) are in the cache after \(time) s")
         }
-        return failures == 0
+        return totals.failed == 0
+    }
+
+    /// What ends while a list is prefetched.
+    private enum Step: Sendable {
+        case read(ListReader.Line?)
+        case loaded(PrefetchProgress?, name: String)
+    }
+
+    /// Loads the list while it is read, and reads a line only when there is a place for its load.
+    private func prefetch(_ reader: ListReader, _ prefetcher: Prefetcher) async throws -> ListTotals {
+        self.board.startList(label: "prefetch")
+        return try await withThrowingTaskGroup(of: Step.self) { group in
+            var totals = ListTotals()
+            var loadCount = 0
+            var hasURL = false
+            group.addTask { .read(try await reader.next()) }
+            while let step = try await group.next() {
+                var readsOn = false
+                switch step {
+                case .read(nil):
+                    totals.total = totals.completed + loadCount
+                case .read(let line?):
+                    totals.total = line.count
+                    let input = Input(line.text)
+                    hasURL = hasURL || input.isURL
+                    if input.isOfNetwork {
+                        loadCount += 1
+                        readsOn = loadCount < self.concurrency
+                        group.addTask { .loaded(await Self.load(input, prefetcher), name: input.text) }
+                    } else {
+                        try self.report(.failure(Self.refusal(of: input)), name: input.text)
+                        totals.completed += 1
+                        totals.failed += 1
+                        guard hasURL || totals.failed < Self.maximumLinesBeforeURL else { throw Self.notAList(reader) }
+                        readsOn = true
+                    }
+                case .loaded(let progress, let name):
+                    readsOn = loadCount == self.concurrency
+                    loadCount -= 1
+                    // A load that was cancelled has no result.
+                    guard let progress else { break }
+                    totals.completed += 1
+                    totals.failed += progress.failedCount
+                    totals.receivedBytes += progress.receivedBytes
+                    try self.report(progress.latest.outcome, name: name)
+                }
+                self.board.updateList(totals)
+                if readsOn { group.addTask { .read(try await reader.next()) } }
+            }
+            return totals
+        }
+    }
+
+    private static func load(_ input: Input, _ prefetcher: Prefetcher) async -> PrefetchProgress? {
+        for await progress in prefetcher.prefetch([ImageRequest(url: input.url)]) { return progress }
+        return nil
+    }
+
+    /// After so many lines without a URL, the file is taken for something else than a list.
+    private static let maximumLinesBeforeURL = 20
+
+    private static func notAList(_ reader: ListReader) -> ListError {
+        ListError(
+            message: "The first \(self.maximumLinesBeforeURL) lines of the list \(reader.name) are not URLs, and the "
+                + "rest is not read; give it one URL a line."
+        )
     }
 
     /// Why a line can't be prefetched.
@@ -104,32 +150,6 @@ struct PrefetchCommand: Subcommand {
                 try self.board.line(JSONLine.text(JSONFailure(url: name, error: text.line, code: text.code)))
             }
         }
-    }
-
-    private func readList() throws -> [Input] {
-        try ListFile.read(self.list)
-            .split(separator: UInt8(ascii: "\n"))
-            .flatMap { line -> [Argument] in
-                // Text may end its lines in other ways; a path that is no text has only this one.
-                guard let text = String(validating: line, as: UTF8.self) else {
-                    return [Argument(bytes: Self.trimmed(line) { [0x09, 0x0D, 0x20].contains($0) })]
-                }
-                return text.split(whereSeparator: \.isNewline).map {
-                    Argument(String(Self.trimmed($0, \.isWhitespace)))
-                }
-            }
-            .filter { !$0.bytes.isEmpty && $0.bytes.first != UInt8(ascii: "#") }
-            .map { Input($0) }
-    }
-
-    /// Blanks at both ends are no part of an address.
-    private static func trimmed<Line: BidirectionalCollection>(
-        _ line: Line,
-        _ isBlank: (Line.Element) -> Bool
-    ) -> Line.SubSequence {
-        guard let start = line.firstIndex(where: { !isBlank($0) }), let end = line.lastIndex(where: { !isBlank($0) })
-        else { return line[line.endIndex...] }
-        return line[start...end]
     }
 }
 

@@ -9,6 +9,8 @@ import TintypeConcurrency
 /// An asynchronous `main` can't have this: its thread ends in `dispatch_main`, which unblocks all signals there, and
 /// the process dies of the first.
 final class Interrupt: Sendable {
+    /// The seconds that the work may take to end; less than the ten that container runtimes grant a process.
+    private static let patience = 5
     private let received = Locked<CInt?>(nil)
 
     /// Blocks the signals.
@@ -24,22 +26,23 @@ final class Interrupt: Sendable {
     /// The signal that has come, or `nil`.
     var signal: CInt? { self.received.withLock { $0 } }
 
-    /// Waits for the rest of the process's life, and calls `action` once a signal comes.
+    /// Waits for the rest of the process's life, and calls `action` when the first signal comes.
+    ///
+    /// The second signal ends the process at once. So does the end of ``patience``: the work may be within a system call,
+    /// such as a write to a pipe that nobody reads.
     func wait(_ action: () -> Void) -> Never {
         var signals = Self.signals
-        while true {
-            var number: CInt = 0
-            guard sigwait(&signals, &number) == 0 else { continue }
-            let isFirst = self.received.withLock { received in
-                defer { received = received ?? number }
-                return received == nil
-            }
-            guard isFirst else {
-                TerminalMode.leaveAtOnce()
-                _exit(128 + number)
-            }
-            action()
-        }
+        var first: CInt = 0
+        while sigwait(&signals, &first) != 0 {}
+        self.received.withLock { $0 = first }
+        action()
+        var patience = timespec(tv_sec: Self.patience, tv_nsec: 0)
+        var second: CInt
+        repeat {
+            second = sigtimedwait(&signals, nil, &patience)
+        } while second < 0 && errno == EINTR
+        TerminalMode.leaveAtOnce()
+        _exit(128 + (second > 0 ? second : first))
     }
 
     private static var signals: sigset_t {

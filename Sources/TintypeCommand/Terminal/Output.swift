@@ -48,11 +48,11 @@ final class Output: Sendable {
         return size
     }
 
-    /// Writes a line that the caller of the command counts on.
+    /// Writes a line, or several, that the caller of the command counts on, without characters that act on a terminal.
     ///
     /// - Throws: When it can't be written: a result that can't be read is no success.
     func line(_ text: String) throws(OutputError) {
-        try Self.check(self.write(text + "\n"))
+        try Self.check(self.write(text.harmless + "\n"))
     }
 
     /// - Throws: What it means that standard output was written with the `errno` `code`, unless that is 0.
@@ -66,7 +66,7 @@ final class Output: Sendable {
 
     /// Writes a line, such as an error's, whose own failure could not be reported anywhere.
     func tell(_ text: String) {
-        self.write(text + "\n")
+        self.write(text.harmless + "\n")
     }
 
     /// Writes text as it is; returns 0, or the `errno` of what went wrong.

@@ -58,13 +58,10 @@ final class ProgressBoard: Sendable {
         self.add(id, ProgressRow(label: label.abbreviated, start: self.clock.now, content: .transfer(progress)))
     }
 
-    /// Shows one bar for a list of `count` loads.
-    func startList(of count: Int, label: String) {
+    /// Shows one bar for a list of loads.
+    func startList(label: String) {
         guard self.isLive else { return }
-        self.add(
-            Self.listID,
-            ProgressRow(label: label, start: self.clock.now, content: .list(ListTotals(total: count)))
-        )
+        self.add(Self.listID, ProgressRow(label: label, start: self.clock.now, content: .list(ListTotals())))
     }
 
     private func add(_ id: Int, _ row: ProgressRow) {
@@ -220,23 +217,24 @@ struct ProgressRow: Sendable {
 
 /// How far a list of loads is.
 struct ListTotals: Sendable {
-    let total: Int
+    /// The loads of the list; `nil` while its end is not known.
+    var total: Int?
     var completed = 0
     var failed = 0
     var receivedBytes: Int64 = 0
 
-    /// The part of the list that has ended, 0 to 1.
-    var fractionCompleted: Double {
-        self.total > 0 ? Double(self.completed) / Double(self.total) : 1
+    /// The part of the list that has ended, 0 to 1; `nil` while the end of the list is not known.
+    var fractionCompleted: Double? {
+        self.total.map { $0 > 0 ? Double(self.completed) / Double($0) : 1 }
     }
 
     /// Count, bytes, rate, failures and time left.
     func figures(after seconds: Double) -> String {
-        var text = "\(self.completed) of \(self.total), \(Readable.bytes(self.receivedBytes))"
+        var text = "\(self.completed)\(self.total.map { " of \($0)" } ?? ""), \(Readable.bytes(self.receivedBytes))"
         text += ", \(Readable.bytes(Int64(Double(self.receivedBytes) / seconds)))/s"
         if self.failed > 0 { text += ", \(self.failed) failed" }
-        if self.completed > 0, self.completed < self.total {
-            let rest = seconds / Double(self.completed) * Double(self.total - self.completed)
+        if let total, self.completed > 0, self.completed < total {
+            let rest = seconds / Double(self.completed) * Double(total - self.completed)
             text += ", \(Readable.seconds(rest)) left"
         }
         return text

@@ -17,10 +17,18 @@ extension String {
     ///
     /// Names, servers' words and profiles may hold what would move a terminal's cursor, or show what follows in
     /// another order than it has.
-    var printable: String {
-        guard self.unicodeScalars.contains(where: \.isDeceptive) else { return self }
+    var printable: String { self.replacingScalars(where: \.isDeceptive) }
+
+    /// The text without control codes and marks of direction, on as many lines as it has.
+    ///
+    /// ``Output`` writes every line so, in case a caller forgot ``printable``.
+    var harmless: String { self.replacingScalars { $0.isDeceptive && $0 != "\n" } }
+
+    /// The text with a blank in place of some characters.
+    private func replacingScalars(where isReplaced: (Unicode.Scalar) -> Bool) -> String {
+        guard self.unicodeScalars.contains(where: isReplaced) else { return self }
         var result = String.UnicodeScalarView()
-        for scalar in self.unicodeScalars { result.append(scalar.isDeceptive ? " " : scalar) }
+        for scalar in self.unicodeScalars { result.append(isReplaced(scalar) ? " " : scalar) }
         return String(result)
     }
 

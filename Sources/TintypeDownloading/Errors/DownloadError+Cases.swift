@@ -117,7 +117,7 @@ extension DownloadError {
             code: .bodyTooLarge,
             message:
                 "The body of \(shown(address)) \(size) the limit of \(limit) bytes; "
-                + "raise maximumBodySize (of a request bodyLimit) to accept it.",
+                + "raise that limit to accept it.",
             url: url(address),
             status: status,
             headers: headers
@@ -138,7 +138,7 @@ extension DownloadError {
         DownloadError(
             code: .tooManyRedirects,
             message: "\(address.host) redirected more than \(limit) times, last from \(shown(address)); "
-                + "request the final URL, or raise maximumRedirects if it is no loop.",
+                + "request the final URL, or raise that limit if it is no loop.",
             url: url(address)
         )
     }
@@ -224,7 +224,7 @@ extension DownloadError {
             transfer,
             .timedOut,
             "\(shown(transfer.address)) was not complete after \(limit), with \(transfer.receivedBytes) bytes here; "
-                + "ask again later, or raise totalTimeout (of a request timeouts.total)."
+                + "ask again later, or raise the total timeout."
         )
     }
 
@@ -233,7 +233,7 @@ extension DownloadError {
             transfer,
             .timedOut,
             "\(transfer.address.host) sent nothing for \(limit) after \(transfer.receivedBytes) bytes of "
-                + "\(shown(transfer.address)); ask again later, or raise timeout (of a request timeouts.idle)."
+                + "\(shown(transfer.address)); ask again later, or raise the idle timeout."
         )
     }
 
@@ -242,7 +242,7 @@ extension DownloadError {
             transfer,
             .timedOut,
             "\(transfer.address.host) did not begin to answer \(shown(transfer.address)) within \(limit); "
-                + "ask again later, or raise firstByteTimeout."
+                + "ask again later, or raise the timeout of the first byte."
         )
     }
 
@@ -251,7 +251,7 @@ extension DownloadError {
             transfer,
             .tooSlow,
             "\(transfer.address.host) sends \(shown(transfer.address)) more slowly than "
-                + "\(transfer.limits.minimumSpeed?.bytesPerSecond ?? 0) bytes a second; lower minimumSpeed to accept it."
+                + "\(transfer.limits.minimumSpeed?.bytesPerSecond ?? 0) bytes a second; lower the minimum speed to accept it."
         )
     }
 
@@ -270,7 +270,7 @@ extension DownloadError {
             transfer,
             .unacceptableContentType,
             "\(shown(transfer.address)) \(type), which the request does not accept; "
-                + "check the URL, or add the type to acceptableContentTypes."
+                + "check the URL, or accept that type."
         )
     }
 

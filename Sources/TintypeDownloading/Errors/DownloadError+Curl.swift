@@ -71,7 +71,8 @@ extension DownloadError {
             )
         case CURLE_OPERATION_TIMEDOUT:
             return (
-                .timedOut, "Connecting to \(host) took too long: \(message). Ask again later, or raise connectTimeout."
+                .timedOut,
+                "Connecting to \(host) took too long: \(message). Ask again later, or raise the timeout of connecting."
             )
         case CURLE_PARTIAL_FILE:
             return (.bodyCutShort, "The body of \(resource) ended before its declared length: \(message). Ask again.")

@@ -48,7 +48,7 @@ extension DownloadError {
     static func outOfMemory(at address: ResourceAddress, underlyingError: (any Error)? = nil) -> DownloadError {
         DownloadError(
             code: .outOfMemory,
-            message: "There is no memory to load \(shown(address)); load less at once, lower maximumBodySize, "
+            message: "There is no memory to load \(shown(address)); load less at once, lower the limit of bodies, "
                 + "or raise the limit of memory (ulimit -v).",
             url: url(address),
             underlyingError: underlyingError

@@ -24,25 +24,26 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
         public static let proxyRefused = Code(description: "proxyRefused")
         /// The TLS handshake failed or the certificate can't be verified.
         public static let tlsFailed = Code(description: "tlsFailed")
-        /// Connecting took too long, or nothing was received for too long.
+        /// Connecting, the first byte, a pause or the whole transfer took too long: see the timeouts of
+        /// ``DownloadActor/Configuration``.
         public static let timedOut = Code(description: "timedOut")
         /// The connection broke before the response was complete.
         public static let connectionLost = Code(description: "connectionLost")
         /// The status is none that the request accepts; those from 200 to 299 are, by default.
         public static let badStatus = Code(description: "badStatus")
-        /// The server redirects more often than the configuration allows.
+        /// The server redirects more often than ``DownloadActor/Configuration/maximumRedirects``.
         public static let tooManyRedirects = Code(description: "tooManyRedirects")
         /// The server redirects to something that is not `http` or `https`.
         public static let unsafeRedirect = Code(description: "unsafeRedirect")
         /// What was received is not an HTTP response.
         public static let invalidResponse = Code(description: "invalidResponse")
-        /// The body has more bytes than the limit.
+        /// The body has more bytes than ``DownloadActor/Configuration/maximumBodySize``, or than the request allows.
         public static let bodyTooLarge = Code(description: "bodyTooLarge")
         /// The body ended before its declared length.
         public static let bodyCutShort = Code(description: "bodyCutShort")
         /// The body has no bytes.
         public static let emptyBody = Code(description: "emptyBody")
-        /// The body arrives more slowly than the configuration allows.
+        /// The body arrives more slowly than ``DownloadActor/Configuration/minimumSpeed``.
         public static let tooSlow = Code(description: "tooSlow")
         /// The `Content-Type` is none that the request accepts.
         public static let unacceptableContentType = Code(description: "unacceptableContentType")
@@ -80,7 +81,9 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
 
     /// What kind of failure it was.
     public let code: Code
-    /// What happened and what to do, in a full sentence.
+    /// What happened and what to do, in a full sentence, for the people who run the program.
+    ///
+    /// It may name addresses inside and rules of the network policy: not for clients of a server.
     public let message: String
     /// The URL that failed, after redirects and without credentials.
     public let url: URL?

@@ -267,13 +267,19 @@ import Tintype
         _ options: [String],
         _ frameCount: Int
     ) async throws {
-        try self.makeAnimation("a.png", loopCount: 3)
+        try self.makeAnimation("a.png", loopCount: 3, milliseconds: 250)
         let terminal = try PseudoTerminal(answers: Self.sixelAnswers)
         let model = try await self.run(["a.png"] + options, on: terminal)
-        // The first picture is there before it moves.
+        // The first image is there before it moves.
         let grays = model.sixel.map { ($0.picture.pixels.first ?? 0) & 255 }
         let frames: [UInt32] = [51, 102, 153, 204]
-        #expect(grays == [51] + (0..<frameCount).map { frames[$0 % 4] })
+        let expected = [51] + (0..<frameCount).map { frames[$0 % 4] }
+        // On a busy machine the player passes over a frame that is late, but never over the last one.
+        var rest = grays[...]
+        for gray in expected where gray == rest.first { rest.removeFirst() }
+        #expect(rest.isEmpty && grays.first == 51 && grays.last == expected.last, "\(grays)")
+        // One loop less would have four frames less.
+        #expect(grays.count > expected.count - 4, "\(grays)")
     }
 
     // MARK: Ends

@@ -47,9 +47,8 @@ struct CacheCommand: Subcommand {
     func run() async throws -> Bool {
         if let problem = CacheFolder.problem(self.configuration) { throw OutputError(message: problem) }
         let absence = CacheFolder.absence(self.configuration)
-        let cache = DiskCache(await self.configuration.sparing())
-        let report = try await self.perform(on: cache)
-        await cache.shutdown()
+        // A cache that is opened makes its catalogue in the folder.
+        let report = absence == nil ? try await self.perform() : self.reportOfNothing
         if self.writesJSON {
             try JSONLine.print(report)
         } else {
@@ -59,18 +58,35 @@ struct CacheCommand: Subcommand {
         return report.isGood
     }
 
+    private func perform() async throws -> any CacheReport {
+        let cache = DiskCache(await self.configuration.sparing())
+        let report = try await self.perform(on: cache)
+        await cache.shutdown()
+        return report
+    }
+
+    private var reportOfNothing: any CacheReport {
+        let nothing = StatisticsReport(ofNoCacheIn: self.configuration)
+        return switch self.action {
+        case .stats: nothing
+        case .clear: ClearReport(nothing)
+        case .prune: PruneReport(PruneResult(), nothing)
+        case .verify: VerifyReport(VerifyResult(), directory: nothing.directory)
+        }
+    }
+
     private func perform(on cache: DiskCache) async throws -> any CacheReport {
         switch self.action {
         case .stats:
             return StatisticsReport(await cache.statistics())
         case .clear:
-            let before = await cache.statistics()
+            let before = StatisticsReport(await cache.statistics())
             // The space must be free when the command ends.
             try await cache.removeAll(waitingForDeletion: true)
             return ClearReport(before)
         case .prune:
             let result = await cache.prune()
-            return PruneReport(result, await cache.statistics())
+            return PruneReport(result, StatisticsReport(await cache.statistics()))
         case .verify:
             let result = await cache.verify(removingDamaged: !self.keepsDamaged)
             return VerifyReport(result, directory: await cache.statistics().directory)

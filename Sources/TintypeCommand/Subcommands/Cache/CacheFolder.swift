@@ -24,8 +24,8 @@ enum CacheFolder {
         let path = configuration.directory.path
         var status = stat()
         guard stat(path, &status) == 0 else { return "There is no folder \(path) yet, and so nothing is cached there." }
-        // Each cache has it from the start.
-        return stat("\(path)/entries", &status) == 0 ? nil : "The folder \(path) has no cache in it."
+        let isCache = ["entries", "catalogue"].contains { stat("\(path)/\($0)", &status) == 0 }
+        return isCache ? nil : "The folder \(path) has no cache in it."
     }
 
     private static func message(_ path: String, _ code: CInt) -> String {
@@ -39,6 +39,7 @@ extension DiskCache.Configuration {
     ///
     /// A server may keep a larger cache in the same folder than the command would: the command must not shrink it.
     func sparing() async -> DiskCache.Configuration {
+        guard CacheFolder.absence(self) == nil else { return self }
         var copy = self
         copy.sizeLimit = .max
         let cache = DiskCache(copy)

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Tintype
 
 /// What an action on the cache found: one JSON object, or lines for people.
@@ -27,10 +28,19 @@ struct StatisticsReport: CacheReport {
         self.sizeLimit = statistics.sizeLimit
     }
 
+    /// Reports a folder that has no cache in it.
+    init(ofNoCacheIn configuration: DiskCache.Configuration) {
+        self.directory = configuration.directory.path
+        self.entries = 0
+        self.bytes = 0
+        self.overheadBytes = 0
+        self.sizeLimit = configuration.sizeLimit
+    }
+
     var lines: [String] {
         let limit = self.sizeLimit == .max ? "none" : Readable.bytes(Int64(self.sizeLimit))
         return TextTable.lines([
-            ["directory", self.directory],
+            ["directory", self.directory.printable],
             ["entries", "\(self.entries)"],
             ["size", Readable.bytes(Int64(self.bytes))],
             ["overhead", Readable.bytes(Int64(self.overheadBytes))],
@@ -45,10 +55,10 @@ struct ClearReport: CacheReport {
     let entries: Int
     let bytes: Int
 
-    init(_ before: DiskStatistics) {
+    init(_ before: StatisticsReport) {
         self.directory = before.directory
-        self.entries = before.entryCount
-        self.bytes = before.byteCount
+        self.entries = before.entries
+        self.bytes = before.bytes
     }
 
     var lines: [String] {
@@ -68,7 +78,7 @@ struct PruneReport: CacheReport {
     let entries: Int
     let bytes: Int
 
-    init(_ result: PruneResult, _ after: DiskStatistics) {
+    init(_ result: PruneResult, _ after: StatisticsReport) {
         self.directory = after.directory
         self.removed = result.expiredEntries + result.evictedEntries + result.damagedEntries
         self.expired = result.expiredEntries
@@ -76,8 +86,8 @@ struct PruneReport: CacheReport {
         self.damaged = result.damagedEntries
         self.temporaryFiles = result.temporaryFiles
         self.freedBytes = result.freedByteCount
-        self.entries = after.entryCount
-        self.bytes = after.byteCount
+        self.entries = after.entries
+        self.bytes = after.bytes
     }
 
     var lines: [String] {
