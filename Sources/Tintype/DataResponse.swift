@@ -31,8 +31,8 @@ public struct DataResponse: Sendable {
     var claim: ByteClaim?
     /// What the load took, and the call that got the response; `nil` for what was found without a load.
     var call: CallRecord?
-    /// The callers and pictures that got them together.
-    var sharerCount = 1
+    /// The decodes that the loads share that got the bytes together; `nil` if there is only one of them.
+    var sharing: DecodeSharing?
 
     /// Where the time went.
     public var metrics: LoadMetrics { self.call?.metrics ?? LoadMetrics() }

@@ -11,6 +11,9 @@ public final class WeightedGate: Sendable {
         self.state = Locked(WeightedGateState(capacity: max(1, capacity)))
     }
 
+    /// The total weight that may be inside.
+    public var capacity: Int { self.state.withLock { $0.capacity } }
+
     /// The weight that is inside now.
     public var usedWeight: Int { self.state.withLock { $0.used } }
 

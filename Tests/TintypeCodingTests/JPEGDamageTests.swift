@@ -102,10 +102,12 @@ import TintypeImage
         for image in Corpus.pictures where image.format == "jpeg" {
             let data = try image.data
             // The limits are checked against the header before.
-            guard data.count < 100_000, (try? ImageDecoder(data, registry: SampleFiles.registry, limits: Self.limits)) != nil
-            else { continue }
+            let decoder = try? ImageDecoder(data, registry: SampleFiles.registry, limits: Self.limits)
+            guard data.count < 100_000, decoder != nil else { continue }
             #expect(try Self.disagreement(data) == nil, "\(image.path)")
-            if case .accepted(let damage) = try Self.verdicts(of: data).first?.verdict, !damage.isEmpty { damagedCount += 1 }
+            if case .accepted(let damage) = try Self.verdicts(of: data).first?.verdict, !damage.isEmpty {
+                damagedCount += 1
+            }
         }
         #expect(damagedCount > 0)
     }
@@ -198,21 +200,21 @@ import TintypeImage
         #expect(try decoder.decode(options: DecodeOptions(allowsTruncated: true)).damage == .missingData)
     }
 
-    @Test func `bands leave a damaged file to one decoder, which finds all of the damage`() throws {
+    @Test func `bands find the damage that one decoder finds`() throws {
         var data = Data(try JPEGEntropyTests.file(width: 400, height: 300, across: 2, down: 2, restartInterval: 25))
         let encoded = try EncodedJPEG(data, limits: Self.limits, shortcuts: [])
         let intact = try #require(try encoded.bands(options: DecodeOptions(), pixelsPerBand: 400 * 16))
         var rows = [UInt8](repeating: 0, count: intact.layout.byteCount)
         try rows.withUnsafeMutableBytes { try intact.decode(into: $0, isFirst: true, until: { false }) }
+        #expect(intact.damage == [])
         // Half of an interval is lost between its markers.
         let marker = try #require(data.firstRange(of: Data([0xFF, 0xD3]))).upperBound
         let next = try #require(data[marker...].firstRange(of: Data([0xFF, 0xD4]))).lowerBound
         data.removeSubrange((marker + next) / 2..<next)
         let damaged = try EncodedJPEG(data, limits: Self.limits, shortcuts: [])
         let bands = try #require(try damaged.bands(options: DecodeOptions(), pixelsPerBand: 400 * 16))
-        #expect(throws: CodingError.self) {
-            try rows.withUnsafeMutableBytes { try bands.decode(into: $0, isFirst: true, until: { false }) }
-        }
+        try rows.withUnsafeMutableBytes { try bands.decode(into: $0, isFirst: true, until: { false }) }
+        #expect(bands.damage == .missingData)
         #expect(try damaged.decode(options: DecodeOptions()).image.damage == .missingData)
     }
 }

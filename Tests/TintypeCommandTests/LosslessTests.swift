@@ -68,7 +68,7 @@ import Tintype
         for options in [["--lossless", "--rotate", "90"], ["--resize", "8x8"], ["--format", "png"]] {
             let run = try await self.fixture.run(["load", "--json", "damaged.jpg", "-o", "out/"] + options)
             #expect(run.code == 0, "\(run.testDescription)")
-            #expect(run.errorLines == [warning])
+            #expect(run.errorLines.last == warning)
             #expect(try run.object()["warnings"] == .array([.string("missing data")]))
         }
         let decode = try await self.fixture.run("decode", "damaged.jpg", "--raw", "out.rgba")

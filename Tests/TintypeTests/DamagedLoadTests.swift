@@ -25,7 +25,9 @@ import TintypeConcurrency
         return bodies
     }
 
-    @Test func `a response says what is damaged, from the network, from memory, and from a variant on disk`() async throws {
+    @Test func `a response says what is damaged, from the network, from memory, and from a variant on disk`()
+        async throws
+    {
         let pixels = try PixelBuffer.noise(.rgb8, width: 64, height: 64, seed: 1)
         var data = try JPEGCoder().encode(Image(pixels: pixels), as: .jpeg, options: EncodeOptions())
         let middle = data.count / 2

@@ -28,7 +28,8 @@ struct jpeg_error_mgr *cjpeg_report_prepare(cjpeg_report *report);
 
 /// Whether a marker lies in `*count` bytes from `*bytes` on, which move behind it, or to the end.
 ///
-/// `*is_behind_fill` says whether the byte before the first one was the first of a marker; it is kept for the next bytes.
+/// `*is_behind_fill` says whether the byte before the first one was the first of a marker; it is kept for the next
+/// bytes.
 bool cjpeg_find_marker(const uint8_t **bytes, size_t *count, bool *is_behind_fill);
 
 /// Fails with a message of our own; does not return.

@@ -75,10 +75,32 @@ struct DecodePipeline: Sendable {
     ///
     /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
     func plan(of data: Data, for request: ImageRequest, _ record: LoadRecord? = nil) async throws -> DecodePlan {
-        try await self.onLane(record) {
-            let decoder = try self.decoder(of: data, for: request)
-            return try DecodePlan(decoder: decoder, request: request, limits: self.limits(of: request))
+        try await self.onLane(record) { try self.plan(of: data, for: request) }
+    }
+
+    private func plan(of data: Data, for request: ImageRequest) throws -> DecodePlan {
+        let decoder = try self.decoder(of: data, for: request)
+        return try DecodePlan(decoder: decoder, request: request, limits: self.limits(of: request))
+    }
+
+    /// Makes the same plan, and adds it to `sharing` on the lane; then visits a lane once more, behind the plans of the loads
+    /// that came at the same time, and finds the decode to share.
+    ///
+    /// - Returns: The plan, and the place of it in `sharing`.
+    /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
+    func plan(
+        of data: Data,
+        for request: ImageRequest,
+        in sharing: DecodeSharing,
+        _ record: LoadRecord
+    ) async throws -> (DecodePlan, DecodeSharing.Share?) {
+        let name = RequestKeys.decodeName(of: request)
+        let (plan, index) = try await self.onLane(record) {
+            let plan = try self.plan(of: data, for: request)
+            return (plan, sharing.add(plan, name))
         }
+        let capacity = self.gate.capacity
+        return (plan, try await self.onLane(record) { sharing.share(of: index, name, capacity: capacity) })
     }
 
     /// Makes the picture of a plan, once there is room for it.
@@ -131,36 +153,58 @@ struct DecodePipeline: Sendable {
         return image.withLock { $0 }
     }
 
-    /// What the codec gives for several pictures, and the memory that it takes, until the last of them is made.
+    /// A part of the work that several images share, and the memory that it takes, until the last of them is made.
     final class SharedStep: Sendable {
-        fileprivate let decoded: DecodedImage
-        private let place: WeightedGate.Place
+        fileprivate let part: DecodePlan.Part
+        fileprivate let place: WeightedGate.Place
+        /// What was made of it for several images: as long as one of them holds the step, others find it.
+        private let made = Locked<[CacheKey: SharedStep]>([:])
 
-        fileprivate init(_ decoded: DecodedImage, _ place: WeightedGate.Place) {
-            self.decoded = decoded
+        fileprivate init(_ part: DecodePlan.Part, _ place: WeightedGate.Place) {
+            self.part = part
             self.place = place
+        }
+
+        subscript(key: CacheKey) -> SharedStep? {
+            get { self.made.withLock { $0[key] } }
+            set { self.made.withLock { $0[key] = newValue } }
         }
     }
 
     /// Does the part of a plan that plans for other sizes share.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
-    func step(of plan: DecodePlan, _ record: LoadRecord) async throws -> SharedStep {
-        let byteCount = plan.byteCount
+    func step(of share: DecodeSharing.Share, _ record: LoadRecord) async throws -> SharedStep {
+        let (plan, byteCount) = (share.plan, share.byteCount)
         let place = try await record.timing(.gate) { try await self.gate.place(for: byteCount) }
-        if let decoded = try await self.decodedTogether(plan, record) { return SharedStep(decoded, place) }
+        if let decoded = try await self.decodedTogether(plan, record) { return SharedStep(.stored(decoded), place) }
         let decoded = try await self.onLane(record) {
             try self.requireRoom(byteCount)
             return try record.timing(.decode) { try plan.decodeStep() }
         }
-        return SharedStep(decoded, place)
+        return SharedStep(.stored(decoded), place)
+    }
+
+    /// Carries out the transforms of a plan that plans with the same ones share, counted with the step.
+    ///
+    /// - Throws: `TransformError`, `ImageError`, `CancellationError`, or what a program's own transformer throws.
+    func step(
+        of step: SharedStep,
+        by plan: DecodePlan,
+        transformCount: Int,
+        _ record: LoadRecord
+    ) async throws -> SharedStep {
+        let image = try await self.onLane(record) {
+            try plan.image(of: step.part, transformCount: transformCount, record)
+        }
+        return SharedStep(.finished(image, transformCount: transformCount), step.place)
     }
 
     /// Makes the picture of a plan out of a step that it shares: no larger than that, and counted with it.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
     func picture(of step: SharedStep, by plan: DecodePlan, _ record: LoadRecord) async throws -> MadePicture {
-        let image = try await self.onLane(record) { try plan.picture(of: step.decoded, record) }
+        let image = try await self.onLane(record) { try plan.image(of: step.part, record) }
         return MadePicture(image: image, animation: plan.animation)
     }
 

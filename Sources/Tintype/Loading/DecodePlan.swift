@@ -24,6 +24,8 @@ package struct DecodePlan: Sendable {
     private let orientation: Orientation
     /// What is made of the finished picture.
     private let transforms: TransformSequence
+    /// Whether the image is decoded whole although its rows could be streamed.
+    private var isWhole = false
 
     package init(decoder: ImageDecoder, request: ImageRequest, limits: DecodingLimits) throws {
         let plan = try Self.transforms(for: request, header: decoder.header, limits: limits)
@@ -202,7 +204,7 @@ package struct DecodePlan: Sendable {
     /// Whether the picture is so large that its rows are resampled as they are decoded.
     private var isStreamed: Bool {
         let encoded = self.decoder.encoded
-        return encoded.givesRows
+        return encoded.givesRows && !self.isWhole
             && encoded.byteCount(for: .picture, options: self.options) >= Self.streamingThreshold
     }
 
@@ -229,12 +231,12 @@ package struct DecodePlan: Sendable {
             }
             return try self.transformed(consume image, record)
         }
-        if let decoded = decoded.take() { return try self.picture(of: consume decoded, record) }
+        if let decoded = decoded.take() { return try self.picture(of: consume decoded, geometry, record) }
         let streamed = try decoding {
             try self.streamed(geometry).map { try self.decoder.finish($0, options: self.options) }
         }
         if let streamed { return try self.transformed(consume streamed, record) }
-        return try self.picture(of: decoding { try self.decodeStep() }, record)
+        return try self.picture(of: decoding { try self.decodeStep() }, geometry, record)
     }
 
     /// The picture, with a note of how it is turned.
@@ -244,26 +246,95 @@ package struct DecodePlan: Sendable {
     }
 
     /// Transforms a picture, which is let go as soon as the first transform has made another of it.
-    private func transformed(_ finished: consuming Image, _ record: LoadRecord?) throws -> Image {
-        guard !self.transforms.isEmpty else { return finished }
+    private func transformed(
+        _ finished: consuming Image,
+        _ record: LoadRecord?,
+        part indices: Range<Int>? = nil
+    ) throws -> Image {
+        let transforms = indices.map { self.transforms.part($0) } ?? self.transforms
+        guard !transforms.isEmpty else { return finished }
         let upright = PixelSize(self.decoder.header.uprightSize)
         let start = ContinuousClock.now
         defer { record?.end(.transform, since: start) }
-        return try self.transforms.image(of: finished) {
+        return try transforms.image(of: finished) {
             try Self.check($0, of: upright, limits: self.options.limits)
         }
     }
 
-    /// What the codec gives, as plans for other sizes may want it too; `nil` where the picture is not decoded whole, or
-    /// is larger than that.
+    /// What the codec gives, as other plans may want it too; `nil` if the image is larger than that.
     var step: PixelLayout? {
-        guard let geometry, !self.isStreamed,
-            let layout = try? self.decoder.encoded.decodedLayout(options: self.options),
-            geometry.width <= layout.width, geometry.height <= layout.height,
+        guard let layout = try? self.decoder.encoded.decodedLayout(options: self.options),
+            self.geometry.map({ $0.width <= layout.width && $0.height <= layout.height }) ?? true,
             // What is made of it is counted with it.
             self.transformingByteCount(of: layout) <= layout.byteCount.saturatingMultiplied(by: 2)
         else { return nil }
         return layout
+    }
+
+    /// The bytes that the plan takes at most beside a step that is kept: the image, once more as it is finished, and what its
+    /// transforms take.
+    var partByteCount: Int {
+        guard let step = self.step, let geometry,
+            let target = try? PixelLayout(format: step.format, width: geometry.width, height: geometry.height)
+        else { return self.step.map { self.partByteCount(of: $0) } ?? .max }
+        return self.partByteCount(of: target)
+    }
+
+    private func partByteCount(of target: PixelLayout) -> Int {
+        max(target.byteCount.saturatingMultiplied(by: 2), self.transformingByteCount(of: target))
+    }
+
+    /// Whether the plan, if it is carried out alone, has the whole image in memory at no time.
+    var streams: Bool { self.geometry != nil && self.isStreamed }
+
+    /// The same plan, which decodes the image whole for others that share it.
+    var whole: DecodePlan {
+        var plan = self
+        plan.isWhole = true
+        return plan
+    }
+
+    /// The finished image before the transforms, as it is made of a step.
+    private struct Base: Hashable {
+        let geometry: ResizeGeometry?
+        let resampling: Resampling
+        let orientation: Orientation
+        let scale: Double
+    }
+
+    private var base: Base {
+        Base(
+            geometry: self.geometry,
+            resampling: self.resampling,
+            orientation: self.orientation,
+            scale: self.options.scale
+        )
+    }
+
+    /// The number of transforms that both plans begin with, of the same finished image; `nil` if that differs.
+    func commonTransformCount(with other: DecodePlan) -> Int? {
+        self.base == other.base ? self.transforms.commonCount(with: other.transforms) : nil
+    }
+
+    /// Names what the first `count` transforms make of a step.
+    func partKey(_ count: Int) -> String { "\(self.base), \(self.transforms.keys(ofFirst: count))" }
+
+    /// What is there of an image: what its codec gave, or the finished image after some of the transforms.
+    enum Part: Sendable {
+        case stored(DecodedImage)
+        case finished(Image, transformCount: Int)
+    }
+
+    /// Makes of a part of the image the finished image after `count` transforms, by default after all.
+    ///
+    /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
+    func image(of part: Part, transformCount count: Int? = nil, _ record: LoadRecord?) throws -> Image {
+        let count = count ?? self.transforms.count
+        switch part {
+        case .stored(let decoded):
+            return try self.transformed(self.finished(decoded, record), record, part: 0..<count)
+        case .finished(let image, let done): return try self.transformed(image, record, part: done..<count)
+        }
     }
 
     /// Decodes what ``step`` describes.
@@ -297,12 +368,18 @@ package struct DecodePlan: Sendable {
         return (plan, ahead)
     }
 
-    /// Makes the picture of what an equal step gave.
-    ///
-    /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func picture(of decoded: consuming DecodedImage, _ record: LoadRecord?) throws -> Image {
-        guard let geometry else { return try self.decode(record) }
-        return try self.transformed(self.finished(decoded, geometry, record), record)
+    private func picture(
+        of decoded: consuming DecodedImage,
+        _ geometry: ResizeGeometry,
+        _ record: LoadRecord?
+    ) throws -> Image {
+        try self.transformed(self.finished(decoded, geometry, record), record)
+    }
+
+    /// The finished image before the transforms.
+    private func finished(_ decoded: DecodedImage, _ record: LoadRecord?) throws -> Image {
+        guard let geometry else { return try self.decoder.finish(self.turning(decoded.image), options: self.options) }
+        return try self.finished(decoded, geometry, record)
     }
 
     private func finished(

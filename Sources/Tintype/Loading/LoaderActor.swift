@@ -572,7 +572,8 @@ public actor LoaderActor {
     private func finish(_ flight: Flight, _ result: Result<FlightResult, any Error>) {
         var result = result
         if case .success(.bytes(var response)) = result {
-            response.sharerCount = self.table.waiterCount(of: flight.id)
+            let isShared = self.table.waiterCount(of: flight.id) > 1
+            if isShared { response.sharing = DecodeSharing(byteCount: response.data.count) }
             result = .success(.bytes(response))
         }
         self.tasks[flight.id] = nil

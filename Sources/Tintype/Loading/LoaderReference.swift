@@ -69,17 +69,15 @@ struct LoaderReference: Sendable {
         return response
     }
 
-    /// What the codec gives for the plan of a flight, made once for all pictures of the same bytes that want the same.
-    func decoded(
+    /// A part of a flight's work, done once for all images of the same bytes that want the same.
+    func shared(
         _ key: CacheKey,
         of source: CacheKey,
-        by plan: DecodePlan,
-        for flight: Flight
+        for flight: Flight,
+        _ work: @escaping @Sendable (LoadRecord) async throws -> DecodePipeline.SharedStep
     ) async throws -> DecodePipeline.SharedStep {
         let product = LoadTable.Product(kind: .decode, key: key, source: source, origin: source)
-        let result = try await self.result(product, .flight(flight.id)) { [services] decode in
-            .decoded(try await services.decoding.step(of: plan, decode.record))
-        }
+        let result = try await self.result(product, .flight(flight.id)) { .decoded(try await work($0.record)) }
         guard case .decoded(let decoded) = result else { preconditionFailure("a flight made another product") }
         return decoded
     }

@@ -271,22 +271,43 @@ struct PictureLoad: Sendable {
 
     /// Decodes the bytes; loads that got them together share what the codec does for several of them.
     private func decode(_ bytes: DataResponse) async throws -> DecodePipeline.MadePicture {
-        guard bytes.sharerCount > 1, let body = bytes.metadata.bodyDigest else {
+        guard let sharing = bytes.sharing, let body = bytes.metadata.bodyDigest else {
             return try await self.services.decode(bytes, for: self.request, self.record)
         }
+        let (decoding, request) = (self.services.decoding, self.request)
         return try await self.services.working(with: bytes) {
-            let plan = try await self.services.decoding.plan(of: bytes.data, for: self.request, self.record)
-            guard let step = plan.step else {
-                return try await self.services.decoding.carryOut(plan, self.record)
+            let (plan, share) = try await decoding.plan(of: bytes.data, for: request, in: sharing, self.record)
+            guard let share else { return try await decoding.carryOut(plan, self.record) }
+            let key = RequestKeys.step(share.layout, of: request, body: body)
+            let decoded = try await self.decoded(share, sharing, key)
+            defer { withExtendedLifetime(decoded) {} }
+            var step = decoded
+            for count in share.transformCounts {
+                let key = RequestKeys.step(share.layout, of: request, body: body, part: plan.partKey(count))
+                step = try await self.loader.shared(key, of: request.sourceKey, for: self.flight) { [step] record in
+                    // An earlier flight may have ended.
+                    if let made = decoded[key] { return made }
+                    let made = try await decoding.step(of: step, by: plan, transformCount: count, record)
+                    decoded[key] = made
+                    return made
+                }
             }
-            let key = RequestKeys.step(step, of: self.request, body: body)
-            let decoded = try await self.loader.decoded(
-                key,
-                of: self.request.sourceKey,
-                by: plan,
-                for: self.flight
-            )
-            return try await self.services.decoding.picture(of: decoded, by: plan, self.record)
+            return try await decoding.picture(of: step, by: plan, self.record)
+        }
+    }
+
+    /// What the codec gives for several images, from a decode that they share.
+    private func decoded(
+        _ share: DecodeSharing.Share,
+        _ sharing: DecodeSharing,
+        _ key: CacheKey
+    ) async throws -> DecodePipeline.SharedStep {
+        let decoding = self.services.decoding
+        return try await self.loader.shared(key, of: self.request.sourceKey, for: self.flight) { record in
+            if let made = sharing.made(share) { return made }
+            let step = try await decoding.step(of: share, record)
+            sharing.note(step, of: share)
+            return step
         }
     }
 

@@ -101,15 +101,20 @@ enum RequestKeys {
         return "\(request.key.text)\n|frames(\(body), \(limits), \(isStill))"
     }
 
-    /// Names what a codec gives of a body for `request`, whatever size that asks for; it is never in a cache.
-    static func step(_ step: PixelLayout, of request: ImageRequest, body: UInt64) -> CacheKey {
+    /// Names how `request` has bytes decoded, whatever size it asks for.
+    static func decodeName(of request: ImageRequest) -> String {
         let options = request.options.intersection(.decoding).rawValue
         let coder = request.coder.map { self.digest($0.name) } ?? ""
         let limits = request.decodingLimits.map { "\($0)" } ?? ""
-        return CacheKey(
-            "\(request.sourceKey.text)\n|step(\(body), \(step.width)x\(step.height), \(step.format), \(coder), \(options), "
-                + "\(limits))"
-        )
+        return "\(coder), \(options), \(limits)"
+    }
+
+    /// Names what a codec gives of a body for `request`, or a `part` of what is made of that; it is never in a cache.
+    static func step(_ step: PixelLayout, of request: ImageRequest, body: UInt64, part: String = "") -> CacheKey {
+        let size = "\(step.width)x\(step.height), \(step.format)"
+        let name = "\(body), \(size), \(self.decodeName(of: request))"
+        let line = part.isEmpty ? "" : "\n|part(\(self.line(part)))"
+        return CacheKey("\(request.sourceKey.text)\n|step(\(name))\(line)")
     }
 
     /// The key of transforms as a part of a line: one of them may be the program's own.

@@ -25,7 +25,10 @@ final class JPEGBands: Sendable {
     private let options: DecodeOptions
     private let smallestOwnEntropy: Int?
     private let queue: Locked<BandQueue>
+    private let damageOfBands = Locked(ImageDamage())
 
+    /// The damage that was found in the bands so far.
+    var damage: ImageDamage { self.damageOfBands.withLock { $0 } }
     /// The bands; more than one.
     var count: Int { self.restarts.starts.count }
 
@@ -91,6 +94,7 @@ final class JPEGBands: Sendable {
                 let bytesPerRow = self.layout.planes[0].bytesPerRow
                 let part = pixels[rows.lowerBound * bytesPerRow..<rows.upperBound * bytesPerRow]
                 try Self.read(rows.count, from: current, into: UnsafeMutableRawBufferPointer(rebasing: part))
+                self.damageOfBands.withLock { $0.formUnion(current.damage) }
                 decompressor = current
                 last = band
             }
@@ -141,8 +145,6 @@ final class JPEGBands: Sendable {
     ) throws {
         let given = try decompressor.readRows(into: rows, count: count)
         guard given == count, !decompressor.endIsMissing else { throw CodingError.truncated(.jpeg) }
-        // One decoder finds all of the damage, and says so.
-        guard decompressor.damage.isEmpty else { throw CodingError.corrupt(.jpeg, "a band is damaged") }
     }
 }
 
@@ -305,7 +307,7 @@ extension ImageDecoder {
                     )
                 }
             )
-            return encoded.decodedImage(pixels, options: options)
+            return encoded.decodedImage(pixels, options: options, damage: bands.damage)
         } catch is CodingError {
             // One lane says what is wrong, or makes of it what can be made.
             return nil

@@ -159,8 +159,9 @@ struct EncodedJPEG: EncodedImage {
     }
 
     /// Pixels that were decoded with `options`, with what is known about them.
-    func decodedImage(_ pixels: PixelBuffer, options: DecodeOptions) -> DecodedImage {
-        self.segments.decodedImage(pixels, divisor: self.segments.divisor(for: options.sufficientSize))
+    func decodedImage(_ pixels: PixelBuffer, options: DecodeOptions, damage: ImageDamage) -> DecodedImage {
+        let divisor = self.segments.divisor(for: options.sufficientSize)
+        return self.segments.decodedImage(pixels, divisor: divisor, damage: damage)
     }
 
     /// What the tables and the window of the entropy decoder of our own take, for two tables of each kind as files have them.

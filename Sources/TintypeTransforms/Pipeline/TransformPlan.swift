@@ -68,6 +68,30 @@ package struct TransformSequence: Sendable {
     /// Whether there is nothing to do.
     package var isEmpty: Bool { self.transformers.isEmpty }
 
+    /// The number of transformers.
+    package var count: Int { self.transformers.count }
+
+    /// The keys of the first transformers.
+    package func keys(ofFirst count: Int) -> [String] { self.transformers.prefix(count).map(\.key) }
+
+    /// The transformers with these indices.
+    package func part(_ indices: Range<Int>) -> TransformSequence { TransformSequence(self.transformers[indices]) }
+
+    /// The number of transformers that both sequences begin with and that end a step in both.
+    ///
+    /// Transformers that are carried out as one step give other samples than the same ones in two steps.
+    package func commonCount(with other: TransformSequence) -> Int {
+        let equal = zip(self.transformers, other.transformers).prefix { $0.key == $1.key }.count
+        return (0...equal).last { self.endsStep($0) && other.endsStep($0) } ?? 0
+    }
+
+    private func endsStep(_ count: Int) -> Bool {
+        guard count > 0, count < self.count else { return true }
+        let (last, next) = (self.transformers[count - 1], self.transformers[count])
+        return !(last is any PointOperation && next is any PointOperation)
+            && !(last is any GeometricTransformer && next is any GeometricTransformer)
+    }
+
     /// Carries out all of them.
     ///
     /// - Parameters:
