@@ -329,7 +329,9 @@ extension OrderStorm {
             seed &+= 1
         }
         LoaderTorture.say("order: \(report.callCount) calls, \(report.requestCount) requests of the origin")
-        for (name, count) in report.outcomes.sorted(by: { $0.key < $1.key }) { LoaderTorture.say("    \(name): \(count)") }
+        for (name, count) in report.outcomes.sorted(by: { $0.key < $1.key }) {
+            LoaderTorture.say("    \(name): \(count)")
+        }
         LoaderTorture.say("  \(report.violationCount) violations")
         for violation in report.violations { LoaderTorture.say("  wrong: \(violation)") }
         return report.violationCount == 0

@@ -33,6 +33,8 @@ public struct DataResponse: Sendable {
     var call: CallRecord?
     /// The callers and pictures that got them together.
     var sharerCount = 1
+    /// The flight that brought them.
+    var flightID: LoadTable.ID?
 
     /// Where the time went.
     public var metrics: LoadMetrics { self.call?.metrics ?? LoadMetrics() }
