@@ -184,10 +184,15 @@ final class SizeLimit: Sendable {
         self.evict(in: folder) { region, _ in self.usedByteCount(region) > limit }
     }
 
-    /// Removes some of the least recently used entries, because the file system has no inode left for another file; says
-    /// whether there were any.
+    /// Removes some of the least recently used entries and all empty folders, because the file system has no inode left for
+    /// another file; says whether there were any.
     func evictForInodes(in folder: CacheFolder) -> Bool {
-        self.evict(in: folder) { _, count in count < Self.inodeCount }.count > 0
+        let evicted = self.evict(in: folder) { _, count in count < Self.inodeCount }.count
+        // While the lock is held: a store that moves a file into such a folder makes it again.
+        let removed = try? folder.withCatalogue { _, _ in
+            CacheFolder.shardPaths.count { unlinkat(folder.descriptor, $0, AT_REMOVEDIR) == 0 }
+        }
+        return evicted + (removed ?? 0) > 0
     }
 
     private func evict(
