@@ -55,8 +55,8 @@ import Tintype
         tiers: CacheTiers
     ) async throws {
         let headers: [HeaderFields] = [[:], ["Accept-Language": "de"]]
-        for (variants, fields) in zip(Self.tiers + Self.tiers, headers.flatMap { [$0, $0, $0, $0] }) {
-            for (isThumbnail, isAnotherLoader) in [(false, false), (true, false), (false, true), (true, true)] {
+        for (variants, fields) in zip([CacheTiers.none, .all, .all, .none], headers + headers) {
+            for (isThumbnail, isAnotherLoader) in [(false, true), (true, false)] {
                 let note = "variants \(variants), \(fields.count) fields, thumbnail \(isThumbnail)"
                 let fixture = try LoaderFixture(origin: self.scripted)
                 let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
@@ -142,10 +142,10 @@ import Tintype
         #expect(try await load("de", .cacheOnly) == 13)
     }
 
-    @Test(arguments: 0..<10) func `after a reload no load gets an older image, from no tier and in no form`(
+    @Test(arguments: 0..<6) func `after a reload no load gets an older image, from no tier and in no form`(
         seed: UInt64
     ) async throws {
-        let report = try await OrderStorm(seed: seed).run { $0 > 600 }
+        let report = try await OrderStorm(seed: seed).run { $0 > 400 }
         #expect(report.violationCount == 0, "\(report.violations)")
         #expect(report.outcomes["reload", default: 0] > 20)
     }
