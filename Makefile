@@ -33,6 +33,7 @@ help:
 	@echo 'make torture   kill processes that use a disk cache, flip its bits, fill its disk;'
 	@echo '               ten thousand downloads at once, a storm of cancellations;'
 	@echo '               a thousand pictures loaded in every way by tasks that leave at random;'
+	@echo '               storms of reloads, for 300 s, none of which may leave an older image;'
 	@echo '               the command under all limits of descriptors, memory and threads'
 	@echo 'make attack    load from hostile origins beside healthy ones, ATTACK_SECONDS=600'
 	@echo 'make smoke     run a part of the tests optimised, and a part under the thread sanitizer'

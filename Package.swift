@@ -303,7 +303,10 @@ let package = Package(
                 "TintypeDownloading", "TintypeConcurrency", "TintypeHTTP", "TestSupport", "CCurl", "NetworkPolicyProbe",
             ]
         ),
-        .testTarget(name: "TintypeTests", dependencies: ["Tintype", "TintypeHTTP", "TestSupport"]),
+        .testTarget(
+            name: "TintypeTests",
+            dependencies: ["Tintype", "TintypeConcurrency", "TintypeHTTP", "TestSupport", "LoaderTorture"]
+        ),
         // Server frameworks have names for HTTP as well: what users write must compile beside theirs.
         .target(name: "FrameworkNames", path: "Tests/FrameworkNames"),
         .testTarget(

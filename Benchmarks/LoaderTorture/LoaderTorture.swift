@@ -1,9 +1,12 @@
 import Foundation
 import TestSupport
 
-/// Two hundred tasks that load a thousand pictures in every way there is, and leave at random.
+/// Two hundred tasks that load a thousand pictures in every way there is, and leave at random; then storms of reloads.
 ///
-///     LoaderTorture [SECONDS [SEED]]     default 60 seconds, and a seed that is drawn and printed
+///     LoaderTorture [SECONDS [SEED]]          default 60 seconds, and a seed that is drawn and printed
+///     LoaderTorture order [SECONDS [SEED]]    only the storms of reloads; default 300 seconds
+///
+/// The storms (``OrderStorm``) take five times as long as the round before them.
 ///
 /// A short round comes first, so that what the process makes once is there when it is counted. Rounds with an even seed
 /// end with loads that come to their ends, others with loads that are cancelled. Exits with 1 where a call gets what it
@@ -11,28 +14,42 @@ import TestSupport
 @main
 enum LoaderTorture {
     static func main() async {
-        let arguments = CommandLine.arguments.dropFirst()
-        let seconds = arguments.first.flatMap { Double($0) } ?? 60
+        var arguments = CommandLine.arguments.dropFirst()
+        let isOrderOnly = arguments.first == "order"
+        if isOrderOnly { arguments.removeFirst() }
+        let seconds = arguments.first.flatMap { Double($0) } ?? (isOrderOnly ? 300 : 60)
+        let orderSeconds = isOrderOnly ? seconds : seconds * 5
         let seed = arguments.dropFirst().first.flatMap { UInt64($0) } ?? .random(in: 0..<1_000_000)
-        Self.say("loader: \(Round.taskCount) tasks, \(Pictures.count) pictures, \(seconds) s, seed \(seed)")
         let watchdog = Task {
-            try await Task.sleep(for: .seconds(seconds + 240))
+            try await Task.sleep(for: .seconds(seconds + orderSeconds + 240))
             Self.say("failed: a load or the shutdown does not end")
             exit(1)
         }
         defer { watchdog.cancel() }
         do {
+            guard !isOrderOnly else { Self.end(try await Self.order(orderSeconds, seed)) }
+            Self.say("loader: \(Round.taskCount) tasks, \(Pictures.count) pictures, \(seconds) s, seed \(seed)")
             let pictures = try await Pictures()
             let hasBegunWell = try await Self.round(pictures, seconds: min(5, seconds), seed: ~seed)
             let before = try Holdings.now()
             let hasPassed = try await Self.round(pictures, seconds: seconds, seed: seed)
             let isClean = await before.areBack()
-            Self.say(hasBegunWell && hasPassed && isClean ? "passed" : "failed")
-            exit(hasBegunWell && hasPassed && isClean ? 0 : 1)
+            let isInOrder = try await Self.order(orderSeconds, seed)
+            Self.end(hasBegunWell && hasPassed && isClean && isInOrder)
         } catch {
             Self.say("failed: \(error)")
             exit(1)
         }
+    }
+
+    private static func order(_ seconds: Double, _ seed: UInt64) async throws -> Bool {
+        Self.say("order: storms of reloads, \(seconds) s, seed \(seed)")
+        return try await OrderStorm.run(seconds: seconds, seed: seed)
+    }
+
+    private static func end(_ hasPassed: Bool) -> Never {
+        self.say(hasPassed ? "passed" : "failed")
+        exit(hasPassed ? 0 : 1)
     }
 
     /// Prints a line at once: a long run is looked at while it goes on.

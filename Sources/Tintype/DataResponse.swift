@@ -33,6 +33,8 @@ public struct DataResponse: Sendable {
     var call: CallRecord?
     /// The decodes that the loads share that got the bytes together; `nil` if there is only one of them.
     var sharing: DecodeSharing?
+    /// The flight that brought them.
+    var flightID: LoadTable.ID?
 
     /// Where the time went.
     public var metrics: LoadMetrics { self.call?.metrics ?? LoadMetrics() }

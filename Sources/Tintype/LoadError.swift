@@ -20,6 +20,10 @@ public struct LoadError: Error, Sendable, CustomStringConvertible {
     public let underlyingError: (any Error)?
     /// Why the request and its alternatives failed, in the order in which they were tried; empty where there are none.
     public internal(set) var attempts: [LoadAttempt] = []
+    /// The header fields of the response that says so, if the code is ``Code/notModified``; otherwise empty.
+    ///
+    /// A server that hands on the condition of its own client takes the `ETag` of its 304 from here.
+    public internal(set) var headers: HeaderFields = [:]
 
     /// Creates an error.
     public init(code: Code, message: String, underlyingError: (any Error)? = nil) {

@@ -219,14 +219,7 @@ private struct PrefetchList: Sendable {
             )
         }
         // What is a file already needs no copy.
-        let store = self.loader.services.store
-        if response.source == .network, await !store.contains(response.metadata, of: request) {
-            throw LoadError(
-                code: .cacheFailed,
-                message: "\(request.displayURL) is not on disk after its load; "
-                    + "give the loader a disk tier and let the request store in it."
-            )
-        }
+        if response.source == .network { try await self.loader.services.checkStored(response, of: request) }
         return .init(source: response.source, byteCount: response.data.count)
     }
 }

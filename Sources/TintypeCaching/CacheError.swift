@@ -71,6 +71,8 @@ public struct CacheError: Error, Sendable, CustomStringConvertible {
         let folder = "cache folder \(directory)"
         let (code, message): (Code, String) =
             switch error.number {
+            case _ where error.meansNoInode:
+                (.noSpace, "The disk of the \(folder) has no room for another file; remove some files from it.")
             case ENOSPC: (.noSpace, "The disk of the \(folder) is full; free some space or lower the size limit.")
             case EDQUOT: (.noSpace, "The disk quota for the \(folder) is used up; raise it or lower the size limit.")
             case EACCES, EPERM:
@@ -208,6 +210,11 @@ public struct SystemCallError: Error, Sendable, Hashable, CustomStringConvertibl
     /// The error of the call that just returned on this thread.
     static func last(_ call: String) -> SystemCallError {
         SystemCallError(call: call, number: errno)
+    }
+
+    /// Whether it says that the file system, or the quota of the user, has no inode left for another file.
+    var meansNoInode: Bool {
+        (self.number == ENOSPC || self.number == EDQUOT) && (self.call == "open" || self.call == "mkdir")
     }
 
     /// Whether it says that there is nothing at a path.

@@ -50,18 +50,18 @@ public final class CacheGroup: ImageCache {
     // MARK: Looking up
 
     public func memoryImage(for key: CacheKey) -> Image? {
-        self.members(\.query).caches.lazy.compactMap { $0.memoryImage(for: key) }.first
+        Self.first(of: self.members(\.query).caches) { $0.memoryImage(for: key) }
     }
 
     /// The picture in memory with its metadata, from the highest cache that has it.
     ///
     /// Follows the policy for queries; those that ask all caches ask one after the other here.
     public func memoryEntry(for key: CacheKey) -> MemoryEntry? {
-        self.members(\.query).caches.lazy.compactMap { $0.memoryEntry(for: key) }.first
+        Self.first(of: self.members(\.query).caches) { $0.memoryEntry(for: key) }
     }
 
     public func peekMemoryEntry(for key: CacheKey) -> MemoryEntry? {
-        self.members(\.query).caches.lazy.compactMap { $0.peekMemoryEntry(for: key) }.first
+        Self.first(of: self.members(\.query).caches) { $0.peekMemoryEntry(for: key) }
     }
 
     /// The entry of `key` that can be had without waiting, from the highest cache, or from any where all are asked at once.
@@ -70,7 +70,20 @@ public final class CacheGroup: ImageCache {
     public func readyEntry(for key: CacheKey) -> DiskEntry? {
         let members = self.members(\.query)
         let caches = members.isConcurrent ? members.caches[...] : members.caches.prefix(1)
-        return caches.lazy.compactMap { $0.readyEntry(for: key) }.first
+        return Self.first(of: caches) { $0.readyEntry(for: key) }
+    }
+
+    /// What the first cache has that has anything; each is asked once.
+    ///
+    /// The `first` of a lazy sequence would ask that cache again, and end the process if it had lost its entry meanwhile.
+    private static func first<Found>(
+        of caches: some Sequence<any ImageCache>,
+        _ find: (any ImageCache) -> Found?
+    ) -> Found? {
+        for cache in caches {
+            if let found = find(cache) { return found }
+        }
+        return nil
     }
 
     /// Looks for `key` in the caches that the policy for queries names.
@@ -162,8 +175,9 @@ public final class CacheGroup: ImageCache {
     }
 
     public func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool) -> EncodedEntry? {
-        let caches = self.members(\.query).caches
-        return caches.lazy.compactMap { $0.encodedEntry(for: key, encoding: encoding, countsMiss: countsMiss) }.first
+        Self.first(of: self.members(\.query).caches) {
+            $0.encodedEntry(for: key, encoding: encoding, countsMiss: countsMiss)
+        }
     }
 
     public func keepEncoded(

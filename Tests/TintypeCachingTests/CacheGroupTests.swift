@@ -49,6 +49,21 @@ import TintypeImage
         #expect(self.all.map(\.calls) == expected)
     }
 
+    @Test func `an entry that is removed while it is looked up is found once`() async throws {
+        let group = self.makeGroup()
+        for cache in self.all { cache.isForgetful = true }
+        try await self.fill([self.middle])
+        #expect(group.memoryImage(for: self.key) != nil)
+        #expect(group.memoryImage(for: self.key) == nil)
+        try await self.fill([self.middle])
+        #expect(group.memoryEntry(for: self.key) != nil)
+        try await self.fill([self.middle])
+        #expect(group.peekMemoryEntry(for: self.key) != nil)
+        self.high.diskEntry = DiskEntry(data: makeData(10), metadata: .sample, storedAt: Date())
+        #expect(group.readyEntry(for: self.key) != nil)
+        #expect(group.readyEntry(for: self.key) == nil)
+    }
+
     @Test func theHighestThatHasItAnswers() async throws {
         try await self.fill([self.low, self.high])
         let group = self.makeGroup()

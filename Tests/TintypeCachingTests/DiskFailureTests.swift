@@ -35,6 +35,39 @@ import Testing
     }
 
     @Test(.enabled(if: TemporaryFileSystem.isAvailable, "mounting a small file system needs root"))
+    func `without inodes the oldest entries go for new ones`() async throws {
+        let disk = try TemporaryFileSystem(byteCount: 8 << 20, inodeCount: 120)
+        let clock = TestClock()
+        let cache = DiskCache(.init(directory: disk.url, laneCount: 1, now: { clock.now }))
+        let keys = (0..<300).map { CacheKey("\($0)") }
+        for (index, key) in keys.enumerated() {
+            clock.advance(by: 1)
+            try await cache.store(makeData(100, seed: UInt64(index)), metadata: .sample, for: key)
+            #expect(try await cache.entry(for: key)?.data == makeData(100, seed: UInt64(index)))
+        }
+        let statistics = await cache.statistics()
+        #expect(statistics.storeErrors == 0)
+        #expect(statistics.evictions >= 200)
+        #expect(statistics.entryCount > 20)
+        #expect(try await cache.entry(for: keys[0]) == nil)
+        await cache.shutdown()
+    }
+
+    @Test(.enabled(if: TemporaryFileSystem.isAvailable, "mounting a small file system needs root"))
+    func `without inodes and entries a store says so`() async throws {
+        let disk = try TemporaryFileSystem(byteCount: 8 << 20, inodeCount: 30)
+        let cache = DiskCache(.init(directory: disk.url, laneCount: 1))
+        try await cache.store(makeData(100), metadata: .sample, for: self.key)
+        try await cache.remove(self.key)
+        var count = 0
+        while FileManager.default.createFile(atPath: "\(disk.path)/other-\(count)", contents: nil) { count += 1 }
+        let error = try #require(await self.storeError(cache))
+        #expect(error.code == .noSpace)
+        #expect(error.message.contains("no room for another file"))
+        await cache.shutdown()
+    }
+
+    @Test(.enabled(if: TemporaryFileSystem.isAvailable, "mounting a small file system needs root"))
     func readOnlyDiskIsSaidAndStillServesItsEntries() async throws {
         let disk = try TemporaryFileSystem(byteCount: 256 << 10)
         let clock = TestClock()

@@ -25,12 +25,48 @@ import Testing
             accepted += 1
         }
         #expect(accepted == 4)
-        while pending.takeNext() != nil { _ = pending.endItem() }
+        while pending.takeNext() != nil { _ = pending.endItem(isRemoved: false) }
         #expect(pending.count == 0)
         guard case .queued = pending.add(.init(key: CacheKey("a"), data: makeData(999_999), metadata: .init())) else {
             Issue.record("the bytes of stores that were taken out are still counted")
             return
         }
+    }
+
+    @Test func `stores that are refused hide the older entries of their keys until these are gone`() {
+        let pending = PendingStores(byteLimit: 1_000_000)
+        let keys = [CacheKey("a"), CacheKey("b")]
+        for key in keys { _ = pending.add(.init(key: key, data: makeData(10), metadata: .init(bodyDigest: 1))) }
+        let current = pending.takeNext()
+        #expect(current?.key == keys[0])
+        pending.refuseAll()
+        for key in keys { #expect(pending.item(key)?.isRefused == true) }
+        #expect(pending.count == 1)
+        // The file that was written meanwhile is still there.
+        #expect(!pending.endItem(isRemoved: false))
+        #expect(pending.item(keys[0])?.isRefused == true)
+        #expect(!pending.endItem(isRemoved: true))
+        #expect(pending.item(keys[0]) == nil)
+        let next = pending.takeNext()
+        #expect(next?.isRefused == true)
+        #expect(next?.data.isEmpty == true)
+        // A store that begins later is carried out.
+        _ = pending.add(.init(key: keys[0], data: makeData(10), metadata: .init()))
+        #expect(pending.item(keys[0])?.isRefused == false)
+    }
+
+    @Test func `a store that a removal of all refused is neither found nor written`() async throws {
+        let key = CacheKey("a")
+        try await self.cache.store(makeData(10, seed: 1), metadata: .init(bodyDigest: 1), for: key)
+        let lane = self.cache.lanes[Int(key.hash % UInt64(self.cache.lanes.count))]
+        _ = lane.pending.add(.init(key: key, data: makeData(10, seed: 2), metadata: .init(bodyDigest: 2)))
+        lane.pending.refuseAll()
+        #expect(self.cache.readyEntry(for: key) == nil)
+        #expect(await !self.cache.contains(key))
+        #expect(try await self.cache.metadata(for: key) == nil)
+        await lane.writeAllPending()
+        #expect(self.folder.entryFiles().isEmpty)
+        #expect(try await self.cache.entry(for: key) == nil)
     }
 
     @Test func readAfterAnEnqueuedStoreSeesIt() async throws {
@@ -137,10 +173,10 @@ import Testing
         guard case .refused = add("a", 1_000, body: 2) else { Issue.record("one too many was taken"); return }
         #expect(pending.item(CacheKey("a"))?.isRefused == true)
         #expect(pending.takeNext()?.data.count == 900)
-        #expect(pending.endItem())
+        #expect(pending.endItem(isRemoved: false))
         let refused = try #require(pending.takeNext())
         #expect(refused.isRefused && refused.metadata.bodyDigest == 2)
-        #expect(pending.endItem())
+        #expect(!pending.endItem(isRemoved: true))
         #expect(pending.takeNext() == nil)
         // What was set aside for it is given back.
         _ = add("b", 500, body: nil)

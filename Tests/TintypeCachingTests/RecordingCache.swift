@@ -10,6 +10,7 @@ final class RecordingCache: ImageCache {
         var calls: [String] = []
         var fails = false
         var diskEntry: DiskEntry?
+        var isForgetful = false
     }
 
     let inner = CacheActor(disk: nil)
@@ -30,11 +31,28 @@ final class RecordingCache: ImageCache {
         set { self.state.withLock { $0.diskEntry = newValue } }
     }
 
-    func readyEntry(for key: CacheKey) -> DiskEntry? { self.diskEntry }
+    /// Whether it loses what it gives, as if that had been removed in the same moment.
+    var isForgetful: Bool {
+        get { self.state.withLock { $0.isForgetful } }
+        set { self.state.withLock { $0.isForgetful = newValue } }
+    }
 
-    func memoryImage(for key: CacheKey) -> Image? { self.inner.memoryImage(for: key) }
+    func readyEntry(for key: CacheKey) -> DiskEntry? {
+        self.state.withLock { state in
+            defer { if state.isForgetful { state.diskEntry = nil } }
+            return state.diskEntry
+        }
+    }
 
-    func memoryEntry(for key: CacheKey) -> MemoryEntry? { self.inner.memoryEntry(for: key) }
+    func memoryImage(for key: CacheKey) -> Image? {
+        defer { if self.isForgetful { self.inner.memory.remove(key) } }
+        return self.inner.memoryImage(for: key)
+    }
+
+    func memoryEntry(for key: CacheKey) -> MemoryEntry? {
+        defer { if self.isForgetful { self.inner.memory.remove(key) } }
+        return self.inner.memoryEntry(for: key)
+    }
 
     func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
         self.state.withLock { $0.calls.append("look") }

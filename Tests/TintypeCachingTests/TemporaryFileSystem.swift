@@ -10,9 +10,11 @@ final class TemporaryFileSystem: Sendable {
     /// Whether this process may mount: tests that need it are skipped where it may not.
     static let isAvailable: Bool = (try? TemporaryFileSystem(byteCount: 1 << 16)) != nil
 
-    init(byteCount: Int) throws {
+    /// Mounts one for so many bytes, and so many files and folders if `inodeCount` says so.
+    init(byteCount: Int, inodeCount: Int? = nil) throws {
         self.folder = try ScratchFolder()
-        guard mount("tmpfs", self.folder.path, "tmpfs", 0, "size=\(byteCount),mode=700") == 0 else {
+        let inodes = inodeCount.map { ",nr_inodes=\($0)" } ?? ""
+        guard mount("tmpfs", self.folder.path, "tmpfs", 0, "size=\(byteCount),mode=700\(inodes)") == 0 else {
             throw ScratchFolderError()
         }
     }

@@ -284,6 +284,40 @@ import Testing
         #expect(try await loader.image(from: self.bytes(of: file)).width == 4)
     }
 
+    @Test(arguments: [CachePolicy.neverRevalidate, .revalidate])
+    func `the metadata of a variant's file is about its own bytes, and that of its image about the original`(
+        policy: CachePolicy
+    ) async throws {
+        let body = try makePNG(width: 40, height: 30)
+        self.origin.script("/typed.png", .body(body, headers: ["Content-Type": "image/png", "ETag": "\"1\""]))
+        let thumbnail = ImageRequest(
+            url: self.origin.url("/typed.png"),
+            thumbnail: .fit(width: 4, height: 4),
+            options: .waitForStore,
+            variantCaching: .disk,
+            cachePolicy: policy
+        )
+        let first = try await self.fixture.makeLoader().response(for: thumbnail)
+        // Under `revalidate` the entry is stored again with what the origin confirms.
+        let loader = self.fixture.makeLoader()
+        for _ in 0..<2 {
+            let response = try await loader.response(for: thumbnail)
+            await loader.waitForPendingStores()
+            #expect(response.metadata.mediaType == "image/png")
+            #expect(response.metadata.formatName == "png")
+            #expect(response.metadata.byteCount == body.count)
+            #expect(response.metadata.extra == first.metadata.extra)
+            #expect(response.image.sourceFormat == .png)
+            let file = try #require(try await loader.cachedFile(for: thumbnail))
+            let format = try #require(ImageFormat(sniffing: self.bytes(of: file)))
+            #expect(format == .jpeg)
+            #expect(file.metadata.formatName == "jpeg")
+            #expect(file.metadata.mediaType == "image/jpeg")
+            #expect(file.metadata.byteCount == file.byteCount)
+            #expect(file.metadata.bodyDigest == response.metadata.bodyDigest)
+        }
+    }
+
     @Test func `a damaged file is no file, and leaves`() async throws {
         let request = ImageRequest(url: self.url, options: .waitForStore)
         _ = try await self.fixture.makeLoader().data(for: request)

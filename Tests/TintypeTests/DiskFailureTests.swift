@@ -4,6 +4,7 @@ import TestSupport
 import TestTraits
 import Testing
 import Tintype
+import TintypeConcurrency
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct DiskFailureTests {
     let fixture: LoaderFixture
@@ -52,6 +53,49 @@ import Tintype
         #expect(try await loader.response(for: waiting).source == .memory)
     }
 
+    @Test(arguments: [true, false]) func `observers are told once that the folder can't be written`(
+        waits: Bool
+    ) async throws {
+        let path = try self.fixture.directory.write([1], to: "file")
+        let handled = DecodeCounter()
+        let observer = StoreErrorObserver()
+        let loader = self.fixture.makeLoader {
+            $0.disk?.directory = URL(filePath: path).appending(path: "cache")
+            $0.disk?.storeErrorHandler = { _ in handled.increment() }
+            $0.observers = [observer]
+        }
+        for width in [3, 4, 5] {
+            let request = ImageRequest(
+                url: self.origin.url("/picture"),
+                thumbnail: .stretch(width: width, height: 3),
+                options: waits ? .waitForStore : [],
+                variantCaching: .all,
+                cachePolicy: .reload
+            )
+            _ = try await loader.image(for: request)
+            await loader.waitForPendingStores()
+        }
+        #expect(observer.errors.map(\.code) == [.cacheNotWritable])
+        #expect(observer.errors.first?.message.contains(path) == true)
+        #expect(handled.count == (waits ? 0 : 3))
+        #expect(await loader.statistics().cache.disks.first?.storeErrors == 6)
+    }
+
+    @Test func `bytes of the program without a disk tier are said not to be stored`() async throws {
+        let loader = self.fixture.makeLoader { $0.disk = nil }
+        let (data, request) = (Data(try makePNG()), ImageRequest(url: self.origin.url("/given")))
+        let error = await #expect(throws: LoadError.self) { try await loader.store(data, for: request) }
+        #expect(error?.code == .cacheFailed)
+        #expect(error?.message.contains("disk tier") == true)
+        let strict = self.fixture.makeLoader { $0.cachePolicy = .honorFreshness }
+        let refusal = await #expect(throws: LoadError.self) {
+            try await strict.store(data, for: request, headers: ["Cache-Control": "no-store"])
+        }
+        #expect(refusal?.message.contains("no-store") == true)
+        try await strict.store(data, for: request, headers: ["Cache-Control": "max-age=60"])
+        #expect(await strict.contains(request))
+    }
+
     @Test(.enabled(if: SmallDisk.isPossible)) func aFullDiskNeverFailsALoadNorDamagesWhatIsThere() async throws {
         let disk = try SmallDisk(byteCount: 256 << 10, at: self.fixture.directory.path(of: "small"))
         defer { disk.unmount() }
@@ -66,5 +110,18 @@ import Tintype
         #expect(response.storeError?.message.hasSuffix(".") == true)
         try await loader.cache.removeAll(from: .memory)
         #expect(try await loader.response(for: small).source == .disk)
+    }
+}
+
+/// Keeps the errors of stores that it is told.
+private final class StoreErrorObserver: LoadObserver {
+    private let state = Locked<[LoadError]>([])
+
+    var errors: [LoadError] { self.state.withLock { $0 } }
+
+    func loader(didObserve activity: LoadActivity) {}
+
+    func loader(didFailToStore error: LoadError) {
+        self.state.withLock { $0.append(error) }
     }
 }

@@ -80,6 +80,7 @@ import Tintype
         for await progress in Prefetcher(loader: loader).prefetch([request]) {
             let error = #expect(throws: LoadError.self) { try progress.latest.outcome.get() }
             #expect(error?.code == .cacheFailed)
+            #expect(error?.message.contains("no-store") == true)
         }
     }
 

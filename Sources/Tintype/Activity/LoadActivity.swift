@@ -64,12 +64,24 @@ public protocol LoadObserver: Sendable {
     ///
     /// Must be quick, and must not block: loads wait for it. An observer that has more to do hands the activity on.
     func loader(didObserve activity: LoadActivity)
+
+    /// Is told that the disk tier could not store, such as in a folder that can't be written; by default does nothing.
+    ///
+    /// Of each code the loader tells once in its life, because a folder that can't be written fails every store. The
+    /// statistics of the disk count all failures (``DiskStatistics/storeErrors``). A cache that the program has made tells
+    /// of stores in the background only its own ``DiskCache/Configuration/storeErrorHandler``.
+    func loader(didFailToStore error: LoadError)
+}
+
+extension LoadObserver {
+    public func loader(didFailToStore error: LoadError) {}
 }
 
 /// Counts what happens in a loader, and tells those that want to know.
 final class ActivityCenter: Sendable {
     private let observers: [any LoadObserver]
     private let broadcast = Broadcast<LoadActivity>()
+    private let toldStoreErrors = Locked<Set<LoadError.Code>>([])
     let counters = LoadCounters()
 
     init(_ observers: [any LoadObserver]) {
@@ -119,6 +131,18 @@ final class ActivityCenter: Sendable {
     private func tell(_ activity: LoadActivity) {
         for observer in self.observers { observer.loader(didObserve: activity) }
         self.broadcast.send(activity)
+    }
+
+    /// Tells that a store has failed, once of each code.
+    ///
+    /// - Returns: The error as a load gives it to its callers.
+    @discardableResult
+    func tell(storing error: any Error) -> LoadError {
+        let error = LoadError(storing: error)
+        if !self.observers.isEmpty, self.toldStoreErrors.withLock({ $0.insert(error.code).inserted }) {
+            for observer in self.observers { observer.loader(didFailToStore: error) }
+        }
+        return error
     }
 
     /// Counts and tells how a load ended.

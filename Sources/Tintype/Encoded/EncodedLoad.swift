@@ -90,10 +90,9 @@ struct EncodedLoad: Sendable {
         guard self.flight.admits(metadata.bodyDigest) else { return false }
         if self.plan.obeysHTTP, self.decision(metadata) != .serve { return false }
         // It may be of bytes that were replaced before this loader began, or by another process.
-        let source = try await self.flight.record.timing(.disk) {
-            try await self.services.store.known(of: self.request)
+        return try await self.flight.record.timing(.disk) {
+            try await self.services.store.isCurrent(metadata.bodyDigest, of: self.request)
         }
-        return source.map { $0.metadata.bodyDigest == metadata.bodyDigest } ?? true
     }
 
     /// The candidate with what is known now, where the origin confirms the bytes that it was made of; otherwise the picture
@@ -158,6 +157,11 @@ struct EncodedLoad: Sendable {
             return .encoded(EncodedResponse(entry, source: picture.source), isKept: false)
         }
         let (isKept, error) = picture.mayBeKept ? await self.keep(entry) : (false, nil)
+        if self.plan.policy == .reload {
+            let tiers = isKept ? CacheTiers.all.subtracting(self.flight.demand.encodedTiers) : .all
+            // An entry that can't be removed is as old as it was.
+            if !tiers.isEmpty { _ = try? await self.cache.remove(entry.key, from: tiers) }
+        }
         let response = EncodedResponse(
             entry,
             source: picture.source,
@@ -199,7 +203,7 @@ struct EncodedLoad: Sendable {
             }
             return (true, nil)
         } catch {
-            return (true, LoadError(storing: error))
+            return (true, self.services.activities.tell(storing: error))
         }
     }
 

@@ -147,11 +147,13 @@ extension LoadError {
     static let shutDown = LoadError(code: .shutDown, message: "The loader has been shut down; make another one.")
 
     /// What a caller is told that asked for news of a copy of its own.
-    static func notModified(_ request: ImageRequest) -> LoadError {
-        LoadError(
+    static func notModified(_ request: ImageRequest, _ headers: HeaderFields) -> LoadError {
+        var error = LoadError(
             code: .notModified,
             message: "\(request.displayURL) is as the request's condition says, so no bytes were sent; "
                 + "use the copy that you have, or ask without the condition."
         )
+        error.headers = headers
+        return error
     }
 }

@@ -40,6 +40,7 @@ final class Flight: Sendable {
     private struct State {
         var demand: LoadTable.Demand
         var newestBody: UInt64?
+        var latestFetch: LoadTable.ID?
         var observers: [LoadTable.ID: Observer] = [:]
         /// Those that came when bytes had been shown already: a part of them is of no use.
         var latecomers: Set<LoadTable.ID> = []
@@ -69,6 +70,13 @@ final class Flight: Sendable {
     /// Takes note of a body of its source that is newer than those before.
     func note(newestBody body: UInt64) {
         self.state.withLock { $0.newestBody = body }
+    }
+
+    /// The flight that has brought the latest body from its origin, of this source or another one, while this flight was
+    /// under way.
+    var latestFetch: LoadTable.ID? {
+        @inline(never) get { self.state.withLock { $0.latestFetch } }
+        set { self.state.withLock { $0.latestFetch = newValue } }
     }
 
     /// Whether what was made of `body` may be kept: no newer one is known.

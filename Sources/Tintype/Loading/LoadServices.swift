@@ -32,22 +32,24 @@ struct LoadServices: Sendable {
         configuration: LoaderActor.Configuration,
         cache: any ImageCache,
         downloads: DownloadActor,
-        decoding: DecodePipeline
+        decoding: DecodePipeline,
+        activities: ActivityCenter
     ) {
         self.cache = cache
         self.downloads = downloads
         self.fetcher = configuration.fetcher ?? downloads
         self.decoding = decoding
         self.rules = FreshnessRules(configuration)
-        self.store = SourceStore(cache: cache, rules: self.rules)
+        self.store = SourceStore(cache: cache, rules: self.rules, activities: activities)
         self.variants = VariantPipeline(
             cache: cache,
             decoding: decoding,
             rules: self.rules,
-            encoder: configuration.variantEncoder
+            encoder: configuration.variantEncoder,
+            activities: activities
         )
         self.hooks = LoadHooks(configuration)
-        self.activities = ActivityCenter(configuration.observers)
+        self.activities = activities
         self.failures = FailureMemory(configuration.failureLifetimes, now: configuration.now)
         self.undecodable = FailureMemory(configuration.failureLifetimes, now: configuration.now)
         self.limits = configuration.limits
@@ -112,7 +114,8 @@ struct LoadServices: Sendable {
         if plan.obeysHTTP,
             Precondition.isNotModified(request.headers, stored: stored.metadata, now: self.rules.now())
         {
-            throw LoadError.notModified(request)
+            let record = stored.metadata.response
+            throw LoadError.notModified(request, record?.servedFields(reusedAt: self.rules.now()) ?? [:])
         }
         return self.response(of: stored, decision == .serve ? nil : .inBackground)
     }
@@ -126,7 +129,7 @@ struct LoadServices: Sendable {
             headers: stored.metadata.response?.servedFields(reusedAt: self.rules.now()) ?? [:],
             revalidation: revalidation,
             // A picture in memory is not what the disk has.
-            arrival: stored.data == nil ? nil : .read(as: stored.key),
+            arrival: stored.data == nil ? nil : .read(as: stored.name),
             claim: stored.claim
         )
     }
@@ -209,6 +212,26 @@ struct LoadServices: Sendable {
         } catch {
             return LoadError(storing: error)
         }
+    }
+
+    /// Checks that the disk has a response after its load.
+    ///
+    /// - Throws: `LoadError` that says why it does not.
+    func checkStored(_ response: DataResponse, of request: ImageRequest) async throws(LoadError) {
+        guard response.mayBeKept else {
+            throw LoadError(
+                code: .cacheFailed,
+                message: "The response for \(request.displayURL) may not be stored: "
+                    + "its header fields, such as no-store, or a hook forbid it. "
+                    + "A cache policy that never revalidates stores it whatever its fields say."
+            )
+        }
+        guard await !self.store.contains(response.metadata, of: request) else { return }
+        throw LoadError(
+            code: .cacheFailed,
+            message: "\(request.displayURL) is not on disk after its load; "
+                + "give the loader a disk tier and let the request store in it."
+        )
     }
 
     /// What a load of an encoded picture wants: of the picture that it is made of, neither bytes nor previews.

@@ -191,6 +191,12 @@ struct LoadTable: Sendable {
         self.flights[id].flatMap { $0.isAbandoned ? nil : $0.demand }
     }
 
+    /// The flights of all sources that may select the same response as others of `origin`.
+    func flights(of origin: CacheKey) -> Set<ID> {
+        let sources = self.origins[origin]?.sources.union([origin]) ?? [origin]
+        return sources.reduce(into: []) { $0.formUnion(self.sources[$1]?.flights ?? []) }
+    }
+
     /// The flight that a waiter waits for.
     func flight(of waiter: ID) -> ID? { self.flightOfWaiter[waiter] }
 

@@ -59,7 +59,8 @@ extension LoaderActor {
     ///   - request: Names the source; what it makes of the bytes does not matter.
     ///   - headers: The fields of the response, which say how long it is fresh and how it is revalidated where the cache
     ///     policy asks for that; default none.
-    /// - Throws: `LoadError` where the bytes can't be stored; `CancellationError` when the task is cancelled.
+    /// - Throws: `LoadError` if the bytes are not stored, as without a disk tier, or if the header fields forbid it under the
+    ///   loader's cache policy; `CancellationError` when the task is cancelled.
     public nonisolated func store(
         _ data: Data,
         for request: ImageRequest,
@@ -92,6 +93,7 @@ extension LoaderActor {
         do {
             let response = try await self.reference.bytes(given: data, headers, for: request)
             if let error = response.storeError { throw error }
+            try await self.services.checkStored(response, of: request)
             self.services.forgetFailures(of: request)
         } catch {
             throw LoadError.wrapping(error)
@@ -165,15 +167,14 @@ extension LoaderActor {
 
     /// The file on disk that has the encoded bytes of `request`, opened, to serve them from there.
     ///
-    /// Of a request for a variant it is that one's own file, in the encoding that the cache chose for it. Nothing is
-    /// loaded, and freshness is not looked at.
+    /// Of a request for a variant it is that one's own file, in the encoding that the cache chose for it: the metadata
+    /// names that format, its media type and its size. Nothing is loaded, and freshness is not looked at.
     ///
     /// - Returns: The file; `nil` where the disk has none.
     /// - Throws: `LoadError` where the request makes no sense; `CancellationError` when the task is cancelled.
     public nonisolated func cachedFile(for request: ImageRequest) async throws -> CachedFile? {
         let request = try await self.admitted(request)
         guard !request.isVariant else { return try await self.cache.file(for: request.key) }
-        guard let key = try await self.services.store.key(selectedBy: request) else { return nil }
-        return try await self.cache.file(for: key)
+        return try await self.services.store.file(selectedBy: request)
     }
 }

@@ -43,7 +43,13 @@ public actor LoaderActor {
     ///
     /// Threads start with the first work that needs them.
     public init(configuration: Configuration = Configuration()) {
-        let configuration = configuration.negotiating
+        var configuration = configuration.negotiating
+        let activities = ActivityCenter(configuration.observers)
+        let handler = configuration.disk?.storeErrorHandler
+        configuration.disk?.storeErrorHandler = { error in
+            handler?(error)
+            activities.tell(storing: error)
+        }
         let cache =
             configuration.cache
             ?? CacheActor(
@@ -66,7 +72,8 @@ public actor LoaderActor {
                 previewGate: WeightedGate(capacity: configuration.decodingMemory / 4),
                 limits: configuration.limits,
                 usesIdleLanes: configuration.usesIdleLanes
-            )
+            ),
+            activities: activities
         )
         self.services = services
         self.unchecked =
@@ -547,6 +554,9 @@ public actor LoaderActor {
             guard let body = response.metadata.bodyDigest, let arrival = response.arrival else { return [:] }
             let date = response.metadata.responseDate
             let succession = self.table.accept(body, from: flight.id, arrival, date: date)
+            if case .fetched = arrival {
+                for id in self.table.flights(of: product.origin) { self.flights[id]?.latestFetch = flight.id }
+            }
             for id in succession.flights { self.flights[id]?.note(newestBody: body) }
             return succession.obsolete
         case .success(.picture(let response, isKept: true)):
@@ -574,6 +584,7 @@ public actor LoaderActor {
         if case .success(.bytes(var response)) = result {
             let isShared = self.table.waiterCount(of: flight.id) > 1
             if isShared { response.sharing = DecodeSharing(byteCount: response.data.count) }
+            response.flightID = flight.id
             result = .success(.bytes(response))
         }
         self.tasks[flight.id] = nil

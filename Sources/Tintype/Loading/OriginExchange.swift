@@ -27,7 +27,7 @@ struct OriginExchange: Sendable {
         guard response.status == 304 else {
             return try await self.keep(response, replacing: known, identity: identity)
         }
-        guard !isCallers else { throw LoadError.notModified(self.request) }
+        guard !isCallers else { throw LoadError.notModified(self.request, response.headers) }
         let (store, budget) = (self.services.store, self.services.downloads.bodyBudget)
         if let known, let validators, self.isAbout(known, validators, response),
             let stored = try await store.completed(known, for: self.request, countedIn: budget)
@@ -173,7 +173,8 @@ struct OriginExchange: Sendable {
         let isStorable = self.rules.isStorable(response.body, for: self.request)
         let (store, demand) = (self.services.store, self.flight.demand)
         var storeError: LoadError?
-        let isNews = demand.storesAnything && isStorable
+        // A reload replaces what is cached even if no tier stores its answer.
+        let isNews = isStorable && (demand.storesAnything || self.plan.policy == .reload)
         if isNews, isAllowed {
             storeError = await self.flight.record.timing(.store) {
                 await self.services.keep(response.body, metadata, for: self.request, demand)

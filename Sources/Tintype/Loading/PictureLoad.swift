@@ -83,8 +83,10 @@ struct PictureLoad: Sendable {
         // Nor while the picture is kept: its encoder may load others.
         bytes.claim = nil
         guard bytes.mayBeKept, case .picture(let picture, let isKept) = await self.keep(response) else {
+            await self.removeReplaced(from: .all)
             return .picture(response, isKept: false)
         }
+        await self.removeReplaced(from: CacheTiers.all.subtracting(self.flight.demand.pictureTiers))
         let storeError = await self.storeForLatecomers(bytes)
         return .picture(storeError.map { picture.withStoreError($0) } ?? picture, isKept: isKept)
     }
@@ -158,8 +160,9 @@ struct PictureLoad: Sendable {
             return true
         }
         // A variant may be of bytes that were replaced before this loader began, or by another process.
-        let source = try await self.record.timing(.disk) { try await self.services.store.known(of: self.request) }
-        return source.map { $0.metadata.bodyDigest == body } ?? true
+        return try await self.record.timing(.disk) {
+            try await self.services.store.isCurrent(body, of: self.request)
+        }
     }
 
     private func decision(_ metadata: EntryMetadata?) -> ReuseDecision {
@@ -340,6 +343,15 @@ struct PictureLoad: Sendable {
         return .picture(error.map { response.withStoreError($0) } ?? response, isKept: true)
     }
 
+    /// Removes what a reload replaces from the tiers that do not store its image.
+    private func removeReplaced(from tiers: CacheTiers) async {
+        guard self.plan.policy == .reload else { return }
+        // Under the key of a full-size image the disk has the bytes.
+        let tiers = self.request.isVariant ? tiers : tiers.subtracting(.disk)
+        // An image that can't be removed is as old as it was.
+        if !tiers.isEmpty { _ = try? await self.cache.remove(self.request.key, from: tiers) }
+    }
+
     /// Stores the bytes for loads that joined when those had come already, where they want more than the ones before: to
     /// have them stored, or to wait for that.
     ///
@@ -349,8 +361,9 @@ struct PictureLoad: Sendable {
         guard let before = bytes.keptFor, demand.storesBytes,
             !before.storesBytes || demand.waitsForStore && !before.waitsForStore
         else { return nil }
-        // Unless all have left meanwhile, or newer bytes are there.
+        // Unless all have left meanwhile, or newer bytes are there, also of another source whose response has this name.
         guard (try? await self.loader.waitForTurn(of: self.flight)) != nil,
+            self.flight.latestFetch ?? bytes.flightID == bytes.flightID,
             self.flight.admits(bytes.metadata.bodyDigest), (try? self.flight.beginKeeping()) != nil
         else { return nil }
         return await self.services.keep(bytes.data, bytes.metadata, for: self.request, demand)

@@ -9,27 +9,41 @@ import TintypeImage
 struct StoredSource: Sendable {
     let key: CacheKey
     let metadata: EntryMetadata
+    /// The name of a representation of the resource, which its key is made of.
+    var representation: CacheKey?
     /// The encoded bytes, where they were read.
     var data: Data?
     /// Whether the disk has the bytes; elsewhere only a picture in memory is left of them.
     var isOnDisk = true
     /// What counts the bytes, where they were read to be used.
     var claim: ByteClaim?
+
+    /// What the response is called among those of its origin.
+    var name: CacheKey { self.representation ?? self.key }
 }
 
 /// Finds and keeps encoded bytes on disk, by the key that a request's policy asks for.
 ///
 /// Without revalidation that is URL and headers. Where HTTP's freshness counts, it is the URL with the headers
 /// that may identify the user, and those that the response's `Vary` names select among its representations (RFC 9111,
-/// 4.1). The names have an entry of their own beside those of the representations.
+/// 4.1). The names have an entry of their own beside those of the representations (``Selectors``).
 struct SourceStore: Sendable {
     let cache: any ImageCache
     let rules: FreshnessRules
+    let activities: ActivityCenter
 
     /// What is known of the entry that a request selects, whatever its age; its bytes are not read.
     func known(of request: ImageRequest) async throws -> StoredSource? {
         let plan = self.rules.plan(for: request)
         return plan.bytes.query.contains(.disk) ? try await self.find(.metadata, of: request, plan) : nil
+    }
+
+    /// Whether the disk has no other bytes than `body` for a request, whether or not its load asks the disk for bytes.
+    func isCurrent(_ body: UInt64?, of request: ImageRequest) async throws -> Bool {
+        guard !request.isLocal,
+            let stored = try await self.find(.metadata, of: request, self.rules.plan(for: request))
+        else { return true }
+        return stored.metadata.bodyDigest == body
     }
 
     /// The entry that a request selects, whether or not its load asks the disk.
@@ -112,25 +126,23 @@ struct SourceStore: Sendable {
         of resource: CacheKey,
         selectedBy request: ImageRequest
     ) async throws -> StoredSource? {
-        guard resource != request.sourceKey,
-            let names = try await self.look(for: .bytes, of: RequestKeys.selectors(of: resource)),
-            let digest = RequestSelection.digest(
-                of: String(decoding: names.data ?? Data(), as: UTF8.self).split(separator: "\n").map(String.init),
-                in: self.rules.headers(of: request)
-            )
+        guard resource != request.sourceKey, let selectors = try await self.selectors(of: resource),
+            let digest = RequestSelection.digest(of: selectors.names, in: self.rules.headers(of: request)),
+            var stored = try await self.look(for: part, of: selectors.key(of: resource, digest: digest)),
+            stored.metadata.response?.selectionDigest == digest
         else { return nil }
-        let stored = try await self.look(
-            for: part,
-            of: RequestKeys.representation(of: resource, digest: digest)
-        )
-        guard let stored, stored.metadata.response?.selectionDigest == digest else { return nil }
+        stored.representation = RequestKeys.representation(of: resource, digest: digest)
         return stored
     }
 
-    /// Keeps bytes for a request, where any load wants that, in the background unless one waits; where none does, older
-    /// ones that the request selects are removed.
+    private func selectors(of resource: CacheKey) async throws -> Selectors? {
+        try await self.look(for: .bytes, of: RequestKeys.selectors(of: resource))?.data.flatMap { Selectors($0) }
+    }
+
+    /// Stores bytes for a request if any load wants that, in the background unless one waits, in place of all older ones
+    /// that the request selects; if none does, removes those.
     ///
-    /// - Returns: Why they are not on disk, where a load waits.
+    /// - Returns: Why they are not on disk, if a load waits.
     func keep(
         _ body: Data,
         metadata: EntryMetadata,
@@ -138,16 +150,18 @@ struct SourceStore: Sendable {
         _ demand: LoadTable.Demand
     ) async -> LoadError? {
         guard demand.storesBytes else {
-            await self.removeOther(than: metadata, of: request)
+            await self.removeOthers(of: request) { $0.metadata.bodyDigest != metadata.bodyDigest }
+            await self.removeVariants(of: request)
             return nil
         }
         do {
             let key = try await self.key(for: metadata, of: request, waits: demand.waitsForStore)
-            await self.removeOtherNames(of: request, than: key)
+            await self.removeOthers(of: request) { $0.key != key }
             try await self.store(body, metadata, for: key, waits: demand.waitsForStore)
             return nil
         } catch {
-            return LoadError(storing: error)
+            await self.removeOthers(of: request) { $0.metadata.bodyDigest != metadata.bodyDigest }
+            return self.activities.tell(storing: error)
         }
     }
 
@@ -159,39 +173,37 @@ struct SourceStore: Sendable {
         }
     }
 
-    /// Removes what the response that is about to be stored replaces under another name: one that did not vary yet, or
-    /// what a request of another policy has stored, where it was reloaded if HTTP's freshness does not count.
-    private func removeOtherNames(of request: ImageRequest, than key: CacheKey) async {
-        let plan = self.rules.plan(for: request)
-        // Without fields there is one name.
-        guard !request.headers.isEmpty, plan.usesHTTPKeys || plan.policy == .reload else { return }
-        var others: [StoredSource?] = []
-        if plan.usesHTTPKeys {
-            let resource = self.rules.resourceKey(of: request)
-            if key != request.sourceKey { others.append(try? await self.look(for: .metadata, of: request.sourceKey)) }
-            if key != resource {
-                // It would be found first, whatever is stored beside it.
-                let other = try? await self.look(for: .metadata, of: resource)
-                let headers = self.rules.headers(of: request)
-                if other?.metadata.response?.isSelected(by: headers) ?? true { others.append(other) }
-            } else {
-                // It would be found again where the new one is lost.
-                others.append(try? await self.representation(.metadata, of: resource, selectedBy: request))
-            }
-        } else {
-            others.append(try? await self.findByHTTP(.metadata, of: request))
-        }
-        for case let other? in others where other.key != key { await self.remove(other) }
+    /// Removes the entries that a new response for a request replaces: those that `isReplaced` says it of.
+    ///
+    /// One that is left would be found again under another policy, or when the new one is lost.
+    private func removeOthers(of request: ImageRequest, if isReplaced: (StoredSource) -> Bool) async {
+        for other in await self.entries(replacedBy: request) where isReplaced(other) { await self.remove(other) }
     }
 
-    /// Removes what the disk has of another body than the one of `metadata`, which is the newest and is not stored.
-    private func removeOther(than metadata: EntryMetadata, of request: ImageRequest) async {
-        // The disk has nothing of what is here already.
-        guard !request.isLocal,
-            let other = try? await self.find(.metadata, of: request, self.rules.plan(for: request)),
-            other.metadata.bodyDigest != metadata.bodyDigest
-        else { return }
-        await self.remove(other)
+    /// The entries that a response for a request replaces: the one of its own name, and those that it selects by HTTP's
+    /// names if its load uses these, or is a reload, which replaces the entries of all policies.
+    private func entries(replacedBy request: ImageRequest) async -> [StoredSource] {
+        guard !request.isLocal else { return [] }
+        let plan = self.rules.plan(for: request)
+        var entries = [try? await self.look(for: .metadata, of: request.sourceKey)]
+        // Without fields there is one name.
+        if !request.headers.isEmpty, plan.usesHTTPKeys || plan.policy == .reload {
+            let resource = self.rules.resourceKey(of: request)
+            if resource != request.sourceKey {
+                let other = try? await self.look(for: .metadata, of: resource)
+                let headers = self.rules.headers(of: request)
+                if other?.metadata.response?.isSelected(by: headers) ?? true { entries.append(other) }
+            }
+            entries.append(try? await self.representation(.metadata, of: resource, selectedBy: request))
+        }
+        return entries.compactMap { $0 }
+    }
+
+    /// Removes what was made of older bytes from disk, because a reload leaves no bytes there that it can be compared with.
+    private func removeVariants(of request: ImageRequest) async {
+        guard !request.isLocal, self.rules.plan(for: request).policy == .reload else { return }
+        // What can't be removed is as old as it was.
+        _ = try? await self.cache.removeFamily(of: request.sourceKey, from: .disk)
     }
 
     private func remove(_ stored: StoredSource) async {
@@ -201,7 +213,14 @@ struct SourceStore: Sendable {
 
     /// Whether the disk has the response of `metadata` under the name that the request's policy gives it.
     func contains(_ metadata: EntryMetadata, of request: ImageRequest) async -> Bool {
-        await self.cache.contains(self.name(of: metadata, for: request).key, in: .disk)
+        let name = self.name(of: metadata, for: request)
+        guard name.fields != nil else { return await self.cache.contains(name.key, in: .disk) }
+        let stored = try? await self.representation(
+            .metadata,
+            of: self.rules.resourceKey(of: request),
+            selectedBy: request
+        )
+        return stored?.name == name.key
     }
 
     /// Whether the disk has bytes that a request selects, whether or not its load asks the disk.
@@ -210,18 +229,26 @@ struct SourceStore: Sendable {
         ((try? await self.key(selectedBy: request)) ?? nil) != nil
     }
 
-    /// The key of the bytes on disk that a request selects, whether or not its load asks the disk.
-    func key(selectedBy request: ImageRequest) async throws -> CacheKey? {
+    /// The file with the bytes on disk that a request selects, whether or not its load asks the disk.
+    func file(selectedBy request: ImageRequest) async throws -> CachedFile? {
+        guard let key = try await self.key(selectedBy: request), let file = try await self.cache.file(for: key) else {
+            return nil
+        }
+        // A response that other requests select may have taken its place meanwhile.
+        let isSelected = file.metadata.response?.isSelected(by: self.rules.headers(of: request)) ?? true
+        return isSelected || key == request.sourceKey ? file : nil
+    }
+
+    private func key(selectedBy request: ImageRequest) async throws -> CacheKey? {
         try await self.find(.metadata, of: request, self.rules.plan(for: request))?.key
     }
 
-    /// Removes what a request selects.
+    /// Removes what a response for a request would replace.
     func remove(_ request: ImageRequest) async {
         let plan = self.rules.plan(for: request)
-        guard plan.touchesDisk else { return }
-        let stored = try? await self.find(.metadata, of: request, plan)
-        // An entry that can't be removed is found unusable again next time; nothing is lost.
-        _ = try? await self.cache.remove(stored?.key ?? request.sourceKey, from: .disk)
+        guard plan.touchesDisk || plan.policy == .reload else { return }
+        await self.removeOthers(of: request) { _ in true }
+        await self.removeVariants(of: request)
     }
 
     /// Removes pictures that were made of bytes that have been replaced, from the tiers that may have them.
@@ -250,19 +277,23 @@ struct SourceStore: Sendable {
         return StoredSource(key: key, metadata: entry.metadata, data: entry.data)
     }
 
-    /// The key for a response; where others select otherwise, the names that they select by are kept.
+    /// The key for a response; if the names of the fields that select it are new, they are stored.
     private func key(for metadata: EntryMetadata, of request: ImageRequest, waits: Bool) async throws -> CacheKey {
         let name = self.name(of: metadata, for: request)
-        guard let fields = name.fields else { return name.key }
-        let selectors = RequestKeys.selectors(of: self.rules.resourceKey(of: request))
-        let list = Data(fields.joined(separator: "\n").utf8)
-        if (try? await self.look(for: .bytes, of: selectors))?.data != list {
-            try await self.store(list, EntryMetadata(), for: selectors, waits: waits)
+        guard let fields = name.fields, let digest = metadata.response?.selectionDigest else { return name.key }
+        let resource = self.rules.resourceKey(of: request)
+        if let known = try? await self.selectors(of: resource), known.names == fields {
+            return known.key(of: resource, digest: digest)
         }
-        return name.key
+        let selectors = Selectors(names: fields)
+        let list = selectors.data
+        // An older list must not be found if this one can't be stored.
+        let metadata = EntryMetadata(bodyDigest: BodyDigest.value(of: list))
+        try await self.store(list, metadata, for: RequestKeys.selectors(of: resource), waits: waits)
+        return selectors.key(of: resource, digest: digest)
     }
 
-    /// The key for a response, and the request fields that select it, where any do.
+    /// The name of a response, and the request fields that select it, if any do.
     func name(of metadata: EntryMetadata, for request: ImageRequest) -> (key: CacheKey, fields: [String]?) {
         guard self.rules.plan(for: request).usesHTTPKeys else { return (request.sourceKey, nil) }
         let resource = self.rules.resourceKey(of: request)
@@ -270,5 +301,34 @@ struct SourceStore: Sendable {
             let digest = record.selectionDigest, let fields = RequestSelection.names(in: record.values(for: "Vary"))
         else { return (resource, nil) }
         return (RequestKeys.representation(of: resource, digest: digest), fields)
+    }
+}
+
+/// The names of the request fields that select among the representations of a resource.
+///
+/// A list that takes the place of another one has a mark of its own, which is a part of the keys of its representations:
+/// those that were stored under an older list are never found again, even if the same names come back.
+private struct Selectors {
+    let names: [String]
+    private let mark: String
+
+    init(names: [String]) {
+        self.names = names
+        self.mark = String(UInt64.random(in: .min ... .max), radix: 36)
+    }
+
+    /// Reads a list: its mark, then the names, a line each.
+    init?(_ data: Data) {
+        let lines = String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+        guard let mark = lines.first else { return nil }
+        self.mark = mark
+        self.names = Array(lines.dropFirst())
+    }
+
+    var data: Data { Data(([self.mark] + self.names).joined(separator: "\n").utf8) }
+
+    /// Where the representation is stored that a request with this digest of its fields selects.
+    func key(of resource: CacheKey, digest: String) -> CacheKey {
+        RequestKeys.representation(of: resource, digest: "\(digest), \(self.mark)")
     }
 }

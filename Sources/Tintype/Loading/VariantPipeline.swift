@@ -10,6 +10,7 @@ struct VariantPipeline: Sendable {
     let decoding: DecodePipeline
     let rules: FreshnessRules
     let encoder: LoaderActor.Configuration.VariantEncoder?
+    let activities: ActivityCenter
 
     /// The entry on disk of the variant that `request` asks for.
     func entry(for request: ImageRequest) async throws -> DiskEntry? {
@@ -29,20 +30,21 @@ struct VariantPipeline: Sendable {
     ) async throws -> ImageResponse? {
         do {
             let image = try await self.decoding.variant(from: entry.data, record)
+            let metadata = entry.metadata.describingOriginal
             let formats = self.decoding.registry.formats(for: request)
             return ImageResponse(
                 // The variant's own encoding is the cache's affair.
                 image: Image(
                     pixels: image.pixels,
                     orientation: image.orientation,
-                    sourceFormat: entry.metadata.formatName.flatMap { ImageFormat(name: $0, among: formats) }
+                    sourceFormat: metadata.formatName.flatMap { ImageFormat(name: $0, among: formats) }
                         ?? image.sourceFormat,
                     colorProfile: image.colorProfile,
                     scale: request.pictureScale,
                     damage: entry.metadata.damage
                 ),
                 source: .disk,
-                metadata: entry.metadata
+                metadata: metadata
             )
         } catch is CodingError {
             // One that can't be removed is found damaged again next time; nothing is lost.
@@ -75,9 +77,15 @@ struct VariantPipeline: Sendable {
 
     /// Keeps the bytes of a variant, which are still right, with what is known now.
     func renew(_ entry: DiskEntry, metadata: EntryMetadata, for request: ImageRequest) async {
-        var metadata = metadata
+        var metadata = self.metadata(metadata, describing: entry.data, of: request)
         metadata.damage = entry.metadata.damage
         await self.cache.store(nil, data: entry.data, metadata: metadata, for: request.key, in: .disk)
+    }
+
+    /// The metadata of a variant's entry, which says of the stored bytes what it said of the original.
+    private func metadata(_ original: EntryMetadata, describing data: Data, of request: ImageRequest) -> EntryMetadata {
+        let format = self.rules.format(of: data, for: request)
+        return original.describing(data, formatName: format?.name, mediaType: format?.mediaType)
     }
 
     /// Encodes the variant of `response` and keeps it on disk, unless a newer body has come by then.
@@ -88,7 +96,8 @@ struct VariantPipeline: Sendable {
             let encoded = try await self.encoded(response.image, for: request, flight.record)
             guard let data = encoded, flight.admits(response.metadata.bodyDigest) else { return nil }
             let key = request.key
-            var metadata = request.noting(response.metadata, at: self.rules.now())
+            let noted = request.noting(response.metadata, at: self.rules.now())
+            var metadata = self.metadata(noted, describing: data, of: request)
             metadata.damage = response.image.damage
             _ = try await flight.record.timing(.store) {
                 try await self.cache.storeAndWait(nil, data: data, metadata: metadata, for: key, in: .disk)
@@ -97,7 +106,7 @@ struct VariantPipeline: Sendable {
         } catch is CancellationError {
             return nil
         } catch {
-            return LoadError(storing: error)
+            return self.activities.tell(storing: error)
         }
     }
 
@@ -107,5 +116,35 @@ struct VariantPipeline: Sendable {
         }
         let options = EncodeOptions(quality: 90)
         return try await self.decoding.encode(image, as: nil, options: options, maximumSide: nil, record)
+    }
+}
+
+extension EntryMetadata {
+    private static let formatKey = "original-format"
+    private static let mediaTypeKey = "original-type"
+    private static let byteCountKey = "original-bytes"
+
+    /// The same for a variant that is stored as `data`; what it said of the original's bytes goes to ``extra``.
+    fileprivate func describing(_ data: Data, formatName: String?, mediaType: String?) -> EntryMetadata {
+        var metadata = self
+        metadata.extra[Self.formatKey] = self.formatName ?? ""
+        metadata.extra[Self.mediaTypeKey] = self.mediaType
+        metadata.extra[Self.byteCountKey] = self.byteCount.map { "\($0)" }
+        metadata.formatName = formatName
+        metadata.mediaType = mediaType
+        metadata.byteCount = data.count
+        return metadata
+    }
+
+    /// The metadata of a variant's entry as it was before ``describing(_:formatName:mediaType:)``; entries of older
+    /// versions describe the original.
+    fileprivate var describingOriginal: EntryMetadata {
+        guard let formatName = self.extra[Self.formatKey] else { return self }
+        var metadata = self
+        metadata.formatName = formatName.isEmpty ? nil : formatName
+        metadata.mediaType = self.extra[Self.mediaTypeKey]
+        metadata.byteCount = self.extra[Self.byteCountKey].flatMap { Int($0) }
+        for key in [Self.formatKey, Self.mediaTypeKey, Self.byteCountKey] { metadata.extra[key] = nil }
+        return metadata
     }
 }

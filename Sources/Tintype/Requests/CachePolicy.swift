@@ -19,7 +19,9 @@ public enum CachePolicy: Sendable, Hashable {
     ///
     /// ``LoaderActor/events(for:)`` shows the cached picture first, as ``LoadEvent/cached(_:)``.
     case revalidate
-    /// Always, and without a look at what is cached, which the answer replaces.
+    /// Always, and without a look at what is cached, which the answer replaces in every tier: a tier that does not store the
+    /// answer, by ``CacheUse/store`` or because the origin forbids it, loses the older image. No load that begins after the
+    /// reload was answered gets anything older for the same URL and header fields.
     ///
     /// By which rules the answer is stored is the loader's own policy: by HTTP's, where that revalidates.
     case reload
@@ -40,6 +42,8 @@ public struct CacheUse: Sendable, Hashable {
     /// The tiers that may answer.
     public var query: CacheTiers
     /// The tiers that keep what was loaded or made.
+    ///
+    /// A ``CachePolicy/reload`` removes what is older from the other tiers.
     public var store: CacheTiers
 
     /// Creates a choice; both tiers are read and filled where nothing else is said.
@@ -50,11 +54,11 @@ public struct CacheUse: Sendable, Hashable {
 
     /// Both tiers are read and filled.
     public static let all = CacheUse()
-    /// The memory is read and filled, and the disk left alone.
+    /// The memory is read and filled, and the disk left alone, except that a reload removes what is older there.
     public static let memory = CacheUse(query: .memory, store: .memory)
-    /// The disk is read and filled, and the memory left alone.
+    /// The disk is read and filled, and the memory left alone, except that a reload removes what is older there.
     public static let disk = CacheUse(query: .disk, store: .disk)
-    /// No tier is read, and none filled.
+    /// No tier is read or filled; a reload removes what is older from both.
     public static let none = CacheUse(query: .none, store: .none)
 
     /// The choice without `tiers`.

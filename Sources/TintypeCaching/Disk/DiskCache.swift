@@ -221,7 +221,7 @@ public final class DiskCache: Sendable {
         try self.begin()
         defer { self.operations.end() }
         var isDropped = false
-        for lane in self.lanes where await lane.dropFamily(of: key) { isDropped = true }
+        for lane in self.lanes where await lane.refuseFamily(of: key) { isDropped = true }
         return try await self.lanes[0].started().removeFamily(of: key) || isDropped
     }
 
@@ -236,7 +236,7 @@ public final class DiskCache: Sendable {
     public func removeAll(waitingForDeletion isWaiting: Bool = false) async throws {
         try self.begin()
         defer { self.operations.end() }
-        for lane in self.lanes { lane.pending.removeAll() }
+        for lane in self.lanes { lane.pending.refuseAll() }
         // Not the housekeeper, which may be at work for long.
         try await self.lanes[0].started().removeAll()
         if isWaiting { await self.housekeeper.attend() } else { self.attend() }

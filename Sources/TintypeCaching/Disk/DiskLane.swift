@@ -64,14 +64,15 @@ actor DiskLane {
     }
 
     func remove(_ key: CacheKey) throws -> Bool {
+        // In this order: until the file is gone, the store that waits hides it.
+        let result = Result { () throws(CacheError) in try self.store.writer.remove(key) }
         let isDropped = self.pending.drop(key)
-        let isRemoved = try self.store.writer.remove(key)
-        return isRemoved || isDropped
+        return try result.get() || isDropped
     }
 
-    /// Drops the stores of the family of `key` that wait here, and says whether there were any.
-    func dropFamily(of key: CacheKey) -> Bool {
-        self.pending.dropFamily(of: key)
+    /// Refuses the stores of the family of `key` that wait here, and says whether there were any.
+    func refuseFamily(of key: CacheKey) -> Bool {
+        self.pending.refuseFamily(of: key)
     }
 
     /// Removes the entries of the family of `key` from the folder, and says whether there were any.
@@ -146,7 +147,9 @@ actor DiskLane {
 
     private func write(_ item: PendingStores.Item) {
         do throws(CacheError) {
-            if item.isRefused {
+            if item.isRefused, item.metadata.bodyDigest == nil {
+                _ = try self.store.writer.remove(item.key)
+            } else if item.isRefused {
                 self.removeOther(than: item.metadata, item.key)
             } else {
                 try self.store.writer.store(item.data, metadata: item.metadata, for: item.key)
@@ -155,7 +158,9 @@ actor DiskLane {
             self.reportError(error)
             self.removeOther(than: item.metadata, item.key)
         }
+        guard !self.pending.endItem(isRemoved: item.isRefused), !item.isRefused else { return }
         // All was removed while this was written.
-        if !self.pending.endItem() { _ = try? self.store.writer.remove(item.key) }
+        _ = try? self.store.writer.remove(item.key)
+        _ = self.pending.endItem(isRemoved: true)
     }
 }

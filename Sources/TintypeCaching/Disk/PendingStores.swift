@@ -12,7 +12,9 @@ final class PendingStores: Sendable {
         let metadata: EntryMetadata
         /// What it takes in memory: a tiny body may have large metadata.
         let byteCount: Int
-        /// Whether nothing is written, and only what is there of another body removed.
+        /// Whether the bytes were refused or are unwanted by now: only the older entry is to go.
+        ///
+        /// Until then look-ups find nothing under the key.
         var isRefused = false
 
         init(key: CacheKey, data: Data, metadata: EntryMetadata) {
@@ -20,6 +22,12 @@ final class PendingStores: Sendable {
             self.data = data
             self.metadata = metadata
             self.byteCount = data.count + metadata.memoryByteCount + key.excessByteCount
+        }
+
+        /// Stands for a store that is not carried out, of the body that the metadata names, if it does.
+        init(refused key: CacheKey, _ metadata: EntryMetadata) {
+            self.init(key: key, data: Data(), metadata: metadata)
+            self.isRefused = true
         }
     }
 
@@ -40,17 +48,34 @@ final class PendingStores: Sendable {
         var head = 0
         var byteCount = 0
         var isWriting = false
-        /// What is being written, which a read must see as well; `nil` also when it was dropped.
+        /// What is being written, which a read must see as well.
         var current: Item?
 
         /// Others wait, so that a task is writing.
         mutating func refuse(_ item: Item) {
             guard let body = item.metadata.bodyDigest, self.items.count < PendingStores.itemLimit else { return }
-            var refused = Item(key: item.key, data: Data(), metadata: EntryMetadata(bodyDigest: body))
-            refused.isRefused = true
+            let refused = Item(refused: item.key, EntryMetadata(bodyDigest: body))
             let replaced = self.items.updateValue(refused, forKey: item.key)
             if replaced == nil { self.queue.append(item.key) }
             self.byteCount += refused.byteCount - (replaced?.byteCount ?? 0)
+        }
+
+        /// Refuses the stores whose keys `isUnwanted` says it of, and says whether there were any.
+        ///
+        /// - Returns: What waited under these keys, to be let go of without the lock.
+        mutating func refuse(where isUnwanted: (CacheKey) -> Bool) -> [Item] {
+            var unwanted: [Item] = []
+            for (key, item) in self.items where !item.isRefused && isUnwanted(key) {
+                let refused = Item(refused: key, EntryMetadata())
+                self.items[key] = refused
+                self.byteCount += refused.byteCount - item.byteCount
+                unwanted.append(item)
+            }
+            if let item = self.current, !item.isRefused, isUnwanted(item.key) {
+                self.current?.isRefused = true
+                unwanted.append(item)
+            }
+            return unwanted
         }
     }
 
@@ -102,33 +127,36 @@ final class PendingStores: Sendable {
             state.byteCount -= item?.byteCount ?? 0
             return item
         }
-        return dropped != nil
+        return !(dropped?.isRefused ?? true)
     }
 
-    /// Drops the stores of the family of `key`, and says whether there were any.
-    func dropFamily(of key: CacheKey) -> Bool {
+    /// Refuses the stores of the family of `key`, and says whether there were any.
+    func refuseFamily(of key: CacheKey) -> Bool {
         guard !self.isIdle.load(ordering: .acquiring) else { return false }
-        let dropped = self.state.withLock { state in
-            let items = state.items.filter { $0.key.isOfFamily(of: key) }
-            for item in items.values {
-                state.items[item.key] = nil
-                state.byteCount -= item.byteCount
-            }
-            return items
-        }
-        return !dropped.isEmpty
+        return !self.state.withLock { $0.refuse { $0.isOfFamily(of: key) } }.isEmpty
+    }
+
+    /// Refuses all stores, and the one that is being written.
+    ///
+    /// They hide the older entries under their keys until these are gone: dropped, they would let them be found.
+    func refuseAll() {
+        _ = self.state.withLock { $0.refuse { _ in true } }
     }
 
     /// What was taken out has been written, or has failed; says whether it is still wanted.
-    func endItem() -> Bool {
-        let written = self.state.withLock { state in
+    ///
+    /// What is not goes on hiding the entry until it `isRemoved`, too.
+    func endItem(isRemoved: Bool) -> Bool {
+        let ended = self.state.withLock { state -> (isWanted: Bool, item: Item?) in
+            let isRefused = state.current?.isRefused ?? false
+            if isRefused, !isRemoved { return (false, nil) }
             defer {
                 state.current = nil
                 self.isIdle.store(state.items.isEmpty, ordering: .releasing)
             }
-            return state.current
+            return (!isRefused, state.current)
         }
-        return written != nil
+        return ended.isWanted
     }
 
     /// The store of `key` that waits or is being written.
@@ -173,17 +201,4 @@ final class PendingStores: Sendable {
 
     /// The stores that wait.
     var count: Int { self.state.withLock { $0.items.count } }
-
-    /// Drops all stores, and the one that is being written.
-    func removeAll() {
-        let dropped = self.state.withLock { state in
-            defer {
-                state.items = [:]
-                state.current = nil
-                state.byteCount = 0
-            }
-            return (state.items, state.current)
-        }
-        _ = dropped
-    }
 }

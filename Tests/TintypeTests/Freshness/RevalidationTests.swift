@@ -444,6 +444,8 @@ import TintypeConcurrency
         for _ in 0..<2 {
             let error = await #expect(throws: LoadError.self) { try await loader.data(for: conditional) }
             #expect(error?.code == .notModified)
+            #expect(error?.headers["ETag"] == "\"0\"")
+            #expect(error?.headers["Cache-Control"] == "max-age=60")
             // First the origin says so, then the cache.
             _ = try await loader.data(for: ImageRequest(url: origin.url))
         }

@@ -103,7 +103,7 @@ struct CacheTestRun: Sendable {
                 body: String(decoding: response.data, as: UTF8.self)
             )
         } catch let error as LoadError where error.code == .notModified {
-            return Answer(status: 304)
+            return Answer(status: 304, headers: error.headers)
         } catch let error as LoadError where error.code == .notInCache {
             return Answer(status: 504)
         } catch {

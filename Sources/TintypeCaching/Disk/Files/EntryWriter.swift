@@ -46,7 +46,14 @@ struct EntryWriter: Sendable {
                         createdAt: self.creationDate(of: name, in: folder, now: now),
                         expiresAt: expiresAt
                     )
-                    try self.write(head, body, record, in: folder, now: now)
+                    do throws(SystemCallError) {
+                        try self.write(head, body, record, in: folder, now: now)
+                    } catch {
+                        guard error.meansNoInode, self.limit.evictForInodes(in: folder) else {
+                            throw error
+                        }
+                        try self.write(head, body, record, in: folder, now: now)
+                    }
                 }
             }
         } catch {

@@ -9,6 +9,8 @@ final class SizeLimit: Sendable {
     private static let missingLimit = 256
     /// The files in a row that can't be removed, before that is given up.
     private static let failureLimit = 16
+    /// The entries that go at once for want of inodes: a store takes one or two.
+    private static let inodeCount = 8
     /// More than any store has to do.
     private static let stepLimit = 1 << 20
 
@@ -179,15 +181,33 @@ final class SizeLimit: Sendable {
     ///
     /// - Returns: The entries that were removed, and their bytes.
     func evict(downTo limit: Int, in folder: CacheFolder) -> (count: Int, byteCount: Int) {
+        self.evict(in: folder) { region, _ in self.usedByteCount(region) > limit }
+    }
+
+    /// Removes some of the least recently used entries and all empty folders, because the file system has no inode left for
+    /// another file; says whether there were any.
+    func evictForInodes(in folder: CacheFolder) -> Bool {
+        let evicted = self.evict(in: folder) { _, count in count < Self.inodeCount }.count
+        // While the lock is held: a store that moves a file into such a folder makes it again.
+        let removed = try? folder.withCatalogue { _, _ in
+            CacheFolder.shardPaths.count { unlinkat(folder.descriptor, $0, AT_REMOVEDIR) == 0 }
+        }
+        return evicted + (removed ?? 0) > 0
+    }
+
+    private func evict(
+        in folder: CacheFolder,
+        while isOver: (_ region: CatalogueRegion, _ count: Int) -> Bool
+    ) -> (count: Int, byteCount: Int) {
         var (count, bytes, failures) = (0, 0, 0)
-        guard self.usedByteCount(folder.region) > limit else { return (0, 0) }
+        guard isOver(folder.region, 0) else { return (0, 0) }
         while !self.folders.closing.isSet, failures < Self.failureLimit {
             if folder.region.slotCount > VictimQueue.smallSlotCount, count.isMultiple(of: 1_024) {
                 self.refillVictims(in: folder)
             }
             let now = self.expiry.now
             let eviction = try? folder.withCatalogue { catalogue, victims throws(SystemCallError) -> Eviction in
-                guard self.usedByteCount(catalogue.region) > limit else { return .none }
+                guard isOver(catalogue.region, count) else { return .none }
                 return try self.evictNext(sparing: nil, &catalogue, &victims, &failures, now: now)
             }
             switch eviction {

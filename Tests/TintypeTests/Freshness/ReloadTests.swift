@@ -1,0 +1,152 @@
+import FoundationEssentials
+import TestSupport
+import TestTraits
+import Testing
+import Tintype
+
+@testable import LoaderTorture
+
+/// What a reload leaves of older images.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct ReloadTests {
+    private static let tiers = [CacheTiers.none, .memory, .disk, .all]
+    private static let policies = [CachePolicy.neverRevalidate, .honorFreshness, .revalidate]
+
+    /// The forms in which an image may be found.
+    private enum Form: CaseIterable {
+        case image, thumbnail, data, encoded
+    }
+
+    private let scripted = ScriptedOrigin()
+
+    private func digest(_ form: Form, of request: ImageRequest, from loader: LoaderActor) async throws -> UInt64? {
+        var request = request
+        if form == .thumbnail { request.thumbnail = .stretch(width: 4, height: 3) }
+        switch form {
+        case .image, .thumbnail: return try await loader.response(for: request).metadata.bodyDigest
+        case .data: return try await loader.dataResponse(for: request).metadata.bodyDigest
+        case .encoded: return try await loader.encoded(request, as: .png).metadata.bodyDigest
+        }
+    }
+
+    /// Finds nothing, or something of the body that the reload has brought.
+    private func expectNothingOlder(
+        than body: UInt64?,
+        of request: ImageRequest,
+        in loader: LoaderActor,
+        _ note: String
+    ) async throws {
+        for policy in Self.policies + [.cacheOnly] {
+            for form in Form.allCases {
+                var request = request
+                request.cachePolicy = policy
+                do {
+                    let found = try await self.digest(form, of: request, from: loader)
+                    #expect(found == body, "\(form) under \(policy) after \(note)")
+                } catch let error as LoadError where error.code == .notInCache {
+                    #expect(policy == .cacheOnly)
+                }
+            }
+        }
+    }
+
+    @Test(arguments: Self.policies, Self.tiers)
+    func `a reload leaves no older image, whichever tiers store its answer`(
+        policy: CachePolicy,
+        tiers: CacheTiers
+    ) async throws {
+        let headers: [HeaderFields] = [[:], ["Accept-Language": "de"]]
+        for (variants, fields) in zip([CacheTiers.none, .all, .all, .none], headers + headers) {
+            for (isThumbnail, isAnotherLoader) in [(false, true), (true, false)] {
+                let note = "variants \(variants), \(fields.count) fields, thumbnail \(isThumbnail)"
+                let fixture = try LoaderFixture(origin: self.scripted)
+                let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
+                var loader = fixture.makeLoader { $0.cachePolicy = policy }
+                let request = ImageRequest(
+                    url: origin.url,
+                    headers: fields,
+                    options: .waitForStore,
+                    variantCaching: .all
+                )
+                for policy in Self.policies {
+                    for form in Form.allCases {
+                        var request = request
+                        request.cachePolicy = policy
+                        _ = try await self.digest(form, of: request, from: loader)
+                    }
+                }
+                if isAnotherLoader { loader = fixture.makeLoader { $0.cachePolicy = policy } }
+                origin.revise()
+                var reload = request
+                reload.cachePolicy = .reload
+                reload.originalCaching = CacheUse(query: .all, store: tiers)
+                reload.variantCaching = CacheUse(query: .all, store: variants)
+                let body = try await self.digest(isThumbnail ? .thumbnail : .image, of: reload, from: loader)
+                #expect(body == BodyDigest.value(of: Data(try makePNG(width: 11))))
+                try await self.expectNothingOlder(than: body, of: request, in: loader, note)
+                try await self.expectNothingOlder(
+                    than: body,
+                    of: request,
+                    in: fixture.makeLoader { $0.cachePolicy = policy },
+                    note
+                )
+            }
+        }
+    }
+
+    @Test(arguments: Self.policies, Form.allCases.map { $0 == .encoded })
+    func `a reload whose answer may not be stored leaves no older image`(
+        policy: CachePolicy,
+        isEncoded: Bool
+    ) async throws {
+        let fixture = try LoaderFixture(origin: self.scripted)
+        let origin = RevisingOrigin(["Cache-Control": "max-age=600"], at: self.scripted)
+        let loader = fixture.makeLoader { $0.cachePolicy = policy }
+        let request = ImageRequest(url: origin.url, headers: ["Accept-Language": "de"], options: .waitForStore)
+        for form in Form.allCases { _ = try await self.digest(form, of: request, from: loader) }
+        origin.revise()
+        origin.setHeaders(["Cache-Control": "no-store"])
+        var reload = request
+        reload.cachePolicy = .reload
+        reload.originalCaching = .memory
+        let body = try await self.digest(isEncoded ? .encoded : .data, of: reload, from: loader)
+        try await self.expectNothingOlder(than: body, of: request, in: loader, "no-store")
+    }
+
+    @Test func `a list in Vary that comes back brings no older image back`() async throws {
+        let fixture = try LoaderFixture(origin: self.scripted)
+        let lists = ["Accept-Language", "Accept-Language, Accept", "Accept-Language", "Accept-Language"]
+        self.scripted.script(
+            "/a",
+            sequence: try lists.enumerated().map { index, list in
+                .body(
+                    try makePNG(width: 10 + index),
+                    headers: ["Cache-Control": "max-age=600", "Vary": list, "ETag": "\"\(index)\""]
+                )
+            }
+        )
+        func load(_ language: String, _ policy: CachePolicy?) async throws -> Int {
+            let loader = fixture.makeLoader { $0.cachePolicy = .honorFreshness }
+            let request = ImageRequest(
+                url: self.scripted.url("/a"),
+                headers: ["Accept-Language": language],
+                options: .waitForStore,
+                cachePolicy: policy
+            )
+            return try await loader.image(for: request).width
+        }
+        #expect(try await load("de", nil) == 10)
+        #expect(try await load("de", .reload) == 11)
+        #expect(try await load("en", nil) == 12)
+        #expect(try await load("de", nil) == 13)
+        #expect(try await load("en", .cacheOnly) == 12)
+        #expect(try await load("de", .cacheOnly) == 13)
+    }
+
+    @Test(arguments: 0..<6) func `after a reload no load gets an older image, from no tier and in no form`(
+        seed: UInt64
+    ) async throws {
+        let report = try await OrderStorm(seed: seed).run { $0 > 400 }
+        #expect(report.violationCount == 0, "\(report.violations)")
+        #expect(report.outcomes["reload", default: 0] > 20)
+    }
+}
