@@ -175,7 +175,11 @@ let package = Package(
             dependencies: ["Tintype", "TintypeConcurrency", "TestSupport"],
             path: "Benchmarks/LoaderTorture"
         ),
-        .executableTarget(name: "CommandTorture", dependencies: ["TestSupport", "TintypeCoding", "TintypeImage"], path: "Benchmarks/CommandTorture"),
+        .executableTarget(
+            name: "CommandTorture",
+            dependencies: ["TestSupport", "TintypeCoding", "TintypeImage"],
+            path: "Benchmarks/CommandTorture"
+        ),
         .executableTarget(
             name: "HostileOrigins",
             dependencies: ["Tintype", "TintypeConcurrency", "TestSupport"],

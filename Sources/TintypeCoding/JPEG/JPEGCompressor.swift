@@ -37,8 +37,9 @@ final class JPEGCompressor {
         let written = (samples / (130 - quality)).saturatingMultiplied(by: 66)
         let file = options.maximumByteCount.map { min(written, max(0, $0)) } ?? written
         let holdsCoefficients = options.isProgressive || options.maximumByteCount != nil
-        // The best file so far stays while another is tried.
+        // The buffer begins with a quarter byte a pixel. The best file so far stays while another is tried.
         return file.saturatingMultiplied(by: options.maximumByteCount == nil ? 2 : 3)
+            .saturatingAdded(to: layout.pixelCount / 4)
             .saturatingAdded(to: holdsCoefficients ? samples.saturatingMultiplied(by: 2) : 0)
             .saturatingAdded(to: layout.width.saturatingMultiplied(by: layout.format.hasAlpha ? 384 : 192) + 128 << 10)
     }
