@@ -96,6 +96,8 @@ let package = Package(
             pkgConfig: "libisal",
             providers: [.apt(["libisal-dev"])]
         ),
+        // Codes of GIF, written and read.
+        .target(name: "CGIF", path: "Sources/CLibraries/CGIF"),
         .target(name: "CInflate", dependencies: ["CISAL"], path: "Sources/CLibraries/CInflate"),
         // Loops over pixels, compiled for several generations of processors.
         .target(name: "CPixelKernels", path: "Sources/CLibraries/CPixelKernels"),
@@ -111,8 +113,8 @@ let package = Package(
         .target(
             name: "TintypeCoding",
             dependencies: [
-                "TintypeImage", "TintypeConcurrency", "CJPEG", "CTurboJPEG", "CDeflate", "CInflate", "CPNGFilters",
-                "CWebP", "CWebPSteps", "CLCMS2",
+                "TintypeImage", "TintypeConcurrency", "CJPEG", "CTurboJPEG", "CDeflate", "CGIF", "CInflate",
+                "CPNGFilters", "CPixelKernels", "CWebP", "CWebPSteps", "CLCMS2",
             ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CCrypto", "CPixelKernels"]),
@@ -157,6 +159,11 @@ let package = Package(
                 "CAllocationCounter", "CCodecLoops",
             ],
             path: "Benchmarks/TintypeBenchmarks"
+        ),
+        .executableTarget(
+            name: "CodecTimes",
+            dependencies: ["TintypeCoding", "TintypeImage", "TestSupport"],
+            path: "Benchmarks/CodecTimes"
         ),
 
         // Long checks
@@ -334,7 +341,7 @@ for target in package.targets where target.type == .test {
 
 // One policy for every Swift target, written once.
 let cTargets = [
-    "CInflate", "CJPEG", "CPixelKernels", "CShims", "CPNGFilters", "CWebPSteps", "CAllocationCounter",
+    "CGIF", "CInflate", "CJPEG", "CPixelKernels", "CShims", "CPNGFilters", "CWebPSteps", "CAllocationCounter",
     "CAllocationMeter", "CCodecLoops",
     "CCoefficients", "CDescriptorLimit", "CJPEGWays", "CSignals",
 ]

@@ -1,97 +1,59 @@
+import CPixelKernels
 import TintypeImage
 
-/// The distinct colours of pictures, as long as they are few.
+/// The distinct colours of images, as long as they are few.
 ///
 /// A colour has red in its lowest byte, then green, blue and alpha.
 package struct ColorSet {
-    static let maximumCount = 256
-    /// Twice as many places and more, so that a search ends soon.
-    private static let placeCount = 1_024
-
-    /// The colours in the order in which they were met.
-    package private(set) var colors: [UInt32] = []
+    /// The memory for all colours, of which the first ``count`` were met.
+    private var storage = [UInt32](repeating: 0, count: Int(cpixels_most_colors))
     /// The indices by the hash of their colours; -1 is a free place.
-    private var places = [Int16](repeating: -1, count: placeCount)
+    private var places = [Int16](repeating: -1, count: Int(cpixels_color_places))
+    /// The number of colours.
+    package private(set) var count = 0
 
     /// Begins without colours.
     package init() {}
 
-    /// Adds a colour; `false` where that would be one too many.
-    mutating func insert(_ color: UInt32) -> Bool {
-        let place = self.place(of: color)
-        if self.places[place] >= 0 { return true }
-        guard self.colors.count < Self.maximumCount else { return false }
-        self.places[place] = Int16(self.colors.count)
-        self.colors.append(color)
-        return true
+    /// The colours in the order in which they were met.
+    package var colors: [UInt32] { Array(self.storage[..<self.count]) }
+
+    /// Adds the colours of pixels except those that are zero, which are transparent.
+    ///
+    /// - Returns: `false` if there are too many colours.
+    package mutating func insert(opaque pixels: [UInt32]) -> Bool {
+        cpixels_collect_colors(pixels, pixels.count, true, &self.storage, &self.count, &self.places)
     }
 
-    /// The index of a colour in ``colors``, or `nil` for one that is not there.
-    package func index(of color: UInt32) -> UInt8? {
-        let index = self.places[self.place(of: color)]
-        return index < 0 ? nil : UInt8(index)
-    }
-
-    /// The place that has a colour, or the free one where it belongs.
-    private func place(of color: UInt32) -> Int {
-        // Fibonacci hashing: the high bits of the product are well mixed.
-        var place = Int((color &* 0x9E37_79B1) >> 22)
-        while self.places[place] >= 0, self.colors[Int(self.places[place])] != color {
-            place = (place + 1) % Self.placeCount
-        }
-        return place
+    /// Writes the index of each pixel's colour, and `missing` for colours that are not in the set.
+    package func write(_ pixels: [UInt32], missing: UInt8, to indices: inout [UInt8]) {
+        precondition(indices.count >= pixels.count)
+        cpixels_index_colors(pixels, pixels.count, self.storage, self.places, missing, &indices)
     }
 }
 
-// MARK: - Colours of pictures
+// MARK: - Colours of images
 
 extension ColorSet {
-    /// Adds the colours of pixels, of which those that are zero are transparent and left out; `false` when there are
-    /// too many.
-    package mutating func insert(opaque pixels: [UInt32]) -> Bool {
-        var last: UInt32 = 0
-        for pixel in pixels where pixel != last {
-            guard pixel == 0 || self.insert(pixel) else { return false }
-            last = pixel
-        }
-        return true
-    }
-
-    /// Adds the colours of a picture; false when they are too many.
-    mutating func insert(_ pixels: PixelBuffer) throws -> Bool {
-        for row in 0..<pixels.height {
-            if row % 64 == 0 { try Task.checkCancellation() }
-            guard self.insert(row: row, of: pixels) else { return false }
+    /// Adds the colours of an image; `false` when they are too many.
+    mutating func insert(_ image: PixelBuffer) throws -> Bool {
+        var row = [UInt32](repeating: 0, count: image.width)
+        for index in 0..<image.height {
+            if index % 64 == 0 { try Task.checkCancellation() }
+            image.read(row: index, columns: 0..<image.width, into: &row)
+            guard cpixels_collect_colors(row, row.count, false, &self.storage, &self.count, &self.places) else {
+                return false
+            }
         }
         return true
     }
 
     /// Writes the indices of a row of pixels, one byte each; all colours are known.
-    func write(row: Int, of pixels: PixelBuffer, columns: Range<Int>, to indices: UnsafeMutablePointer<UInt8>) {
-        pixels.withPackedRow(row) { row in
-            var last = UInt32(0)
-            var lastIndex = self.index(of: 0)
-            for column in columns {
-                let color = row(column)
-                if color != last {
-                    last = color
-                    lastIndex = self.index(of: color)
-                }
-                indices[column - columns.lowerBound] = lastIndex ?? 0
-            }
-        }
-    }
-
-    private mutating func insert(row: Int, of pixels: PixelBuffer) -> Bool {
-        pixels.withPackedRow(row) { color in
-            var last: UInt32?
-            for column in 0..<pixels.width {
-                let color = color(column)
-                guard color != last else { continue }
-                last = color
-                guard self.insert(color) else { return false }
-            }
-            return true
+    func write(row: Int, of image: PixelBuffer, columns: Range<Int>, to indices: UnsafeMutablePointer<UInt8>) {
+        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: columns.count) { pixels in
+            guard let start = pixels.baseAddress else { return }
+            image.read(row: row, columns: columns, into: start)
+            cpixels_index_colors(start, columns.count, self.storage, self.places, 0, indices)
         }
     }
 }
@@ -104,21 +66,22 @@ extension [UInt32] {
 }
 
 extension PixelBuffer {
-    /// Lends a row as colours: red, green, blue and alpha, the red byte lowest.
-    fileprivate func withPackedRow<Result>(_ row: Int, _ body: ((Int) -> UInt32) -> Result) -> Result {
+    /// Reads pixels of a row as colours: red, green, blue and alpha, the red byte lowest.
+    func read(row: Int, columns: Range<Int>, into colors: inout [UInt32]) {
+        precondition(colors.count >= columns.count)
+        colors.withUnsafeMutableBufferPointer { colors in
+            if let start = colors.baseAddress { self.read(row: row, columns: columns, into: start) }
+        }
+    }
+
+    fileprivate func read(row: Int, columns: Range<Int>, into colors: UnsafeMutablePointer<UInt32>) {
+        precondition((0..<self.height).contains(row) && (0...self.width).contains(columns.upperBound))
         let channels = self.format.channelCount
-        let offset = self.layout.planes[0].offset + row * self.layout.planes[0].bytesPerRow
-        return self.withUnsafeBytes { bytes in
-            switch channels {
-            case 4: body { bytes.loadUnaligned(fromByteOffset: offset + $0 * 4, as: UInt32.self) }
-            case 3:
-                body { column in
-                    let first = offset + column * 3
-                    return 0xFF00_0000 | UInt32(bytes[first + 2]) << 16 | UInt32(bytes[first + 1]) << 8
-                        | UInt32(bytes[first])
-                }
-            default: body { 0xFF00_0000 | 0x01_0101 * UInt32(bytes[offset + $0]) }
-            }
+        let plane = self.layout.planes[0]
+        self.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+            let first = start + plane.offset + row * plane.bytesPerRow + columns.lowerBound * channels
+            cpixels_pack_pixels(first, channels, colors, columns.count)
         }
     }
 }

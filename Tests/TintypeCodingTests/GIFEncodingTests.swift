@@ -189,6 +189,85 @@ import TintypeImage
         #expect(try self.decode(data) == [GIFSamples.color(1), GIFSamples.color(2)])
     }
 
+    @Test(arguments: [[GIFSamples.color(5)], [0]]) func `an image of one pixel is exact`(pixels: [UInt32]) throws {
+        let image = try GIFSamples.image(pixels, width: 1)
+        #expect(try self.decode(try self.coder.encode(image, as: .gif, options: EncodeOptions())) == pixels)
+        let animation = AnimationContent(frames: [.init(image: image, milliseconds: 100)])
+        let data = try self.coder.encode(animation, as: .gif, options: EncodeOptions())
+        #expect(try self.decode(data) == pixels)
+        #expect(Self.ownPalettes(of: Array(data)) == [false])
+    }
+
+    @Test(arguments: [1, 65_535]) func `the longest sides are written`(width: Int) throws {
+        let pixels = (0..<65_535).map { $0 % 5 == 4 ? 0 : GIFSamples.color($0 / 3 % 200) }
+        let image = try GIFSamples.image(pixels, width: width)
+        let data = try self.coder.encode(image, as: .gif, options: EncodeOptions())
+        let limits = DecodingLimits(maximumSide: 65_535)
+        let encoded = try self.coder.open(data, limits: limits)
+        let decoded = try encoded.decode(options: DecodeOptions(limits: limits))
+        #expect(GIFCorpus.pixels(of: decoded.image.pixels) == pixels)
+        let longer = try PixelBuffer.make(.gray8, width: width == 1 ? 1 : 65_536, height: width == 1 ? 65_536 : 1) {
+            _,
+            _,
+            _ in 0
+        }
+        let error = #expect(throws: CodingError.self) {
+            try self.coder.encode(Image(pixels: longer), as: .gif, options: EncodeOptions())
+        }
+        #expect(error?.code == .encodingFailed)
+    }
+
+    @Test(arguments: [PixelFormat.rgb8, .rgba8]) func `all formats give the same file for the same pixels`(
+        format: PixelFormat
+    ) throws {
+        func data(_ format: PixelFormat) throws -> Data {
+            let pixels = try PixelBuffer.make(format, width: 41, height: 30) { column, row, channel in
+                channel == 3 ? 255 : UInt8(column * row % 256)
+            }
+            return try self.coder.encode(Image(pixels: pixels), as: .gif, options: EncodeOptions())
+        }
+        #expect(try data(format) == data(.gray8))
+    }
+
+    @Test(arguments: [true, false]) func `what is transparent stays so among many colours`(isDithered: Bool) throws {
+        var generator = SeededGenerator(seed: 4)
+        let pixels = (0..<90 * 70).map { place in
+            place % 13 < 4 ? 0 : UInt32.random(in: 0...0xFF_FFFF, using: &generator) | 0xFF00_0000
+        }
+        let options = EncodeOptions(isDithered: isDithered)
+        let data = try self.coder.encode(try GIFSamples.image(pixels, width: 90), as: .gif, options: options)
+        let decoded = try self.decode(data)
+        #expect(zip(pixels, decoded).allSatisfy { ($0 == 0) == ($1 == 0) })
+        #expect(Set(decoded).count > 200)
+    }
+
+    /// An animation of one frame is a still image with a delay.
+    @Test func `a single frame of few colours has their palette`() throws {
+        let pixels = (0..<30 * 20).map { GIFSamples.color($0 % 3) }
+        let animation = AnimationContent(
+            frames: [.init(image: try GIFSamples.image(pixels, width: 30), milliseconds: 70)]
+        )
+        let data = try self.coder.encode(animation, as: .gif, options: EncodeOptions())
+        #expect(try self.decode(data) == pixels)
+        // Four entries hold three colours and the one that draws nothing.
+        #expect(data[10] & 0x87 == 0x81)
+        #expect(Self.ownPalettes(of: Array(data)) == [false])
+    }
+
+    /// The second frame is written on what the first one leaves, which is cleared in the middle.
+    @Test func `a part that is cleared is drawn again`() throws {
+        let full = (0..<8 * 8).map { GIFSamples.color($0 % 5) }
+        var hole = full
+        for place in [27, 28, 35, 36] { hole[place] = 0 }
+        let frames = [full, hole, full, hole]
+        let animation = AnimationContent(
+            frames: try frames.map { .init(image: try GIFSamples.image($0, width: 8), milliseconds: 50) }
+        )
+        let encoded = try self.coder.open(try self.coder.encode(animation, as: .gif, options: EncodeOptions()))
+        let reader = try #require(try encoded.frameReader(options: DecodeOptions()))
+        #expect(try GIFCorpus.composite(reader) == frames)
+    }
+
     private func decode(_ data: Data) throws -> [UInt32] {
         GIFCorpus.pixels(of: try ImageDecoder(data, registry: CoderRegistry()).decode().pixels)
     }

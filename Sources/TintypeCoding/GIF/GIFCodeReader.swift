@@ -1,3 +1,5 @@
+import CGIF
+
 /// Turns the variable-length LZW codes of one GIF image into colour indices.
 ///
 /// Takes bytes in pieces of any size and keeps what is left of a code between them. A string of the table is
@@ -18,204 +20,105 @@ struct GIFCodeReader: ~Copyable {
     }
 
     private static let maximumCodeSize = 12
-    private static let entryCount = 1 << 12
+    /// The strings of a full table.
+    private static let fullTable = 1 << 12
     /// The longest string: it grows by one index with each code.
     private static let maximumLength = 1 << 12
     /// The output from a clear code until the table is full, at most: each string is longer by one index.
-    private static let maximumTableOutput = entryCount * (maximumLength + 1) / 2
+    private static let maximumTableOutput = fullTable * (maximumLength + 1) / 2
     /// What is collected before it is written as pixels, once the table is full.
     private static let portion = 1 << 14
-    /// Strings are copied in pieces of this size, beyond their end.
-    private static let pieceSize = 16
 
-    private let window: UnsafeMutableRawPointer
+    private var reader: cgif_reader
     private let windowEnd: Int
-    /// For each code, where its string begins in the window (above) and its length (16 bits).
-    private let entries: UnsafeMutablePointer<UInt64>
-    private let clearCode: Int
-
-    private var bits: UInt64 = 0
-    private var bitCount = 0
-    private var codeSize: Int
-    /// Codes below it name whole strings; it names the string that the next index completes, or is the end code.
-    private var limit: Int
-    /// Where the next index is written.
-    private var position = 256
     /// Where the indices begin that are not written as pixels yet.
     private var pendingStart = 256
-    /// Where the output goes on after writing pixels: behind all strings of a full table.
-    private var tableEnd = 0
 
     /// Whether codes can be read that begin with a size; 8 is enough for all indices, but more is met.
     static func supports(minimumCodeSize: Int) -> Bool { (1..<self.maximumCodeSize).contains(minimumCodeSize) }
 
     /// The memory that reading an image of some pixels takes, about.
     static func byteCount(pixelCount: Int) -> Int {
-        min(max(0, pixelCount), Self.maximumTableOutput) + Self.portion + Self.entryCount * 8
+        min(max(0, pixelCount), Self.maximumTableOutput) + Self.portion + Int(cgif_entry_count) * 8
     }
 
     /// Prepares to read an image; `minimumCodeSize` is one that is supported.
     init(minimumCodeSize: Int, pixelCount: Int) {
         let size = min(max(1, minimumCodeSize), Self.maximumCodeSize - 1)
+        let clearCode = 1 << size
         self.windowEnd = 256 + min(max(0, pixelCount), Self.maximumTableOutput) + Self.portion
-        self.window = .allocate(
-            byteCount: self.windowEnd + Self.maximumLength + 2 * Self.pieceSize,
-            alignment: Self.pieceSize
-        )
-        self.entries = .allocate(capacity: Self.entryCount + 1)
-        self.clearCode = 1 << size
-        self.codeSize = size + 1
-        self.limit = self.clearCode + 1
-        for index in 0..<256 { self.window.storeBytes(of: UInt8(index), toByteOffset: index, as: UInt8.self) }
-        for code in 0..<self.clearCode { self.entries[code] = UInt64(code & 0xFF) << 16 | 1 }
+        let window = UnsafeMutablePointer<UInt8>.allocate(capacity: self.windowEnd + Int(cgif_window_slack))
+        let entries = UnsafeMutablePointer<UInt64>.allocate(capacity: Int(cgif_entry_count))
+        for index in 0..<256 { window[index] = UInt8(index) }
+        for code in 0..<clearCode { entries[code] = UInt64(code & 0xFF) << 16 | 1 }
         // No length marks the two codes that name no string.
-        self.entries[self.clearCode] = 0
-        self.entries[self.clearCode + 1] = 0
+        entries[clearCode] = 0
+        entries[clearCode + 1] = 0
+        self.reader = cgif_reader(
+            window: window,
+            entries: entries,
+            position: 256,
+            threshold: 0,
+            table_end: 0,
+            portion: Self.portion,
+            limit: UInt32(clearCode + 1),
+            clear_code: UInt32(clearCode),
+            code_size: UInt32(size + 1),
+            bits: 0,
+            bit_count: 0
+        )
     }
 
     deinit {
-        self.window.deallocate()
-        self.entries.deallocate()
+        self.reader.window.deallocate()
+        self.reader.entries.deallocate()
     }
 
     /// The indices that were collected and are not written as pixels.
-    var pendingCount: Int { self.position - self.pendingStart }
+    var pendingCount: Int { self.reader.position - self.pendingStart }
+
+    private var isTableFull: Bool { self.reader.limit == Self.fullTable }
 
     /// Writes the indices that were collected as pixels.
     mutating func flush(to writer: inout GIFRowWriter) {
-        let pending = UnsafeRawPointer(self.window + self.pendingStart).assumingMemoryBound(to: UInt8.self)
-        writer.write(pending, count: self.position - self.pendingStart)
+        writer.write(self.reader.window + self.pendingStart, count: self.pendingCount)
         // The strings of the table stay where they are; what a full table gives is not looked at again.
-        if self.limit == Self.entryCount { self.position = min(self.position, self.tableEnd) }
-        self.pendingStart = self.position
+        if self.isTableFull { self.reader.position = min(self.reader.position, self.reader.table_end) }
+        self.pendingStart = self.reader.position
     }
 
     /// The position from which on pixels must be written, or the image is complete.
     private func threshold(_ writer: borrowing GIFRowWriter) -> Int {
-        let space = self.limit == Self.entryCount ? self.tableEnd + Self.portion : self.windowEnd
+        let space = self.isTableFull ? self.reader.table_end + Self.portion : self.windowEnd
         return min(space, self.windowEnd, self.pendingStart + writer.remaining)
     }
 
     /// Reads as many codes as there are in `bytes`.
     mutating func read(_ bytes: UnsafeRawBufferPointer, to writer: inout GIFRowWriter) -> Status {
         guard writer.remaining > 0 else { return .isComplete }
-        guard var cursor = bytes.baseAddress else { return .needsBytes }
+        guard let start = bytes.baseAddress else { return .needsBytes }
+        var cursor = start.assumingMemoryBound(to: UInt8.self)
         let end = cursor + bytes.count
-        let (window, entries) = (self.window, self.entries)
-        var (bits, bitCount) = (self.bits, self.bitCount)
-        var (codeSize, limit, position) = (self.codeSize, self.limit, self.position)
-        var mask = UInt64(1) &<< UInt64(codeSize) &- 1
-        var threshold = self.threshold(writer)
-        var status = Status.needsBytes
-
-        reading: while true {
-            if end - cursor >= 8 {
-                // The bits above the counted ones are read again with the next bytes.
-                bits |= UInt64(littleEndian: cursor.loadUnaligned(as: UInt64.self)) &<< UInt64(bitCount)
-                cursor += (63 &- bitCount) &>> 3
-                bitCount |= 56
-            } else {
-                while bitCount <= 56, cursor < end {
-                    bits |= UInt64(cursor.load(as: UInt8.self)) &<< UInt64(bitCount)
-                    cursor += 1
-                    bitCount &+= 8
-                }
-                if bitCount < codeSize { break reading }
+        while true {
+            self.reader.threshold = self.threshold(writer)
+            guard self.reader.position < self.reader.threshold else { return .isDamaged }
+            switch cgif_read(&self.reader, &cursor, end) {
+            case cgif_needs_bytes: return .needsBytes
+            case cgif_is_full: self.flush(to: &writer)
+            case cgif_clears: self.beginTable(writer: &writer)
+            case cgif_has_ended: return .hasEnded
+            default: return .isDamaged
             }
-            repeat {
-                let code = Int(truncatingIfNeeded: bits & mask)
-                bits = bits &>> UInt64(codeSize)
-                bitCount &-= codeSize
-                guard code <= limit else {
-                    status = .isDamaged
-                    break reading
-                }
-                let entry = entries[code]
-                let length = Int(truncatingIfNeeded: entry & 0xFFFF)
-                if length == 0 {
-                    guard code == self.clearCode else {
-                        status = .hasEnded
-                        break reading
-                    }
-                    (self.limit, self.position) = (limit, position)
-                    self.clearTable(writer: &writer)
-                    (codeSize, limit, position) = (self.codeSize, self.limit, self.position)
-                    mask = UInt64(1) &<< UInt64(codeSize) &- 1
-                    threshold = self.threshold(writer)
-                    if writer.remaining > 0 { continue }
-                    status = .isComplete
-                    break reading
-                }
-                let source = window + Int(truncatingIfNeeded: entry &>> 16)
-                let target = window + position
-                Self.copyPiece(source, to: target)
-                if length > Self.pieceSize { Self.copyRest(of: length, source, to: target) }
-                // The string before and its own first index, which is only now there.
-                if code == limit {
-                    target.storeBytes(of: source.load(as: UInt8.self), toByteOffset: length &- 1, as: UInt8.self)
-                }
-                if limit < Self.entryCount {
-                    limit &+= 1
-                    entries[limit] =
-                        UInt64(truncatingIfNeeded: position) &<< 16 | UInt64(truncatingIfNeeded: length &+ 1)
-                    if limit > Int(truncatingIfNeeded: mask) {
-                        if codeSize < Self.maximumCodeSize {
-                            codeSize &+= 1
-                            mask = mask &<< 1 | 1
-                        } else {
-                            self.tableEnd = position &+ length
-                            threshold = min(threshold, self.tableEnd &+ Self.portion)
-                        }
-                    }
-                }
-                position &+= length
-                if position >= threshold {
-                    (self.limit, self.position) = (limit, position)
-                    self.flush(to: &writer)
-                    position = self.position
-                    guard writer.remaining > 0 else {
-                        status = .isComplete
-                        break reading
-                    }
-                    threshold = self.threshold(writer)
-                    guard position < threshold else {
-                        status = .isDamaged
-                        break reading
-                    }
-                }
-            } while bitCount >= codeSize
+            if writer.remaining == 0 { return .isComplete }
         }
-
-        (self.bits, self.bitCount) = (bits, bitCount)
-        (self.codeSize, self.limit, self.position) = (codeSize, limit, position)
-        return status
     }
 
     /// Writes what was collected as pixels, and begins a table at the start of the window.
-    private mutating func clearTable(writer: inout GIFRowWriter) {
+    private mutating func beginTable(writer: inout GIFRowWriter) {
         self.flush(to: &writer)
-        self.limit = self.clearCode + 1
-        self.codeSize = self.clearCode.trailingZeroBitCount + 1
-        (self.position, self.pendingStart) = (256, 256)
-    }
-
-    @inline(__always)
-    private static func copyPiece(_ source: UnsafeMutableRawPointer, to target: UnsafeMutableRawPointer) {
-        let piece = source.loadUnaligned(as: SIMD16<UInt8>.self)
-        target.storeBytes(of: piece, as: SIMD16<UInt8>.self)
-    }
-
-    /// Copies what is left of a string behind its first piece.
-    @inline(__always)
-    private static func copyRest(
-        of length: Int,
-        _ source: UnsafeMutableRawPointer,
-        to target: UnsafeMutableRawPointer
-    ) {
-        var offset = Self.pieceSize
-        while offset < length {
-            self.copyPiece(source + offset, to: target + offset)
-            offset &+= Self.pieceSize
-        }
+        self.reader.limit = self.reader.clear_code + 1
+        self.reader.code_size = UInt32(self.reader.clear_code.trailingZeroBitCount) + 1
+        self.reader.position = 256
+        self.pendingStart = 256
     }
 }

@@ -1,105 +1,43 @@
-/// Turns colour indices into the LZW codes of one GIF image.
-///
-/// The table is begun anew when it is full. Source: GIF89a, appendix F.
-struct GIFCodeWriter {
-    private static let maximumCode = 4_095
-    private static let slotCount = 8_192
-    private static let emptySlot = UInt32.max
+import CGIF
+import TintypeImage
 
-    /// A hash table: the code of a string and the index behind it (above), and the code of both (12 bits).
-    private var slots = [UInt32](repeating: emptySlot, count: slotCount)
-    private var bytes: [UInt8] = []
-    private var bits: UInt32 = 0
-    private var bitCount: UInt32 = 0
-    private let minimumCodeSize: Int
-    private var codeSize: UInt32
-    private var nextCode: Int
+/// Turns the colour indices of one image into its LZW codes.
+struct GIFCodeWriter: ~Copyable {
+    private var writer = cgif_writer()
+    private let slots: UnsafeMutablePointer<UInt32>
 
-    private init(minimumCodeSize: Int) {
-        self.minimumCodeSize = minimumCodeSize
-        self.codeSize = UInt32(minimumCodeSize) + 1
-        self.nextCode = (1 << minimumCodeSize) + 2
-    }
+    /// The memory of a writer.
+    static let byteCount = Int(cgif_slot_count) * 4
 
-    /// The image data of `indices`, which have `minimumCodeSize` bits, at least 2.
+    /// Begins the data of an image with indices of `minimumCodeSize` bits, 2 to 8.
     ///
-    /// It is the first code size, the blocks of codes, the end.
-    static func imageData(_ indices: [UInt8], minimumCodeSize: Int) -> [UInt8] {
-        var writer = GIFCodeWriter(minimumCodeSize: minimumCodeSize)
-        writer.write(indices)
-        return [UInt8(minimumCodeSize)] + Self.blocks(of: writer.bytes)
+    /// - Throws: `CodingError` when memory runs out.
+    init(minimumCodeSize: Int, output: inout GIFOutput) throws(CodingError) {
+        self.slots = .allocate(capacity: Int(cgif_slot_count))
+        cgif_begin(&self.writer, self.slots, UInt32(minimumCodeSize))
+        try output.append([UInt8(minimumCodeSize)])
     }
 
-    private mutating func write(_ indices: [UInt8]) {
-        let clearCode = 1 << self.minimumCodeSize
-        self.emit(clearCode)
-        guard let first = indices.first else { return self.finish(endCode: clearCode + 1) }
-        var prefix = Int(first)
-        for index in indices.dropFirst() {
-            let key = UInt32(prefix << 8) | UInt32(index)
-            var slot = Int((key &* 0x9E37_79B1) >> 19)
-            var found: Int?
-            while self.slots[slot] != Self.emptySlot {
-                if self.slots[slot] >> 12 == key {
-                    found = Int(self.slots[slot] & 0xFFF)
-                    break
-                }
-                slot = (slot + 1) & (Self.slotCount - 1)
-            }
-            if let found {
-                prefix = found
-                continue
-            }
-            self.emit(prefix)
-            self.slots[slot] = key << 12 | UInt32(self.nextCode)
-            self.countCode()
-            if self.nextCode > Self.maximumCode {
-                self.emit(clearCode)
-                self.reset()
-            }
-            prefix = Int(index)
-        }
-        self.emit(prefix)
-        self.countCode()
-        self.finish(endCode: clearCode + 1)
+    deinit {
+        self.slots.deallocate()
     }
 
-    /// Counts the string that each code adds to the reader's table: its number decides on the size of the next code.
-    private mutating func countCode() {
-        if self.nextCode == 1 << Int(self.codeSize), self.codeSize < 12 { self.codeSize += 1 }
-        self.nextCode += 1
+    /// The most bytes of an image of so many pixels.
+    static func mostBytes(pixelCount: Int) -> Int {
+        cgif_bound(pixelCount) + Int(cgif_most_last_bytes) + 1
     }
 
-    private mutating func reset() {
-        for slot in self.slots.indices { self.slots[slot] = Self.emptySlot }
-        self.codeSize = UInt32(self.minimumCodeSize) + 1
-        self.nextCode = (1 << self.minimumCodeSize) + 2
+    /// Writes more indices.
+    ///
+    /// - Throws: `CodingError` when memory runs out.
+    mutating func write(_ indices: [UInt8], to output: inout GIFOutput) throws(CodingError) {
+        try output.append(upTo: cgif_bound(indices.count)) { cgif_write(&self.writer, indices, indices.count, $0) }
     }
 
-    private mutating func emit(_ code: Int) {
-        self.bits |= UInt32(code) << self.bitCount
-        self.bitCount += self.codeSize
-        while self.bitCount >= 8 {
-            self.bytes.append(UInt8(truncatingIfNeeded: self.bits))
-            self.bits >>= 8
-            self.bitCount -= 8
-        }
-    }
-
-    private mutating func finish(endCode: Int) {
-        self.emit(endCode)
-        if self.bitCount > 0 { self.bytes.append(UInt8(truncatingIfNeeded: self.bits)) }
-    }
-
-    private static func blocks(of bytes: [UInt8]) -> [UInt8] {
-        var blocks: [UInt8] = []
-        blocks.reserveCapacity(bytes.count + bytes.count / 255 + 2)
-        for start in stride(from: 0, to: bytes.count, by: 255) {
-            let end = min(start + 255, bytes.count)
-            blocks.append(UInt8(end - start))
-            blocks += bytes[start..<end]
-        }
-        blocks.append(0)
-        return blocks
+    /// Writes the end of the image.
+    ///
+    /// - Throws: `CodingError` when memory runs out.
+    mutating func finish(to output: inout GIFOutput) throws(CodingError) {
+        try output.append(upTo: Int(cgif_most_last_bytes)) { cgif_finish(&self.writer, $0) }
     }
 }

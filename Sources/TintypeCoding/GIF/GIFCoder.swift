@@ -44,9 +44,7 @@ public struct GIFCoder: ImageCoder {
         as format: ImageFormat,
         options: EncodeOptions
     ) -> Int {
-        // The canvas, two frames, a part of one and its codes, and what has been written so far.
-        let perPixel = 28 + 4 * (frameCount ?? 0)
-        return layout.pixelCount.saturatingMultiplied(by: perPixel).saturatingAdded(to: 4 << 20)
+        GIFEncoder.byteCount(width: layout.width, height: layout.height, frameCount: frameCount ?? 1)
     }
 }
 

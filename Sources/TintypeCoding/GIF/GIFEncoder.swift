@@ -1,46 +1,42 @@
 import FoundationEssentials
 import TintypeImage
 
-/// Writes pictures as the frames of one GIF.
+/// Writes images as the frames of one GIF.
 ///
 /// A frame holds only the rectangle that changes, transparent where nothing changes in it. Colours are exact where a
 /// palette can hold them. The frames for which none can share one that was chosen for all of them, as long as that
 /// shows them nearly as well as one of their own would: what stands still must not change its colour from frame to frame.
-/// Source: GIF89a, CompuServe 1990.
-struct GIFEncoder {
+/// All passes read the images row by row, and hold nothing of them. Source: GIF89a, CompuServe 1990.
+struct GIFEncoder: ~Copyable {
     private static let maximumSide = 65_535
+    /// The most bytes of the blocks of an image besides its data, and of those of a file.
+    private static let (imageBlockBytes, fileBlockBytes) = (8 + 10 + 768, 13 + 768 + 19 + 1)
 
+    private let frames: [AnimationContent.Frame]
     private let width: Int
     private let height: Int
     private let options: EncodeOptions
     private let isAnimation: Bool
     private let maximumColorCount: Int
-    /// The colours of all frames, where a palette can hold them.
-    private let sharedColors: ColorSet?
-    /// The colours that show frames of too many colours nearly as well as colours of their own.
-    private let sharedPalette: [UInt32]?
-    /// For each frame whether a palette can hold its colours, where there are frames that share one.
-    private let isExact: [Bool]
-    /// How much larger the mean squared error of a shared palette may be, and what is too small to be seen.
-    private static let (toleratedRatio, invisibleError) = (1.5, 12.0)
-    private var bytes: [UInt8] = []
+    private let work: DecodeWork
+    private let shared: GIFSharedColors
+    private var output: GIFOutput
 
-    /// The bytes of an animation, or of a still picture when `loopCount` is `nil`.
+    /// The bytes of an animation, or of a still image when `loopCount` is `nil`.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     static func encode(_ frames: [AnimationContent.Frame], loopCount: Int?, options: EncodeOptions) throws -> Data {
         try Self.check(frames)
+        let work = DecodeWork(DecodingLimits(maximumWork: .max), format: .gif)
         guard let maximumByteCount = options.maximumByteCount else {
-            return try Self.encode(frames, loopCount: loopCount, options: options, maximumColorCount: 256)
+            var encoder = try GIFEncoder(frames, isAnimation: loopCount != nil, options, colors: 256, work)
+            try encoder.write(loopCount: loopCount ?? 1)
+            return encoder.output.data()
         }
-        for maximumColorCount in [256, 128, 64, 32, 16, 8, 4, 2] {
-            let data = try Self.encode(
-                frames,
-                loopCount: loopCount,
-                options: options,
-                maximumColorCount: maximumColorCount
-            )
-            if data.count <= maximumByteCount { return data }
+        for count in [256, 128, 64, 32, 16, 8, 4, 2] {
+            var encoder = try GIFEncoder(frames, isAnimation: loopCount != nil, options, colors: count, work)
+            try encoder.write(loopCount: loopCount ?? 1)
+            if encoder.output.count <= maximumByteCount { return encoder.output.data() }
         }
         throw CodingError.notEncoded(
             .gif,
@@ -48,134 +44,106 @@ struct GIFEncoder {
         )
     }
 
-    private static func encode(
-        _ frames: [AnimationContent.Frame],
-        loopCount: Int?,
-        options: EncodeOptions,
-        maximumColorCount: Int
-    ) throws -> Data {
-        var encoder = try GIFEncoder(
-            frames,
-            isAnimation: loopCount != nil,
-            options: options,
-            maximumColorCount: maximumColorCount
-        )
-        try encoder.write(frames, loopCount: loopCount ?? 1)
-        return Data(encoder.bytes)
+    /// Returns the most bytes that an encode of `frameCount` upright images allocates at once, with its result.
+    static func byteCount(width: Int, height: Int, frameCount: Int) -> Int {
+        // Colour space is counted for all frames and for one of them at a time.
+        Self.outputByteCount(width: width, height: height, frameCount: frameCount)
+            .saturatingAdded(to: GIFPatch.byteCount(width: width) + 2 * ColorQuantizer.byteCount)
+    }
+
+    /// The most bytes of a file, and of a second form of one frame.
+    private static func outputByteCount(width: Int, height: Int, frameCount: Int) -> Int {
+        let image = GIFCodeWriter.mostBytes(pixelCount: width.saturatingMultiplied(by: height)) + Self.imageBlockBytes
+        return image.saturatingMultiplied(by: frameCount > 1 ? frameCount.saturatingAdded(to: 1) : 1)
+            .saturatingAdded(to: Self.fileBlockBytes + GIFCodeWriter.mostBytes(pixelCount: width))
     }
 
     private init(
         _ frames: [AnimationContent.Frame],
         isAnimation: Bool,
-        options: EncodeOptions,
-        maximumColorCount: Int
+        _ options: EncodeOptions,
+        colors maximumColorCount: Int,
+        _ work: DecodeWork
     ) throws {
-        let (width, height) = frames[0].image.orientation.uprightSize(
-            width: frames[0].image.width,
-            height: frames[0].image.height
-        )
+        let first = frames[0].image
+        let (width, height) = first.orientation.uprightSize(width: first.width, height: first.height)
+        self.frames = frames
         self.width = width
         self.height = height
         self.options = options
         self.isAnimation = isAnimation
         self.maximumColorCount = maximumColorCount
-        var colors = ColorSet()
-        let areFew = try frames.allSatisfy { colors.insert(opaque: try GIFPicture($0.image.pixels).pixels) }
-        let isExact = areFew && colors.colors.count <= maximumColorCount
-        self.sharedColors = isExact ? colors : nil
-        // One picture has nothing to share, and is not looked at again.
-        guard !isExact, frames.count > 1 else {
-            self.sharedPalette = nil
-            self.isExact = []
-            return
-        }
-        self.isExact = try frames.map { frame in
-            var colors = ColorSet()
-            let areFew = colors.insert(opaque: try GIFPicture(frame.image.pixels).pixels)
-            return areFew && colors.colors.count <= maximumColorCount
-        }
-        let others = zip(frames, self.isExact).filter { !$0.1 }.map(\.0)
-        self.sharedPalette = try Self.palette(of: others, maximumColorCount)
+        self.work = work
+        self.shared = try GIFSharedColors(of: frames, maximumColorCount, work: work)
+        self.output = GIFOutput(
+            expectedMaximum: Self.outputByteCount(width: width, height: height, frameCount: frames.count)
+        )
     }
 
-    /// The palette that frames share, with room for the entry that draws nothing; `nil` where frames of their own
-    /// colours are shown better.
-    private static func palette(of frames: [AnimationContent.Frame], _ maximumColorCount: Int) throws -> [UInt32]? {
-        guard maximumColorCount > 2, frames.count > 1 else { return nil }
-        var whole = ColorQuantizer()
-        for frame in frames { whole.count(try GIFPicture(frame.image.pixels).pixels) }
-        let palette = try whole.colors(maximum: maximumColorCount - 1)
-        for frame in frames {
-            var quantizer = ColorQuantizer()
-            quantizer.count(try GIFPicture(frame.image.pixels).pixels)
-            let own = quantizer.error(of: try quantizer.colors(maximum: maximumColorCount - 1))
-            guard quantizer.error(of: palette) <= max(Self.invisibleError, own * Self.toleratedRatio) else {
-                return nil
-            }
-        }
-        return palette
-    }
+    // MARK: Frames
 
-    private mutating func write(_ frames: [AnimationContent.Frame], loopCount: Int) throws {
-        var canvas = GIFPicture(width: self.width, height: self.height)
-        var picture = try GIFPicture(try frames[0].image.upright().pixels)
-        for index in frames.indices {
-            let next = try index + 1 < frames.count ? GIFPicture(try frames[index + 1].image.upright().pixels) : nil
+    private mutating func write(loopCount: Int) throws {
+        var shown: GIFPixels?
+        var image = try self.frames[0].image.upright().pixels
+        for index in self.frames.indices {
+            let pixels = GIFPixels(image)
+            let next = try index + 1 < self.frames.count ? self.frames[index + 1].image.upright().pixels : nil
             // What a later frame shows as transparent can only be cleared away with this one.
-            let cleared = next.flatMap { next in picture.area(with: next) { $0 != 0 && $1 == 0 } }
-            let area = self.area(of: picture, on: canvas, isFirst: index == 0, cleared: cleared)
-            // What can be exact stays so.
-            let sharedPalette = self.sharedPalette.flatMap { self.isExact[index] ? nil : $0 }
-            let patch = try self.patch(of: picture, on: canvas, area: area, sharedPalette)
-            if index == 0 { self.writeStart(firstPalette: patch.palette, loopCount: loopCount) }
-            self.writeControl(frames[index].milliseconds, patch: patch, isCleared: cleared != nil)
-            self.writeImage(patch, area: area, isFirst: index == 0)
-            canvas = picture
-            if cleared != nil { canvas.clear(area) }
-            if let next { picture = next }
+            let cleared = try next.flatMap { try pixels.area(clearedFor: GIFPixels($0), work: self.work) }
+            let area = try self.area(of: pixels, shown: shown, cleared: cleared)
+            try self.write(
+                index,
+                GIFDrawing(pixels: pixels, area: area, before: shown),
+                isCleared: cleared != nil,
+                loopCount: loopCount
+            )
+            shown = GIFPixels(image, cleared: cleared == nil ? nil : area)
+            if let next { image = next }
         }
-        self.bytes.append(0x3B)
+        try self.output.append([0x3B])
     }
 
     /// The first frame fills the canvas; the others hold what changes.
-    private func area(of picture: GIFPicture, on canvas: GIFPicture, isFirst: Bool, cleared: PixelArea?) -> PixelArea {
-        if isFirst { return PixelArea(rows: 0..<self.height, columns: 0..<self.width) }
-        let changed = picture.area(with: canvas) { $0 != $1 }
+    private func area(of pixels: GIFPixels, shown: GIFPixels?, cleared: PixelArea?) throws -> PixelArea {
+        guard let shown else { return pixels.area }
+        let changed = try pixels.area(changedFrom: shown, work: self.work)
         let both = changed.map { changed in cleared.map(changed.union) ?? changed } ?? cleared
         return both ?? PixelArea(rows: 0..<1, columns: 0..<1)
     }
 
-    private func patch(
-        of picture: GIFPicture,
-        on canvas: GIFPicture,
-        area: PixelArea,
-        _ sharedPalette: [UInt32]?
-    ) throws -> GIFPatch {
-        func patch(_ pixels: [UInt32], mustBeExact: Bool) throws -> GIFPatch? {
-            try GIFPatch(
-                pixels,
-                width: area.columns.count,
-                shared: self.sharedColors,
-                sharedPalette: sharedPalette,
-                maximumColorCount: self.maximumColorCount,
-                isDithered: self.options.isDithered,
-                mustBeExact: mustBeExact
-            )
-        }
-        let whole = picture.pixels(in: area)
-        let changed = zip(whole, canvas.pixels(in: area)).map { $0 == $1 ? 0 : $0 }
-        let exactChanges = try patch(changed, mustBeExact: true)
+    private mutating func write(_ index: Int, _ drawing: GIFDrawing, isCleared: Bool, loopCount: Int) throws {
+        let sharedPalette = self.shared.palette(ofFrame: index)
+        let findsColors = sharedPalette == nil
+        let changes = try GIFPatch.Scan(drawing, findsColors: findsColors, work: self.work)
+        let exactChanges = self.exactPatch(changes)
         // Leaving out what stays is not always shorter, and costs an entry of the palette.
-        let hasGaps = changed.contains(0) && !whole.contains(0)
-        let exactWhole = hasGaps ? try patch(whole, mustBeExact: true) : nil
-        if let exactChanges, let exactWhole {
-            return exactChanges.byteCount <= exactWhole.byteCount ? exactChanges : exactWhole
+        var exactWhole: GIFPatch?
+        if drawing.before != nil, changes.hasTransparency {
+            let whole = GIFDrawing(pixels: drawing.pixels, area: drawing.area)
+            let scan = try GIFPatch.Scan(whole, findsColors: findsColors, work: self.work)
+            if !scan.hasTransparency { exactWhole = self.exactPatch(scan) }
         }
-        if let exact = exactChanges ?? exactWhole { return exact }
-        guard let inexact = try patch(changed, mustBeExact: false) else {
-            throw CodingError.notEncoded(.gif, "The picture can't be written as GIF: no palette was found.")
-        }
-        return inexact
+        let patch =
+            try exactChanges ?? exactWhole
+            ?? changes.nearestPatch(shared: sharedPalette, maximumColorCount: self.maximumColorCount, work: self.work)
+        if index == 0 { try self.writeStart(firstPalette: patch.palette, loopCount: loopCount) }
+        let start = self.output.count
+        try self.write(index, patch, isCleared: isCleared)
+        guard exactChanges != nil, let exactWhole else { return }
+        let end = self.output.count
+        try self.write(index, exactWhole, isCleared: isCleared)
+        let isShorter = self.output.count - end < end - start
+        self.output.remove(isShorter ? start..<end : end..<self.output.count)
+    }
+
+    private func exactPatch(_ scan: GIFPatch.Scan) -> GIFPatch? {
+        scan.exactPatch(shared: self.shared.colors, maximumColorCount: self.maximumColorCount)
+    }
+
+    private mutating func write(_ index: Int, _ patch: GIFPatch, isCleared: Bool) throws {
+        try self.writeControl(self.frames[index].milliseconds, patch: patch, isCleared: isCleared)
+        try self.writeImage(patch, isFirst: index == 0)
+        try patch.write(to: &self.output, isDithered: self.options.isDithered, work: self.work)
     }
 
     private static func check(_ frames: [AnimationContent.Frame]) throws(CodingError) {
@@ -203,54 +171,49 @@ struct GIFEncoder {
 
     // MARK: Blocks
 
-    private mutating func writeStart(firstPalette: [UInt32]?, loopCount: Int) {
+    private mutating func writeStart(firstPalette: [UInt32], loopCount: Int) throws {
         // One more entry is for drawing nothing, where there is room.
-        let shared = self.sharedColors.map { $0.colors.count < 256 ? $0.colors + [0] : $0.colors }
-        let palette = shared ?? self.sharedPalette.map { $0 + [0] } ?? firstPalette ?? []
-        self.bytes += Array("GIF89a".utf8)
-        self.append(UInt16(clamping: self.width))
-        self.append(UInt16(clamping: self.height))
-        self.bytes += [0xF0 | UInt8(GIFPatch.tableBits(entryCount: palette.count)), 0, 0]
-        self.append(palette)
+        let colors = self.shared.colors.map { $0.count < 256 ? $0.colors + [0] : $0.colors }
+        let palette = colors ?? self.shared.palette.map { $0 + [0] } ?? firstPalette
+        try self.output.append(Array("GIF89a".utf8))
+        try self.output.append(self.width)
+        try self.output.append(self.height)
+        try self.output.append([0xF0 | UInt8(GIFPatch.tableBits(entryCount: palette.count)), 0, 0])
+        try self.append(palette)
         guard loopCount != 1 else { return }
-        self.bytes += [0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8) + [3, 1]
-        self.append(UInt16(clamping: loopCount))
-        self.bytes.append(0)
+        try self.output.append([0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8) + [3, 1])
+        try self.output.append(loopCount)
+        try self.output.append([0])
     }
 
-    private mutating func writeControl(_ milliseconds: Int, patch: GIFPatch, isCleared: Bool) {
+    private mutating func writeControl(_ milliseconds: Int, patch: GIFPatch, isCleared: Bool) throws {
         guard self.isAnimation || patch.transparentIndex != nil else { return }
         let disposal: UInt8 = isCleared ? 2 : self.isAnimation ? 1 : 0
-        self.bytes += [0x21, 0xF9, 4, disposal << 2 | (patch.transparentIndex == nil ? 0 : 1)]
+        try self.output.append([0x21, 0xF9, 4, disposal << 2 | (patch.transparentIndex == nil ? 0 : 1)])
         // Shorter delays than 2/100 s are taken for mistakes.
         let hundredths = max(0, min(milliseconds, 1_000_000)) + 5
-        self.append(self.isAnimation ? UInt16(clamping: max(2, hundredths / 10)) : 0)
-        self.bytes += [patch.transparentIndex ?? 0, 0]
+        try self.output.append(self.isAnimation ? max(2, hundredths / 10) : 0)
+        try self.output.append([patch.transparentIndex ?? 0, 0])
     }
 
-    private mutating func writeImage(_ patch: GIFPatch, area: PixelArea, isFirst: Bool) {
-        self.bytes.append(0x2C)
+    private mutating func writeImage(_ patch: GIFPatch, isFirst: Bool) throws {
+        let area = patch.drawing.area
+        try self.output.append([0x2C])
         for number in [area.columns.lowerBound, area.rows.lowerBound, area.columns.count, area.rows.count] {
-            self.append(UInt16(clamping: number))
+            try self.output.append(number)
         }
         // Without shared colours the first frame's palette is that of the file.
-        let isInStart = isFirst && self.sharedColors == nil && self.sharedPalette == nil
-        if let palette = patch.palette, !isInStart {
-            self.bytes.append(0x80 | UInt8(GIFPatch.tableBits(entryCount: palette.count)))
-            self.append(palette)
+        let isInStart = isFirst && self.shared.colors == nil && self.shared.palette == nil
+        if patch.isShared || isInStart {
+            try self.output.append([0])
         } else {
-            self.bytes.append(0)
+            try self.output.append([0x80 | UInt8(GIFPatch.tableBits(entryCount: patch.palette.count))])
+            try self.append(patch.palette)
         }
-        self.bytes += patch.data
     }
 
-    private mutating func append(_ palette: [UInt32]) {
-        self.bytes += palette.paletteBytes
+    private mutating func append(_ palette: [UInt32]) throws {
         let missing = GIFPatch.tableSize(of: palette) - palette.count
-        self.bytes += Array(repeating: 0, count: missing * 3)
-    }
-
-    private mutating func append(_ number: UInt16) {
-        self.bytes += [UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)]
+        try self.output.append(palette.paletteBytes + Array(repeating: 0, count: missing * 3))
     }
 }

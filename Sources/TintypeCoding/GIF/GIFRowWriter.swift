@@ -1,3 +1,4 @@
+import CGIF
 import TintypeImage
 
 /// Turns colour indices into pixels, row after row, in the order in which a GIF stores them.
@@ -100,26 +101,13 @@ struct GIFRowWriter: ~Copyable {
         let count = min(count, self.visibleWidth - self.column)
         guard count > 0 else { return }
         let target = self.target + self.origin + self.row * self.bytesPerRow + self.column * self.bytesPerPixel
-        let palette = self.palette
-        if self.bytesPerPixel == 4 {
-            let pixels = target.assumingMemoryBound(to: UInt32.self)
-            if self.isLaidOver {
-                for index in 0..<count {
-                    let pixel = palette[Int(indices[index])]
-                    pixels[index] = pixel == 0 ? pixels[index] : pixel
-                }
-            } else {
-                for index in 0..<count { pixels[index] = palette[Int(indices[index])] }
-            }
-            return
-        }
-        // A pixel is stored as four bytes, of which the next one overwrites the last.
-        for index in 0..<count - 1 {
-            (target + index * 3).storeBytes(of: palette[Int(indices[index])], as: UInt32.self)
-        }
-        let last = target + (count - 1) * 3
-        let pixel = palette[Int(indices[count - 1])]
-        last.storeBytes(of: UInt16(truncatingIfNeeded: pixel), as: UInt16.self)
-        last.storeBytes(of: UInt8(truncatingIfNeeded: pixel >> 16), toByteOffset: 2, as: UInt8.self)
+        cgif_expand(
+            self.palette,
+            indices,
+            count,
+            target.assumingMemoryBound(to: UInt8.self),
+            self.bytesPerPixel,
+            self.isLaidOver
+        )
     }
 }

@@ -1,3 +1,4 @@
+import CPixelKernels
 import FoundationEssentials
 import TintypeImage
 
@@ -71,31 +72,18 @@ struct PNGAnimationCompressor {
 
     /// The smallest rectangle outside which nothing changed; one pixel when nothing did.
     private static func change(from old: PixelBuffer, to new: PixelBuffer) -> PixelArea {
-        let plane = new.layout.planes[0]
-        let count = plane.usedBytesPerRow
-        var rows: Range<Int>?
-        var bytes: Range<Int>?
-        old.withUnsafeBytes { old in
-            new.withUnsafeBytes { new in
-                for row in 0..<plane.height {
-                    let start = plane.offset + row * plane.bytesPerRow
-                    let (before, after) = (old[start..<start + count], new[start..<start + count])
-                    guard let first = zip(before, after).enumerated().first(where: { $1.0 != $1.1 })?.offset else {
-                        continue
-                    }
-                    var last = count - 1
-                    while last > first, before[start + last] == after[start + last] { last -= 1 }
-                    rows = (rows?.lowerBound ?? row)..<row + 1
-                    bytes = min(bytes?.lowerBound ?? first, first)..<max(bytes?.upperBound ?? 0, last + 1)
-                }
-            }
+        var area: PixelArea?
+        let columns = 0..<new.width
+        var (before, after) = ([UInt32](repeating: 0, count: new.width), [UInt32](repeating: 0, count: new.width))
+        for row in 0..<new.height {
+            old.read(row: row, columns: columns, into: &before)
+            new.read(row: row, columns: columns, into: &after)
+            let changed = cpixels_find_changes(before, after, new.width)
+            guard changed.end > 0 else { continue }
+            let found = PixelArea(rows: row..<row + 1, columns: changed.start..<changed.end)
+            area = area?.union(found) ?? found
         }
-        guard let rows, let bytes else { return PixelArea(rows: 0..<1, columns: 0..<1) }
-        let channels = new.format.channelCount
-        return PixelArea(
-            rows: rows,
-            columns: bytes.lowerBound / channels..<(bytes.upperBound + channels - 1) / channels
-        )
+        return area ?? PixelArea(rows: 0..<1, columns: 0..<1)
     }
 
     // MARK: Chunks

@@ -14,7 +14,7 @@ enum SixelEncoder {
     ///   - pixels: The picture.
     ///   - isDithered: Whether colours that are missing are mixed: for stills, since the grain of frames would crawl.
     /// - Returns: The escape code.
-    /// - Throws: `CancellationError`.
+    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     static func encode(_ pixels: TerminalPixels, isDithered: Bool) throws -> [UInt8] {
         let (palette, indices) = try Self.indexed(pixels, isDithered: isDithered)
         // 1: what is not drawn stays. Then the shape of a pixel, and the size.
@@ -40,19 +40,32 @@ enum SixelEncoder {
         isDithered: Bool
     ) throws -> (palette: [UInt32], indices: [UInt16]) {
         let masked = pixels.masked
-        var colors = ColorSet()
+        var (colors, indices) = (ColorSet(), [UInt8](repeating: 0, count: masked.count))
         if colors.insert(opaque: masked) {
-            let none = UInt16(colors.colors.count)
-            return (colors.colors, masked.map { $0 == 0 ? none : UInt16(colors.index(of: $0) ?? 0) })
+            colors.write(masked, missing: 0, to: &indices)
+            return (colors.colors, Self.marking(masked, indices, none: colors.count))
         }
-        var quantizer = ColorQuantizer()
+        var quantizer = try ColorQuantizer()
         quantizer.count(masked)
         let palette = try quantizer.colors(maximum: Self.maximumColorCount)
-        var mapper = PaletteMapper(palette: palette, transparentIndex: 0)
-        let nearest =
-            try isDithered ? mapper.dither(masked, width: pixels.width) : mapper.map(masked, width: pixels.width)
-        let none = UInt16(palette.count)
-        return (palette, zip(masked, nearest).map { $0 == 0 ? none : UInt16($1) })
+        var mapper = try PaletteMapper(
+            palette: palette,
+            transparentIndex: 0,
+            width: pixels.width,
+            isDithered: isDithered
+        )
+        var row = [UInt8](repeating: 0, count: pixels.width)
+        for start in stride(from: 0, to: masked.count, by: max(1, pixels.width)) {
+            try Task.checkCancellation()
+            mapper.map(Array(masked[start..<start + pixels.width]), to: &row)
+            indices.replaceSubrange(start..<start + pixels.width, with: row)
+        }
+        return (palette, Self.marking(masked, indices, none: palette.count))
+    }
+
+    /// The indices, of which those of pixels without a colour become `none`.
+    private static func marking(_ pixels: [UInt32], _ indices: [UInt8], none: Int) -> [UInt16] {
+        zip(pixels, indices).map { $0 == 0 ? UInt16(none) : UInt16($1) }
     }
 
     /// One band, colour by colour.

@@ -128,8 +128,10 @@ struct VP8LPrefixCodes: ~Copyable {
     }
 
     private mutating func readCode(alphabet: Int, from bits: inout VP8LBitReader) throws(VP8LError) -> Code {
-        self.lengths.removeAll(keepingCapacity: true)
-        self.lengths.append(contentsOf: repeatElement(0, count: max(256, alphabet)))
+        let lengthCount = max(256, alphabet)
+        if self.lengths.count < lengthCount { self.lengths = Array(repeating: 0, count: lengthCount) }
+        // In debug builds no generic function fills an array as fast.
+        self.lengths.withUnsafeMutableBytes { _ = $0.baseAddress.map { memset($0, 0, lengthCount) } }
         if bits.read(1) == 1 {
             let isPair = bits.read(1) == 1
             let first = bits.read(bits.read(1) == 1 ? 8 : 1)

@@ -53,16 +53,20 @@ struct VP8LTransform {
     private func lookUp(_ pixels: UnsafeMutablePointer<UInt32>) {
         let bitsPerIndex = UInt32(8 >> self.sizeBits)
         let mask = UInt32(1) << bitsPerIndex - 1
-        let (perPixel, sizeBits, width) = (1 << self.sizeBits, self.sizeBits, self.width)
+        let (sizeBits, width) = (self.sizeBits, self.width)
         self.data.withUnsafeBufferPointer { colors in
             // From the right, as the indices lie closer than the pixels.
-            for coded in stride(from: (width - 1) >> sizeBits, through: 0, by: -1) {
+            var coded = (width - 1) >> sizeBits
+            var end = width
+            while coded >= 0 {
                 var indices = pixels[coded] >> 8 & 0xFF
                 let start = coded << sizeBits
-                for column in start..<min(start + perPixel, width) {
+                for column in start..<end {
                     pixels[column] = colors[Int(indices & mask)]
                     indices &>>= bitsPerIndex
                 }
+                end = start
+                coded -= 1
             }
         }
     }
