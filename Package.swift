@@ -97,6 +97,7 @@ let package = Package(
             providers: [.apt(["libisal-dev"])]
         ),
         .target(name: "CInflate", dependencies: ["CISAL"], path: "Sources/CLibraries/CInflate"),
+        .target(name: "CPNGDeflate", dependencies: ["CISAL"], path: "Sources/CLibraries/CPNGDeflate"),
         // Loops over pixels, compiled for several generations of processors.
         .target(name: "CPixelKernels", path: "Sources/CLibraries/CPixelKernels"),
         // libwebp decodes a large flat picture in one call; this asks between its rows whether to go on.
@@ -111,8 +112,8 @@ let package = Package(
         .target(
             name: "TintypeCoding",
             dependencies: [
-                "TintypeImage", "TintypeConcurrency", "CJPEG", "CTurboJPEG", "CDeflate", "CInflate", "CPNGFilters",
-                "CWebP", "CWebPSteps", "CLCMS2",
+                "TintypeImage", "TintypeConcurrency", "CJPEG", "CTurboJPEG", "CDeflate", "CInflate", "CPNGDeflate",
+                "CPNGFilters", "CWebP", "CWebPSteps", "CLCMS2",
             ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CCrypto", "CPixelKernels"]),
@@ -327,8 +328,8 @@ for target in package.targets where target.type == .test {
 
 // One policy for every Swift target, written once.
 let cTargets = [
-    "CInflate", "CJPEG", "CPixelKernels", "CShims", "CPNGFilters", "CWebPSteps", "CAllocationCounter",
-    "CAllocationMeter", "CCodecLoops",
+    "CInflate", "CJPEG", "CPixelKernels", "CShims", "CPNGDeflate", "CPNGFilters", "CWebPSteps",
+    "CAllocationCounter", "CAllocationMeter", "CCodecLoops",
     "CCoefficients", "CDescriptorLimit", "CJPEGWays", "CSignals",
 ]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {
