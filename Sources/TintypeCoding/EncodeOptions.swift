@@ -21,8 +21,8 @@ public struct EncodeOptions: Sendable, Hashable {
     /// The effort of PNG's compression, 0 to 9; default 6.
     ///
     /// Higher levels make smaller files and take longer. 0 stores the samples. 1 compresses with ISA-L. 2 and 3 take runs
-    /// and long repeats, 4 to 8 also shorter and more distant ones. 9 weighs all of them against each other and takes about
-    /// ten times as long as 6. A sample of the rows decides about the filter.
+    /// and long repeats, 4 to 8 also shorter and more distant ones. 9 weighs all of them against each other and takes four to
+    /// twenty times as long as 6. A sample of the rows decides about the filter.
     public var pngLevel: Int
     /// The filters that PNG may choose from; default by content.
     public var pngFilter: PNGFilter

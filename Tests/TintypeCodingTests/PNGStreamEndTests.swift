@@ -132,9 +132,10 @@ import TintypeImage
                 let stored = hasHighBits && depth < 16 ? key | 1 << depth | 0x8000 : key
                 var samples: [UInt8] = [0]
                 samples += Self.packed(row.flatMap { [Int](repeating: $0, count: channels) }, depth)
+                let color = (0..<channels).flatMap { _ in [UInt8(stored >> 8), UInt8(stored & 255)] }
                 let data = PNGFile(chunks: [
                     .init(type: "IHDR", body: Self.header(16, 1, depth: depth, colorType: colorType)),
-                    .init(type: "tRNS", body: (0..<channels).flatMap { _ in [UInt8(stored >> 8), UInt8(stored & 255)] }),
+                    .init(type: "tRNS", body: color),
                     .init(type: "IDAT", body: Self.deflated(samples)),
                     .init(type: "IEND", body: []),
                 ])

@@ -337,7 +337,7 @@ struct PNGLineWriter {
         }
         var least = UInt64.max
         for filter in [Filter.up, .sub, .paeth, .average, .none] {
-            var filtered = [UInt8]()
+            var filtered: [UInt8] = []
             swap(&filtered, &self.filtered)
             let sum = filtered.withUnsafeMutableBytes { self.apply(filter, to: $0) }
             swap(&filtered, &self.filtered)
