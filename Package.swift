@@ -99,6 +99,7 @@ let package = Package(
         // Codes of GIF, written and read.
         .target(name: "CGIF", path: "Sources/CLibraries/CGIF"),
         .target(name: "CInflate", dependencies: ["CISAL"], path: "Sources/CLibraries/CInflate"),
+        .target(name: "CPNGDeflate", dependencies: ["CISAL"], path: "Sources/CLibraries/CPNGDeflate"),
         // Loops over pixels, compiled for several generations of processors.
         .target(name: "CPixelKernels", path: "Sources/CLibraries/CPixelKernels"),
         // libwebp decodes a large flat picture in one call; this asks between its rows whether to go on.
@@ -114,7 +115,7 @@ let package = Package(
             name: "TintypeCoding",
             dependencies: [
                 "TintypeImage", "TintypeConcurrency", "CJPEG", "CTurboJPEG", "CDeflate", "CGIF", "CInflate",
-                "CPNGFilters", "CPixelKernels", "CWebP", "CWebPSteps", "CLCMS2",
+                "CPNGDeflate", "CPNGFilters", "CPixelKernels", "CWebP", "CWebPSteps", "CLCMS2",
             ]
         ),
         .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CCrypto", "CPixelKernels"]),
@@ -341,8 +342,8 @@ for target in package.targets where target.type == .test {
 
 // One policy for every Swift target, written once.
 let cTargets = [
-    "CGIF", "CInflate", "CJPEG", "CPixelKernels", "CShims", "CPNGFilters", "CWebPSteps", "CAllocationCounter",
-    "CAllocationMeter", "CCodecLoops",
+    "CGIF", "CInflate", "CJPEG", "CPixelKernels", "CShims", "CPNGDeflate", "CPNGFilters", "CWebPSteps",
+    "CAllocationCounter", "CAllocationMeter", "CCodecLoops",
     "CCoefficients", "CDescriptorLimit", "CJPEGWays", "CSignals",
 ]
 for target in package.targets where target.type != .system && !cTargets.contains(target.name) {

@@ -18,7 +18,11 @@ public struct EncodeOptions: Sendable, Hashable {
     public var chromaSubsampling: ChromaSubsampling
     /// How a WebP is compressed; default lossy.
     public var compression: Compression
-    /// The effort of PNG's compression, zlib's 0 to 9; default 6.
+    /// The effort of PNG's compression, 0 to 9; default 6.
+    ///
+    /// Higher levels make smaller files and take longer. 0 stores the samples. 1 compresses with ISA-L. 2 and 3 take runs
+    /// and long repeats, 4 to 8 also shorter and more distant ones. 9 weighs all of them against each other and takes four to
+    /// twenty times as long as 6. A sample of the rows decides about the filter.
     public var pngLevel: Int
     /// The filters that PNG may choose from; default by content.
     public var pngFilter: PNGFilter
@@ -67,7 +71,8 @@ public struct EncodeOptions: Sendable, Hashable {
 
     /// The filters that PNG may choose from for each row.
     public enum PNGFilter: Sendable, Hashable {
-        /// All filters for photographs, none for few colours.
+        /// The filter that makes a sample of the rows smallest, or the best one for each row if that does. No filter for few
+        /// colours.
         case automatic
         /// No filter.
         case none

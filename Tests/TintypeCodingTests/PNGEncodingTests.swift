@@ -68,6 +68,49 @@ import TintypeImage
         #expect(try Self.decode(data).samples == pixels.samples)
     }
 
+    /// Strips end within lines and lines within strips; some lines are longer than deflate's window.
+    @Test(arguments: [(7, 9_000), (300, 400), (12_000, 9), (30_001, 4), (120_000, 2)], [1, 2, 3, 6, 9])
+    func `images of every shape are kept`(size: (width: Int, height: Int), level: Int) throws {
+        var generator = SeededGenerator(seed: UInt64(size.width))
+        let noise = (0..<4_096).map { _ in UInt8.random(in: 0...255, using: &generator) }
+        for format in [PixelFormat.gray8, .rgb8, .rgba8] {
+            // Flat parts, gradients, repeats and noise.
+            let pixels = try PixelBuffer.make(format, width: size.width, height: size.height) { column, row, channel in
+                let block = column / 50 + row / 7
+                return switch block % 4 {
+                case 0: UInt8(truncatingIfNeeded: block)
+                case 1: UInt8(truncatingIfNeeded: column &* 3 &+ row &+ channel)
+                case 2: noise[column % 37]
+                default: noise[(column &* 5 &+ row &* 911 &+ channel &* 17) % noise.count]
+                }
+            }
+            let data = try Self.encode(pixels, EncodeOptions(pngLevel: level))
+            #expect(try Self.decode(data).samples == pixels.samples)
+            #expect(PNGFile(data).chunks.map(\.type) == ["IHDR", "IDAT", "IEND"])
+        }
+    }
+
+    @Test func `more effort makes a photograph smaller`() throws {
+        let photograph = try SampleFiles.decode(try Fixtures.data("kodak-3.png")).pixels
+        let sizes = try [0, 1, 2, 4, 6, 7, 8, 9].map { level in
+            try Self.encode(photograph, EncodeOptions(pngLevel: level)).count
+        }
+        #expect(sizes == sizes.sorted(by: >))
+        // zlib 1.3 at level 9, the filter chosen for each line, makes 539,400 bytes of it.
+        #expect(sizes[4] < 530_000)
+    }
+
+    @Test func `an encode that is cancelled ends`() async throws {
+        let photograph = try SampleFiles.decode(try Fixtures.data("kodak-3.png")).pixels
+        for level in [0, 1, 6, 9] {
+            let task = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try Self.encode(photograph, EncodeOptions(pngLevel: level))
+            }
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+
     @Test func filtersHelpPhotographs() throws {
         let photograph = try SampleFiles.decode(try Fixtures.data("kodak-3.png")).pixels
         let plain = try Self.encode(photograph, EncodeOptions(pngFilter: .none))

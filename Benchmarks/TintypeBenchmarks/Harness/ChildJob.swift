@@ -63,6 +63,7 @@ enum ChildJob {
         case "large-download" where arguments.count == 2: try await TintypeDownloads.meetLarge(arguments[1])
         case "bomb" where arguments.count == 2: try await TintypeBombs.meet(arguments[1])
         case "disk-open" where arguments.count == 2: try await TintypeMillionEntries.open(arguments[1])
+        case "png-levels" where arguments.count == 2: try TintypeEncoding.encodeLevels(arguments[1])
         case "disk-write" where arguments.count == 5: try await TintypeDiskWriters.write(arguments)
         default: throw Options.Misuse(description: "unknown job \(arguments.joined(separator: " "))")
         }

@@ -28,6 +28,18 @@ enum TintypeEncoding {
             .encode(self.picture(path), as: format, options: self.options).count
     }
 
+    /// Encodes the image at `path` as PNG for each line of standard input, at the level that the line names, and prints the
+    /// processor time, the bytes and the pixels: one side of `peers/png_curve.py`.
+    static func encodeLevels(_ path: String) throws {
+        let image = try self.picture(path)
+        while let line = readLine() {
+            guard let level = Int(line) else { throw Unavailable("\(line) is no level") }
+            let time = Stopwatch(.process)
+            let count = try PNGCoder().encode(image, as: .png, options: EncodeOptions(pngLevel: level)).count
+            Console.show("\(time.seconds) \(count) \(image.pixels.width * image.pixels.height)")
+        }
+    }
+
     private static var options: EncodeOptions {
         EncodeOptions(quality: Encoding.Job.quality, chromaSubsampling: .quarter, pngLevel: Encoding.Job.level)
     }

@@ -21,6 +21,8 @@ struct cinflate_stream {
     /// The state before the piece that is being decoded.
     struct inflate_state before;
     bool is_broken;
+    uint8_t header[2];
+    uint8_t header_count;
 };
 
 size_t cinflate_size(void) {
@@ -68,10 +70,22 @@ static void drain(struct inflate_state *state, uint8_t *output, uint32_t *output
     *output_count -= count;
 }
 
+/// Whether a stream begins with a header of RFC 1950, section 2.2, without a preset dictionary: the library passes over
+/// one, and decodes the stream as if its bytes were zeros.
+static bool has_sound_header(cinflate_stream *stream, const uint8_t *input, uint32_t input_count) {
+    for (uint32_t index = 0; index < input_count && stream->header_count < 2; index++) {
+        stream->header[stream->header_count++] = input[index];
+    }
+    if (stream->header_count < 2) return true;
+    uint8_t method = stream->header[0], flags = stream->header[1];
+    return (method & 15) == 8 && method >> 4 <= 7 && (method << 8 | flags) % 31 == 0 && !(flags & 32);
+}
+
 enum cinflate_result cinflate_step(
     cinflate_stream *stream, const uint8_t *input, uint32_t *input_count, uint8_t *output, uint32_t *output_count) {
     struct inflate_state *state = &stream->state;
     uint32_t piece = piece_limit;
+    if (!has_sound_header(stream, input, *input_count)) stream->is_broken = true;
     while (!stream->is_broken) {
         if (piece > *input_count) piece = *input_count;
         uint32_t input_rest = piece, output_rest = *output_count;

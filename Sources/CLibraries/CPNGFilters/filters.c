@@ -201,14 +201,34 @@ int cpngfilters_undo(
 
 // MARK: Applying
 
-/// The byte that a filter predicts, from its neighbours.
-INLINE words8 predict(int filter, words8 left, words8 above, words8 corner) {
+typedef int16_t words16 __attribute__((vector_size(32)));
+
+INLINE bytes16 load16(const uint8_t *from) {
+    bytes16 result;
+    memcpy(&result, from, 16);
+    return result;
+}
+
+INLINE bytes16 paeth16(bytes16 left_bytes, bytes16 above_bytes, bytes16 corner_bytes) {
+    words16 left = __builtin_convertvector(left_bytes, words16);
+    words16 above = __builtin_convertvector(above_bytes, words16);
+    words16 corner = __builtin_convertvector(corner_bytes, words16);
+    words16 threshold = (corner + corner + corner - above) - left;
+    words16 low = __builtin_elementwise_min(left, above);
+    words16 high = __builtin_elementwise_max(left, above);
+    words16 is_low = high <= threshold, is_high = threshold <= low;
+    words16 inner = (is_low & low) | (~is_low & corner);
+    return __builtin_convertvector((is_high & high) | (~is_high & inner), bytes16);
+}
+
+/// The bytes that a filter predicts, from their neighbours.
+INLINE bytes16 predict(int filter, bytes16 left, bytes16 above, bytes16 corner) {
     switch (filter) {
     case FILTER_SUB: return left;
     case FILTER_UP: return above;
-    case FILTER_AVERAGE: return (left + above) >> 1;
-    case FILTER_PAETH: return paeth(left, above, corner);
-    default: return (words8){0};
+    case FILTER_AVERAGE: return (left & above) + ((left ^ above) >> 1);
+    case FILTER_PAETH: return paeth16(left, above, corner);
+    default: return (bytes16){0};
     }
 }
 
@@ -217,29 +237,30 @@ apply(int filter, uint8_t *filtered, const uint8_t *line, const uint8_t *prior, 
     uint64_t sum = 0;
     size_t index = 0;
     while (index < count) {
-        // A row of words may add up 65,535: some hundred distances of at most 128.
-        words8 sums = {0};
-        const size_t piece = count - index < 1024 ? count : index + 1024;
+        // A word holds the distances of some hundred bytes, of at most 128 each.
+        words16 sums = {0};
+        const size_t piece = count - index < 2048 ? count : index + 2048;
         while (index < piece) {
-            const size_t width = piece - index < 8 ? piece - index : 8;
-            words8 left = {0}, corner = {0};
-            if (index >= size) {
-                left = widen(load(line + index - size, width));
-                corner = widen(load(prior + index - size, width));
-            } else if (width > size - index) {
-                uint8_t edge[8] = {0}, edge_above[8] = {0};
-                memcpy(edge + (size - index), line, width - (size - index));
-                memcpy(edge_above + (size - index), prior, width - (size - index));
-                left = widen(load(edge, 8));
-                corner = widen(load(edge_above, 8));
+            // The first pixel has no neighbours on its left, and the last bytes are fewer.
+            const size_t width = index == 0 ? (size < count ? size : count) : piece - index < 16 ? piece - index : 16;
+            bytes16 value = {0}, left = {0}, above = {0}, corner = {0};
+            if (index > 0 && width == 16) {
+                value = load16(line + index);
+                left = load16(line + index - size);
+                above = load16(prior + index);
+                corner = load16(prior + index - size);
+            } else {
+                memcpy(&value, line + index, width);
+                memcpy(&above, prior + index, width);
+                if (index > 0) memcpy(&left, line + index - size, width);
+                if (index > 0) memcpy(&corner, prior + index - size, width);
             }
-            words8 above = widen(load(prior + index, width));
-            words8 value = (widen(load(line + index, width)) - predict(filter, left, above, corner)) & 255;
-            store(filtered + index, narrow(value), width);
-            sums += __builtin_elementwise_min(value, 256 - value);
+            bytes16 result = value - predict(filter, left, above, corner);
+            memcpy(filtered + index, &result, width);
+            sums += __builtin_convertvector(__builtin_elementwise_min(result, -result), words16);
             index += width;
         }
-        for (int lane = 0; lane < 8; lane++) sum += (uint16_t)sums[lane];
+        for (int lane = 0; lane < 16; lane++) sum += (uint16_t)sums[lane];
     }
     return sum;
 }

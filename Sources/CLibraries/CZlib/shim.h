@@ -8,7 +8,12 @@ static inline int czlib_inflate_init(z_stream *stream) {
     return inflateInit(stream);
 }
 
-/// The same with a choice of the format around the data, as zlib's manual lists them.
+/// `deflateInit` is one, too.
+static inline int czlib_deflate_init(z_stream *stream) {
+    return deflateInit(stream, 6);
+}
+
+/// `czlib_inflate_init` with a choice of the format around the data, as zlib's manual lists them.
 static inline int czlib_inflate_init2(z_stream *stream, int window_bits) {
     return inflateInit2(stream, window_bits);
 }

@@ -172,9 +172,6 @@ final class PNGStrip: @unchecked Sendable {
 ///
 /// Sendable although unchecked: one lane at a time uses it, as ``PNGAhead`` says.
 final class PNGInflation: @unchecked Sendable {
-    /// Compressed bytes that are taken in at once.
-    private static let inputByteCount = 64 << 10
-
     private let inflater: PNGInflater
     private let work: DecodeWork
     private var data: PNGPixelData
@@ -216,7 +213,7 @@ final class PNGInflation: @unchecked Sendable {
             self.piece = piece
             return
         }
-        let offered = min(self.piece.count, Self.inputByteCount)
+        let offered = min(self.piece.count, PNGInflater.inputByteCount)
         var step = UnsafeRawBufferPointer(rebasing: self.piece[..<offered])
         let free = UnsafeMutableRawBufferPointer(rebasing: strip.free.prefix(self.missing))
         let count = try self.inflater.inflate(&step, into: free)
@@ -229,7 +226,11 @@ final class PNGInflation: @unchecked Sendable {
 
     /// Looks at the checksums behind the last scanline, and for the end.
     fileprivate func finish() throws {
-        while try self.data.next() != nil {}
+        var hasEnded = try self.inflater.hasEnded(&self.piece, work: self.work)
+        while var piece = try self.data.next() {
+            if !hasEnded { hasEnded = try self.inflater.hasEnded(&piece, work: self.work) }
+        }
+        guard hasEnded else { throw CodingError.truncated(.png) }
         try self.data.checkEnd()
     }
 }

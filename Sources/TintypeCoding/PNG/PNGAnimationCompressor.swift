@@ -33,12 +33,14 @@ struct PNGAnimationCompressor {
             let duration = animation.frames[index].milliseconds
             writer.append(.frameControl, Self.frameControl(sequenceNumber, area, milliseconds: duration))
             sequenceNumber += 1
-            let pixels = try PNGCompressor(options: self.options)
-                .compressedPixels(of: picture, format, rows: area.rows, columns: area.columns)
+            let compressor = PNGCompressor(options: self.options)
             if index == 0 {
-                writer.append(.pixels, pixels)
+                try writer.append(.pixels) { try compressor.compress(area, of: picture, format, to: &$0) }
             } else {
-                writer.append(.framePixels, Self.bytes(sequenceNumber), pixels)
+                try writer.append(.framePixels) { data in
+                    data.append(bigEndian: sequenceNumber)
+                    try compressor.compress(area, of: picture, format, to: &data)
+                }
                 sequenceNumber += 1
             }
         }

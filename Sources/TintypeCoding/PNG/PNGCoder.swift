@@ -6,6 +6,13 @@ public import TintypeImage
 /// Source: W3C PNG, third edition. Decodes to `gray8`, `rgb8` or, where there is any alpha, a
 /// transparency chunk or an animation, `rgba8`; 16-bit samples keep their high byte. Gamma is
 /// not applied. An animation that breaks the rules is shown as its default image.
+///
+/// Damage and transparent colours are taken as libpng takes them:
+/// * Compressed pixels with a wrong Adler-32, a preset dictionary or another broken header are corrupt, and those without
+///   their end are truncated. libpng merely warns if the checksum begins a chunk of its own; here it counts there, too.
+/// * Pixels and bytes behind the last row are ignored.
+/// * Of a transparent colour (`tRNS`) only the bits of the depth count, and it is compared with the samples as stored: with
+///   all 16 bits of 16, before gray of few bits is spread. Pillow compares such samples after it has changed them.
 public struct PNGCoder: ImageCoder {
     /// Creates the coder.
     public init() {}
@@ -42,10 +49,16 @@ public struct PNGCoder: ImageCoder {
         as format: ImageFormat,
         options: EncodeOptions
     ) -> Int {
-        // The filtered rows, what libdeflate may make of them, its copy, and the file, which grows by doubling. Frames are
-        // brought to one format, turned, and written behind each other.
-        let copies = 6 + 4 * (frameCount ?? 0)
-        return layout.byteCount.saturatingMultiplied(by: copies).saturatingAdded(to: 12 << 20)
+        // The file, which is no larger than the samples unless they are noise. It grows by a quarter at a time, and may be
+        // copied for that.
+        let line = layout.width.saturatingMultiplied(by: layout.format.channelCount).saturatingAdded(to: 1)
+        let samples = line.saturatingMultiplied(by: layout.height).saturatingMultiplied(by: frameCount ?? 1)
+        let file = samples.saturatingAdded(to: samples / 64).saturatingMultiplied(by: 9) / 4
+        // A frame may be brought to the format of the others.
+        let frames = layout.pixelCount.saturatingMultiplied(by: 4).saturatingMultiplied(by: frameCount ?? 0)
+        let lines = PNGLineWriter.byteCount(lineByteCount: line, width: layout.width)
+        return file.saturatingAdded(to: frames).saturatingAdded(to: lines)
+            .saturatingAdded(to: PNGDeflater.byteCount(longestLine: line)).saturatingAdded(to: 64 << 10)
     }
 }
 

@@ -1,16 +1,16 @@
 import CDeflate
+import CPNGDeflate
 import CPNGFilters
 import FoundationEssentials
 import TintypeImage
 
-/// Writes still pictures.
+/// Writes still images.
 ///
-/// Source: W3C PNG, third edition. The colour type is the smallest that keeps every pixel; for
-/// each scanline the filter is taken whose bytes are nearest to zero (section 12.7).
+/// Source: W3C PNG, third edition. The colour type is the smallest that keeps every pixel.
 struct PNGCompressor {
     let options: EncodeOptions
 
-    /// The file of an upright picture.
+    /// Returns the file of an upright image.
     ///
     /// - Throws: `CodingError.Code.encodingFailed` when it does not fit the limit of bytes; `CancellationError`.
     func compress(_ pixels: PixelBuffer) throws -> Data {
@@ -23,69 +23,76 @@ struct PNGCompressor {
         writer.append(.imageHeader, format.header(width: pixels.width, height: pixels.height))
         try writer.append(self.options.metadata)
         format.appendPalette(to: &writer)
-        let rows = 0..<pixels.height
-        writer.append(.pixels, try self.compressedPixels(of: pixels, format, rows: rows, columns: 0..<pixels.width))
+        let area = PixelArea(rows: 0..<pixels.height, columns: 0..<pixels.width)
+        try writer.append(.pixels) { try self.compress(area, of: pixels, format, to: &$0) }
         writer.append(.end)
         return writer.data
     }
 
-    /// The scanlines of a part of a picture, filtered and compressed.
-    func compressedPixels(
-        of pixels: PixelBuffer,
-        _ format: PNGSampleFormat,
-        rows: Range<Int>,
-        columns: Range<Int>
-    ) throws -> Data {
-        let lineByteCount = format.byteCount(ofLine: columns.count) + 1
-        let filtered = UnsafeMutableRawBufferPointer.allocate(byteCount: lineByteCount * rows.count, alignment: 16)
-        defer { filtered.deallocate() }
-        var filter = PNGLineFilter(
-            lineByteCount: lineByteCount - 1,
-            width: columns.count,
-            bytesPerPixel: max(1, format.bitDepth * format.colorType.channelCount / 8),
-            choosesFilters: self.choosesFilters(for: format)
-        )
-        for row in rows {
-            if row % 64 == 0 { try Task.checkCancellation() }
-            let target = (row - rows.lowerBound) * lineByteCount
-            filter.write(UnsafeMutableRawBufferPointer(rebasing: filtered[target..<target + lineByteCount])) { line in
-                format.write(row: row, of: pixels, columns: columns, to: line)
-            }
+    /// Filters and compresses the scanlines of a part of an image.
+    ///
+    /// Takes the memory of a few scanlines and of ``PNGDeflater``.
+    func compress(_ area: PixelArea, of pixels: PixelBuffer, _ format: PNGSampleFormat, to data: inout Data) throws {
+        var lines = PNGLineWriter(area, of: pixels, format)
+        var deflater = try PNGDeflater(longestLine: lines.byteCount)
+        let filter = try self.filter(&lines, &deflater)
+        deflater.start(level: self.options.pngLevel, lineByteCount: lines.byteCount)
+        for row in area.rows {
+            try deflater.append(lines.byteCount, to: &data) { lines.write(row, filter, to: $0) }
         }
-        return try PNGDeflater(level: self.options.pngLevel).deflated(UnsafeRawBufferPointer(filtered))
+        try deflater.finish(to: &data)
     }
 
-    private func choosesFilters(for format: PNGSampleFormat) -> Bool {
+    /// Returns the filter that makes a sample of the scanlines smallest.
+    private func filter(_ lines: inout PNGLineWriter, _ deflater: inout PNGDeflater) throws -> PNGLineWriter.Filter {
         switch self.options.pngFilter {
-        case .automatic: format.suitsFilters && self.options.pngLevel > 0
-        case .none: false
-        case .all: true
+        case .none: return .none
+        case .all: return .best
+        case .automatic: break
         }
+        guard lines.format.suitsFilters, self.options.pngLevel > 0 else { return .none }
+        var smallest = (filter: PNGLineWriter.Filter.best, byteCount: Int.max)
+        for filter in [PNGLineWriter.Filter.best, .up, .sub, .none] {
+            var sample = Data()
+            // ISA-L finds other matches; all higher levels find similar ones.
+            deflater.start(level: min(self.options.pngLevel, 2), lineByteCount: lines.byteCount)
+            for band in lines.sample {
+                lines.skip(to: band.lowerBound)
+                for row in band {
+                    try deflater.append(lines.byteCount, to: &sample) { lines.write(row, filter, to: $0) }
+                }
+            }
+            try deflater.finish(to: &sample)
+            if sample.count < smallest.byteCount { smallest = (filter, sample.count) }
+        }
+        return smallest.filter
     }
 }
 
 extension EncodeOptions {
-    /// The file that `compress` makes with these options or, where that is too large, with ones of more effort.
+    /// Returns the file that `compress` makes with these options or, when that is too large, with options of more effort.
     ///
     /// Nothing else makes a PNG smaller: it keeps every pixel.
     ///
     /// - Throws: `CodingError.Code.encodingFailed` when no file fits the limit of bytes; what `compress` throws.
     func smallestPNG(_ compress: (EncodeOptions) throws -> Data) throws -> Data {
-        let whole = try compress(self)
-        guard let limit = self.maximumByteCount, whole.count > limit else { return whole }
-        var smallest = whole.count
+        guard let limit = self.maximumByteCount else { return try compress(self) }
+        var attempts = [self]
         for filter in [PNGFilter.automatic, .all, .none] {
             var options = self
             options.pngLevel = 9
             options.pngFilter = filter
-            guard options != self else { continue }
+            if options != self { attempts.append(options) }
+        }
+        var smallest = Int.max
+        for options in attempts {
             let data = try compress(options)
             if data.count <= limit { return data }
             smallest = min(smallest, data.count)
         }
         throw CodingError.notEncoded(
             .png,
-            "As PNG, which keeps every pixel, the picture takes \(smallest) bytes of \(limit); make it smaller "
+            "As PNG, which keeps every pixel, the image takes \(smallest) bytes of \(limit); make it smaller "
                 + "or choose a lossy format."
         )
     }
@@ -108,11 +115,30 @@ struct PNGWriter {
         self.data.append(bigEndian: checksum)
     }
 
+    /// Adds a chunk whose content `body` appends to the data.
+    ///
+    /// - Throws: `CodingError` for more bytes than a chunk can have; what `body` throws.
+    mutating func append(_ kind: PNGChunk.Kind, _ body: (inout Data) throws -> Void) throws {
+        let start = self.data.count
+        self.data.append(bigEndian: UInt32(0))
+        self.data.append(bigEndian: kind.rawValue)
+        try body(&self.data)
+        let count = self.data.count - start - 8
+        guard count <= PNGChunk.maximumLength else {
+            throw CodingError.notEncoded(.png, "The image takes over 2 GB as PNG; make it smaller.")
+        }
+        let checksum = self.data.withUnsafeMutableBytes { bytes in
+            bytes.storeBytes(of: UInt32(count).bigEndian, toByteOffset: start, as: UInt32.self)
+            return libdeflate_crc32(0, bytes.baseAddress.map { $0 + start + 4 }, count + 4)
+        }
+        self.data.append(bigEndian: checksum)
+    }
+
     /// Adds the blocks of metadata that there are.
-    mutating func append(_ metadata: EncodeOptions.Metadata) throws(CodingError) {
+    mutating func append(_ metadata: EncodeOptions.Metadata) throws {
         if let profile = metadata.colorProfile {
             // A name is required; the profile has its own.
-            self.append(.colorProfile, Data("ICC profile\0\0".utf8), try PNGDeflater(level: 9).deflated(profile))
+            self.append(.colorProfile, Data("ICC profile\0\0".utf8), try PNGDeflater.deflated(profile))
         }
         if let exif = metadata.exif { self.append(.exif, exif) }
         if let xmp = metadata.xmp {
@@ -129,125 +155,245 @@ extension Data {
     }
 }
 
-/// Compresses whole blocks of bytes as zlib streams.
+/// Compresses bytes as a zlib stream, strip by strip.
 ///
-/// libdeflate, because it makes smaller files than zlib in half the time. It takes its input in
-/// one piece: a picture's filtered scanlines are held at once.
+/// Source: RFC 1950. `CPNGDeflate` makes the deflate stream within.
 struct PNGDeflater: ~Copyable {
-    /// libdeflate's levels, 0 to 12, that make files no larger than zlib's 0 to 9, measured on photographs.
-    private static let levels: [CInt] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10]
+    private static let stripByteCount = cpngdeflate_strip_limit
+    private static let windowByteCount = cpngdeflate_window
+    private static let outputByteCount = cpngdeflate_output_limit
 
-    private let compressor: OpaquePointer
+    private let longestLine: Int
+    private let stream: OpaquePointer
+    /// The bytes before the strip, then the strip as far as it is there.
+    private let bytes: UnsafeMutableRawBufferPointer
+    private let output: UnsafeMutablePointer<UInt8>
+    private var compressedCount = 0
+    private var count = 0
+    private var checksum: UInt32 = 1
+    private var hasBegun = false
 
-    /// The effort is on zlib's scale, 0 to 9; others are brought within.
-    init(level: Int) throws(CodingError) {
-        let level = Self.levels[min(max(0, level), Self.levels.count - 1)]
-        guard let compressor = libdeflate_alloc_compressor(level) else { throw .outOfMemory(.png) }
-        self.compressor = compressor
+    /// - Parameter longestLine: The most bytes that are appended at once.
+    /// - Throws: `CodingError` without memory.
+    init(longestLine: Int) throws(CodingError) {
+        guard MemoryRoom.has(Self.byteCount(longestLine: longestLine)), let stream = cpngdeflate_begin() else {
+            throw .outOfMemory(.png)
+        }
+        self.longestLine = longestLine
+        self.stream = stream
+        self.bytes = .allocate(byteCount: Self.capacity(longestLine: longestLine), alignment: 16)
+        self.output = .allocate(capacity: Self.outputByteCount)
     }
 
     deinit {
-        libdeflate_free_compressor(self.compressor)
+        cpngdeflate_end(self.stream)
+        self.bytes.deallocate()
+        self.output.deallocate()
     }
 
-    /// The bytes as a zlib stream.
-    borrowing func deflated(_ data: Data) throws(CodingError) -> Data {
-        let result = data.withUnsafeBytes { bytes in
-            Result<Data, CodingError> { () throws(CodingError) in try self.deflated(bytes) }
+    /// Returns the memory that a stream takes.
+    static func byteCount(longestLine: Int) -> Int {
+        Self.capacity(longestLine: longestLine) + Self.outputByteCount + cpngdeflate_size()
+    }
+
+    private static func capacity(longestLine: Int) -> Int {
+        Self.windowByteCount + Self.stripByteCount + longestLine
+    }
+
+    /// Starts a stream.
+    ///
+    /// - Parameters:
+    ///   - level: The effort, 0 to 9; others are brought within.
+    ///   - lineByteCount: The bytes of a scanline with its filter byte; 0 for bytes that are no scanlines.
+    mutating func start(level: Int, lineByteCount: Int) {
+        cpngdeflate_start(self.stream, CInt(max(0, min(level, 9))), lineByteCount)
+        self.compressedCount = 0
+        self.count = 0
+        self.checksum = 1
+        self.hasBegun = false
+    }
+
+    /// Compresses `count` bytes that `write` writes.
+    ///
+    /// - Throws: `CancellationError`.
+    mutating func append(
+        _ count: Int,
+        to data: inout Data,
+        _ write: (UnsafeMutableRawBufferPointer) -> Void
+    ) throws {
+        write(UnsafeMutableRawBufferPointer(rebasing: self.bytes[self.count..<self.count + count]))
+        self.count += count
+        while self.count - self.compressedCount >= Self.stripByteCount {
+            try self.compress(Self.stripByteCount, isLast: false, to: &data)
         }
-        return try result.get()
+        // The window moves to the front.
+        let start = self.compressedCount - Self.windowByteCount
+        guard start > 0, self.bytes.count - self.count < self.longestLine else { return }
+        let rest = UnsafeRawBufferPointer(rebasing: self.bytes[start..<self.count])
+        self.bytes.copyMemory(from: rest)
+        self.compressedCount -= start
+        self.count -= start
     }
 
-    /// The bytes as a zlib stream.
-    borrowing func deflated(_ bytes: UnsafeRawBufferPointer) throws(CodingError) -> Data {
-        let bound = libdeflate_zlib_compress_bound(self.compressor, bytes.count)
-        guard MemoryRoom.has(bound) else { throw .outOfMemory(.png) }
-        // What is not written to is never touched, and so costs no memory.
-        let output = UnsafeMutableRawPointer.allocate(byteCount: bound, alignment: 16)
-        defer { output.deallocate() }
-        let count = libdeflate_zlib_compress(self.compressor, bytes.baseAddress, bytes.count, output, bound)
-        guard count > 0 else { throw .notEncoded(.png, "The picture can't be compressed as PNG.") }
-        return Data(bytes: output, count: count)
+    /// Compresses the rest and ends the stream.
+    ///
+    /// - Throws: `CancellationError`.
+    mutating func finish(to data: inout Data) throws {
+        try self.compress(self.count - self.compressedCount, isLast: true, to: &data)
+        data.append(bigEndian: self.checksum)
+    }
+
+    private mutating func compress(_ count: Int, isLast: Bool, to data: inout Data) throws {
+        try Task.checkCancellation()
+        if !self.hasBegun {
+            // Deflate with a window of 32 kB, without a dictionary.
+            data.append(contentsOf: [0x78, 0x9C])
+            self.hasBegun = true
+        }
+        guard let bytes = self.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
+        self.checksum = libdeflate_adler32(self.checksum, bytes + self.compressedCount, count)
+        let written = cpngdeflate_add(self.stream, bytes, self.compressedCount, count, isLast, self.output)
+        self.compressedCount += count
+        data.append(self.output, count: written)
+    }
+
+    /// Returns the bytes as a zlib stream.
+    static func deflated(_ bytes: Data) throws -> Data {
+        var deflater = try PNGDeflater(longestLine: Self.stripByteCount)
+        deflater.start(level: 9, lineByteCount: 0)
+        var result = Data()
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let piece = rest.prefix(Self.stripByteCount)
+            try deflater.append(piece.count, to: &result) { $0.copyBytes(from: piece) }
+            rest = rest.dropFirst(piece.count)
+        }
+        try deflater.finish(to: &result)
+        return result
     }
 }
 
-/// Filters scanlines from the top, each with the filter that suits it best.
-struct PNGLineFilter {
-    private static let filterCount = 5
+/// Writes the filtered scanlines of a part of an image, from the top.
+struct PNGLineWriter {
+    /// How a scanline is filtered.
+    enum Filter: CInt {
+        case none
+        case sub
+        case up
+        case average
+        case paeth
+        /// The filter whose bytes are nearest to zero (section 12.7).
+        case best
+    }
 
-    private let lineByteCount: Int
+    /// The bytes of a filtered scanline with its filter.
+    let byteCount: Int
+    let format: PNGSampleFormat
+    private let area: PixelArea
+    private let pixels: PixelBuffer
     private let bytesPerPixel: Int
-    private let choosesFilters: Bool
     /// The line that is being written and the one above; a sample may take a byte here that
     /// takes less in the file.
     private var line: [UInt8]
     private var prior: [UInt8]
-    /// The line as filtered by each filter.
-    private var candidates: [UInt8]
+    /// The line as filtered by one filter and by the best one so far.
+    private var filtered: [UInt8]
+    private var best: [UInt8]
 
-    init(lineByteCount: Int, width: Int, bytesPerPixel: Int, choosesFilters: Bool) {
-        self.lineByteCount = lineByteCount
-        self.bytesPerPixel = bytesPerPixel
-        self.choosesFilters = choosesFilters
-        self.line = Array(repeating: 0, count: max(lineByteCount, width))
+    init(_ area: PixelArea, of pixels: PixelBuffer, _ format: PNGSampleFormat) {
+        self.area = area
+        self.pixels = pixels
+        self.format = format
+        self.byteCount = format.byteCount(ofLine: area.columns.count) + 1
+        self.bytesPerPixel = max(1, format.bitDepth * format.colorType.channelCount / 8)
+        self.line = Array(repeating: 0, count: max(self.byteCount - 1, area.columns.count))
         self.prior = self.line
-        self.candidates = choosesFilters ? Array(repeating: 0, count: Self.filterCount * (lineByteCount + 1)) : []
+        self.filtered = Array(repeating: 0, count: self.byteCount)
+        self.best = self.filtered
     }
 
-    /// Writes the next line with its filter byte to `target`.
-    ///
-    /// - Parameters:
-    ///   - target: Memory for the line and one byte more.
-    ///   - fill: Writes the samples of the line.
-    mutating func write(_ target: UnsafeMutableRawBufferPointer, _ fill: (UnsafeMutablePointer<UInt8>) -> Void) {
-        swap(&self.line, &self.prior)
-        self.line.withUnsafeMutableBufferPointer { line in
-            if let base = line.baseAddress { fill(base) }
+    /// Returns the memory that a writer takes.
+    static func byteCount(lineByteCount: Int, width: Int) -> Int {
+        2 * (max(lineByteCount, width) + lineByteCount + 1)
+    }
+
+    /// Goes on with a row that does not follow.
+    mutating func skip(to row: Int) {
+        if row > self.area.rows.lowerBound {
+            self.read(row - 1)
+        } else {
+            self.line.withUnsafeMutableBytes { _ = $0.initializeMemory(as: UInt8.self, repeating: 0) }
         }
-        guard self.choosesFilters else {
-            target[0] = 0
-            self.line.withUnsafeBytes { line in
-                UnsafeMutableRawBufferPointer(rebasing: target[1...]).copyMemory(
-                    from: UnsafeRawBufferPointer(rebasing: line[..<self.lineByteCount])
-                )
-            }
+    }
+
+    /// Writes the next row as a scanline; the first one has zeros above it.
+    mutating func write(_ row: Int, _ filter: Filter, to target: UnsafeMutableRawBufferPointer) {
+        if row == self.area.rows.lowerBound { self.skip(to: row) }
+        swap(&self.line, &self.prior)
+        self.read(row)
+        guard filter == .best else {
+            _ = self.apply(filter, to: target)
             return
         }
-        let step = self.lineByteCount + 1
-        let best = self.bestFilter()
-        self.candidates.withUnsafeBytes { candidates in
-            target.copyMemory(from: UnsafeRawBufferPointer(rebasing: candidates[best * step..<(best + 1) * step]))
+        var least = UInt64.max
+        for filter in [Filter.up, .sub, .paeth, .average, .none] {
+            var filtered: [UInt8] = []
+            swap(&filtered, &self.filtered)
+            let sum = filtered.withUnsafeMutableBytes { self.apply(filter, to: $0) }
+            swap(&filtered, &self.filtered)
+            guard sum < least else { continue }
+            least = sum
+            swap(&self.filtered, &self.best)
+            if sum == 0 { break }
+        }
+        self.best.withUnsafeBytes { target.copyMemory(from: $0) }
+    }
+
+    private mutating func read(_ row: Int) {
+        self.line.withUnsafeMutableBufferPointer { line in
+            guard let base = line.baseAddress else { return }
+            self.format.write(row: row, of: self.pixels, columns: self.area.columns, to: base)
         }
     }
 
-    private mutating func bestFilter() -> Int {
-        let step = self.lineByteCount + 1
-        return self.candidates.withUnsafeMutableBufferPointer { candidates in
-            self.line.withUnsafeBufferPointer { line in
-                self.prior.withUnsafeBufferPointer { prior in
-                    guard
-                        let candidates = candidates.baseAddress, let line = line.baseAddress,
-                        let prior = prior.baseAddress
-                    else { return 0 }
-                    var best = 0
-                    var least = UInt64.max
-                    for filter in 0..<Self.filterCount {
-                        let sum = cpngfilters_apply(
-                            CInt(filter),
-                            candidates + filter * step,
-                            line,
-                            prior,
-                            self.lineByteCount,
-                            self.bytesPerPixel
-                        )
-                        if sum < least {
-                            least = sum
-                            best = filter
-                        }
-                    }
-                    return best
-                }
+    /// Returns the sum of the filtered bytes' distances from zero.
+    private func apply(_ filter: Filter, to target: UnsafeMutableRawBufferPointer) -> UInt64 {
+        self.line.withUnsafeBufferPointer { line in
+            self.prior.withUnsafeBufferPointer { prior in
+                guard
+                    let target = target.baseAddress?.assumingMemoryBound(to: UInt8.self), let line = line.baseAddress,
+                    let prior = prior.baseAddress
+                else { return 0 }
+                return cpngfilters_apply(
+                    filter.rawValue,
+                    target,
+                    line,
+                    prior,
+                    self.byteCount - 1,
+                    self.bytesPerPixel
+                )
             }
+        }
+    }
+}
+
+extension PNGLineWriter {
+    private static let bandHeight = 8
+    private static let sampledByteCount = 16 << 10...1 << 20
+
+    /// Rows that stand for all: a thirty-second of them, in bands from top to bottom.
+    var sample: [Range<Int>] {
+        let rows = self.area.rows
+        let byteCount = min(
+            max(rows.count * self.byteCount / 32, Self.sampledByteCount.lowerBound),
+            Self.sampledByteCount.upperBound
+        )
+        let count = max(1, byteCount / self.byteCount / Self.bandHeight)
+        guard count * Self.bandHeight < rows.count else { return [rows] }
+        return (0..<count).map { index in
+            let middle = rows.lowerBound + (2 * index + 1) * rows.count / (2 * count)
+            let start = min(max(middle - Self.bandHeight / 2, rows.lowerBound), rows.upperBound - Self.bandHeight)
+            return start..<start + Self.bandHeight
         }
     }
 }

@@ -212,11 +212,13 @@ struct PNGDecompressor {
         let lines = try PNGScanlines(self.layout, work: self.work)
         var picture = PNGPicture(self.converter, passes: lines.passes, layout: layout, pixels: pixels)
         do {
+            var hasEnded = false
             while let piece = try data.next() {
                 var input = piece
                 while let line = try lines.next(&input) { picture.write(line) }
+                if lines.isFinished, !hasEnded, !self.isLenient { hasEnded = try lines.hasEnded(&input) }
             }
-            guard lines.isFinished else { throw CodingError.truncated(.png) }
+            guard lines.isFinished, hasEnded || self.isLenient else { throw CodingError.truncated(.png) }
             if !self.isLenient, self.needsEnd { try data.checkEnd() }
         } catch let error as CodingError {
             guard self.isLenient, lines.lineCount > 0, error.isDamage else { throw error }

@@ -29,6 +29,8 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
     /// A block of metadata that stands behind the pixels.
     private var metadata = Data()
     private var havePixelsEnded = false
+    /// Whether the end of the compressed bytes was found, with the right checksum; not looked for when it may be missing.
+    private var haveCompressedBytesEnded = false
     private var hasEnded = false
     /// What was wrong, where that is allowed or does not matter.
     private var failure: CodingError?
@@ -154,6 +156,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
     private func begin(_ kind: PNGChunk.Kind) throws(CodingError) {
         guard kind != .pixels else { return }
         if !self.havePixelsEnded, self.pixels?.lines.isFinished == false { throw .truncated(.png) }
+        guard self.haveCompressedBytesEnded || self.options.allowsTruncated else { throw .truncated(.png) }
         self.havePixelsEnded = true
         switch kind {
         // Its checksum guards nothing.
@@ -185,6 +188,8 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
         guard let pixels else { return }
         var input = content
         while let line = try pixels.lines.next(&input) { pixels.canvas.write(line) }
+        guard pixels.lines.isFinished, !self.haveCompressedBytesEnded, !self.options.allowsTruncated else { return }
+        self.haveCompressedBytesEnded = try pixels.lines.hasEnded(&input)
     }
 }
 

@@ -9,12 +9,17 @@ final class PNGInflater {
     /// The memory that a stream takes: its window, what it is ahead, and its tables.
     static let byteCount = cinflate_size()
 
+    /// Compressed bytes that are taken in at once: blocks without content take time and give nothing.
+    static let inputByteCount = 64 << 10
+
     private let stream: OpaquePointer
     /// Whether the stream has come to its end.
     private(set) var isFinished = false
     /// Whether more may come without more input: it is decoded ahead of what there is room for.
     private(set) var isAhead = false
     private var isBroken = false
+    /// Whether there was more behind what was wanted.
+    private var goesOn = false
 
     init() throws(CodingError) {
         guard let stream = cinflate_begin() else { throw .outOfMemory(.png) }
@@ -55,6 +60,31 @@ final class PNGInflater {
         }
         if self.isBroken, written == 0 { throw .corrupt(.png, "its compressed data is broken") }
         return written
+    }
+
+    /// Looks for the end of the stream and its checksum, once all that is wanted was inflated.
+    ///
+    /// libpng refuses a stream without its end and one with a wrong checksum, and warns of one that goes on. One that goes
+    /// on is not looked at any further.
+    ///
+    /// - Parameters:
+    ///   - input: Compressed bytes; what was used is taken off its front.
+    ///   - work: Counts.
+    /// - Returns: Whether the stream ends or goes on; `false` when it takes more bytes to tell.
+    /// - Throws: `CodingError` for a wrong checksum and for broken data, and for too much work; `CancellationError`.
+    func hasEnded(_ input: inout UnsafeRawBufferPointer, work: DecodeWork) throws -> Bool {
+        while !self.isFinished, !self.goesOn {
+            var step = UnsafeRawBufferPointer(rebasing: input.prefix(Self.inputByteCount))
+            let offered = step.count
+            guard offered > 0 || self.isAhead else { return false }
+            var byte: UInt8 = 0
+            self.goesOn = try withUnsafeMutableBytes(of: &byte) { try self.inflate(&step, into: $0) } > 0
+            let used = offered - step.count
+            input = UnsafeRawBufferPointer(rebasing: input[used...])
+            try work.count(used * DecodeWork.unitsPerByte)
+            guard used > 0 || self.goesOn || self.isFinished else { return false }
+        }
+        return true
     }
 }
 

@@ -109,7 +109,11 @@ final class PNGRowSource: RowSource {
     /// Looks at the checksums behind the last line, and for the end.
     private func finish() throws {
         if let ahead { return try ahead.finish() }
-        while try self.data.next() != nil {}
+        var hasEnded = try self.lines.hasEnded(&self.piece)
+        while var piece = try self.data.next() {
+            if !hasEnded { hasEnded = try self.lines.hasEnded(&piece) }
+        }
+        guard hasEnded else { throw CodingError.truncated(.png) }
         try self.data.checkEnd()
     }
 

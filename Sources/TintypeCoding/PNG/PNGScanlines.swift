@@ -18,8 +18,6 @@ final class PNGScanlines {
 
     /// Inflated at once: enough that the inflater runs at its best, little enough for the cache.
     static let stripByteCount = 64 << 10
-    /// Compressed bytes that are taken in at once: blocks without content take time and give nothing.
-    private static let inputByteCount = 64 << 10
 
     let passes: [PNGPass]
     private let layout: PNGLayout
@@ -113,6 +111,15 @@ final class PNGScanlines {
         return line
     }
 
+    /// Looks behind the last line for the end of the compressed bytes and their checksum.
+    ///
+    /// - Parameter input: Compressed bytes; what was used is taken off its front.
+    /// - Returns: `false` when it takes more compressed bytes to tell.
+    /// - Throws: As ``PNGInflater/hasEnded(_:work:)``.
+    func hasEnded(_ input: inout UnsafeRawBufferPointer) throws -> Bool {
+        try self.inflater?.hasEnded(&input, work: self.work) ?? true
+    }
+
     private func advance() {
         self.lineCount += 1
         self.row += 1
@@ -135,7 +142,7 @@ final class PNGScanlines {
         }
         let end = min(self.strip.count, self.filled.count + self.missing)
         let free = UnsafeMutableRawBufferPointer(rebasing: self.strip[self.filled.upperBound..<end])
-        let offered = min(input.count, Self.inputByteCount)
+        let offered = min(input.count, PNGInflater.inputByteCount)
         var step = UnsafeRawBufferPointer(rebasing: input[..<offered])
         let count = try inflater.inflate(&step, into: free)
         let used = offered - step.count
