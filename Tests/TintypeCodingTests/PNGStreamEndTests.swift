@@ -45,10 +45,10 @@ import TintypeImage
             switch self {
             case .nothing: return [stream]
             case .wrongChecksum: return [wrong]
-            case .wrongChecksumInItsOwnChunk: return [wrong.dropLast(4), wrong.suffix(4)].map(Array.init)
-            case .noChecksum: return [stream.dropLast(4)]
-            case .halfAChecksum: return [stream.dropLast(2)]
-            case .noEnd: return [stream.dropLast(7)]
+            case .wrongChecksumInItsOwnChunk: return [Array(wrong.dropLast(4)), Array(wrong.suffix(4))]
+            case .noChecksum: return [Array(stream.dropLast(4))]
+            case .halfAChecksum: return [Array(stream.dropLast(2))]
+            case .noEnd: return [Array(stream.dropLast(7))]
             case .bytesBehindTheEnd: return [stream + [1, 2, 3]]
             case .aChunkBehindTheEnd: return [stream, [1, 2, 3]]
             case .morePixels: return [PNGStreamEndTests.deflated(samples + [9])]
@@ -58,9 +58,9 @@ import TintypeImage
                 return [more]
             case .fewerPixels: return [PNGStreamEndTests.deflated(samples.dropLast(1))]
             case .presetDictionary: return [PNGStreamEndTests.deflated(samples, dictionary: Array(samples.prefix(50)))]
-            case .unknownMethod: return [[0x79, 0x9B] + stream.dropFirst(2)]
-            case .windowTooLarge: return [[0x88, 0x1C] + stream.dropFirst(2)]
-            case .wrongHeaderCheck: return [[0x78, 0x9D] + stream.dropFirst(2)]
+            case .unknownMethod: return [[0x79, 0x18] + Array(stream.dropFirst(2))]
+            case .windowTooLarge: return [[0x88, 0x1C] + Array(stream.dropFirst(2))]
+            case .wrongHeaderCheck: return [[0x78, 0x9D] + Array(stream.dropFirst(2))]
             }
         }
     }
@@ -70,7 +70,7 @@ import TintypeImage
         side: Int
     ) throws {
         let samples = Self.samples(side: side)
-        for chunkSize in [Int.max, 100, 1] {
+        for chunkSize in side < 100 ? [Int.max, 100, 1] : [Int.max, 100] {
             let bodies = change.bodies(samples).flatMap { Self.pieces($0, chunkSize) }
             let data = Self.file(side: side, bodies)
             let whole = PNGWays.whole(data, DecodeOptions())
@@ -80,7 +80,7 @@ import TintypeImage
                 #expect(whole == PNGWays.whole(Self.file(side: side, [Self.deflated(samples)]), DecodeOptions()))
             }
             #expect(PNGWays.rows(data, DecodeOptions()) == whole, "chunks of \(chunkSize)")
-            for pieceSize in [1 << 20, 1_000, 7] {
+            for pieceSize in side < 100 ? [1 << 20, 7] : [1 << 20, 1_000] {
                 #expect(PNGWays.pieces(data, DecodeOptions(), size: pieceSize) == whole, "chunks of \(chunkSize)")
             }
         }
@@ -92,12 +92,12 @@ import TintypeImage
         let samples = Self.samples(side: 40)
         let options = DecodeOptions(allowsTruncated: true)
         let sound = PNGWays.whole(Self.file(side: 40, [Self.deflated(samples)]), options)
-        // Of a stream without its end the last bytes may be missing.
+        // Of a stream without its end the last row may be missing.
         guard case .pixels(_, _, let expected) = sound else { throw Missing() }
         let data = Self.file(side: 40, change.bodies(samples))
         for result in [PNGWays.whole(data, options), PNGWays.pieces(data, options, size: 9)] {
             guard case .pixels(_, _, let decoded) = result else { throw Missing() }
-            #expect(decoded.prefix(expected.count - 12) == expected.prefix(expected.count - 12))
+            #expect(decoded.prefix(expected.count - 240) == expected.prefix(expected.count - 240))
         }
     }
 
@@ -140,9 +140,10 @@ import TintypeImage
                     .init(type: "IEND", body: []),
                 ])
                 .data
-                let pixels = try SampleFiles.decode(data).pixels
-                let alphas = stride(from: 3, to: 64, by: 4).map { PNGReference.samples(of: pixels)[$0] }
-                #expect(alphas == row.map { $0 == key ? 0 : 255 }, "type \(colorType), colour \(key)")
+                let decoded = PNGReference.samples(of: try SampleFiles.decode(data).pixels)
+                let alphas = stride(from: 3, to: 64, by: 4).map { decoded[$0] }
+                let expected: [UInt8] = row.map { $0 == key ? 0 : 255 }
+                #expect(alphas == expected, "type \(colorType), colour \(key)")
             }
         }
     }
