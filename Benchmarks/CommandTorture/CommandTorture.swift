@@ -121,10 +121,12 @@ struct Sweep {
     private func outcome(of subject: [String], under limit: Limit) throws -> Outcome {
         let errors = self.folder.path(of: "errors")
         let script = "cd \"$0\" && exec </dev/null >/dev/null 2>errors && \(limit.prelude) && exec \"$@\""
+        // libwebp takes a minute for 100 megapixels in its mode of little memory, on a busy machine several.
+        let seconds = limit.kind == "encodes" ? "600" : "60"
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/timeout")
         process.arguments =
-            ["--kill-after=1", "60", "/bin/bash", "-c", "umask 0; \(script)", self.folder.path, self.command]
+            ["--kill-after=1", seconds, "/bin/bash", "-c", "umask 0; \(script)", self.folder.path, self.command]
             + subject
         process.environment = [
             "HOME": self.folder.path, "XDG_CACHE_HOME": self.folder.path(of: "cache"), "PATH": "/usr/bin:/bin",
