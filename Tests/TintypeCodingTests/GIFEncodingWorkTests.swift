@@ -2,10 +2,9 @@ import FoundationEssentials
 import TestSupport
 import TestTraits
 import Testing
+import TintypeCoding
 import TintypeConcurrency
 import TintypeImage
-
-@testable import TintypeCoding
 
 /// The memory that encoding a GIF takes, and how often it looks whether it was cancelled.
 @Suite(.computing, .timeLimit(.minutes(5))) struct GIFEncodingWorkTests {
