@@ -37,7 +37,8 @@ import Testing
     @Test func `padding is no part of a body, and a frame of more padding than it has ends nothing`() {
         let padded = FaultyResponse.frame(type: 0, flags: 9, stream: 1, [3, 1, 2, 0, 0, 0])
         #expect(Self.hasEnded(Self.start + padded, bodyBytes: 2))
-        let illegal = [FaultyResponse.frame(type: 0, flags: 9, stream: 1, [6, 1, 2, 0, 0, 0])]
+        let illegal =
+            [FaultyResponse.frame(type: 0, flags: 9, stream: 1, [6, 1, 2, 0, 0, 0])]
             + [FaultyResponse.frame(type: 0, flags: 9, stream: 1)]
         for frame in illegal {
             for count in 0...6 { #expect(!Self.hasEnded(Self.start + frame, bodyBytes: count)) }
@@ -64,7 +65,8 @@ import Testing
         var tracker = FrameTracker()
         let ids = (0..<3).map { _ in tracker.open() }
         #expect(ids == [1, 3, 5])
-        let frames = FaultyResponse.dataFrame([1, 2], stream: 5, isLast: true) + FaultyResponse.dataFrame([1], stream: 3)
+        let end = FaultyResponse.dataFrame([1, 2], stream: 5, isLast: true)
+        let frames = end + FaultyResponse.dataFrame([1], stream: 3)
         frames.withUnsafeBytes { tracker.read($0) }
         #expect(ids.map { tracker.hasEnded($0, bodyBytes: 2, hasTrailers: false) } == [false, false, true])
         tracker.close(5)

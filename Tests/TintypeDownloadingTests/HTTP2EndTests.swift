@@ -22,7 +22,7 @@ import TintypeHTTP
 
     /// An origin whose connections each send these frames when a request has come.
     private static func origin(_ frames: [UInt8], http1: FaultyResponse? = nil) throws -> FaultyOrigin {
-        let script = FaultyResponse([.send(FaultyResponse.settingsFrame), .awaitStreams(1), .send(frames), .stall])
+        let script = FaultyResponse([.send(FaultyResponse.settingsFrame), .awaitStreams(1), .send(frames), .close])
         return try FaultyOrigin(["*": script, "/a": http1 ?? .reset], speaksHTTP2: true)
     }
 
@@ -113,7 +113,7 @@ import TintypeHTTP
             "DATA after GOAWAY",
             FaultyResponse.frame(type: 7, [0, 0, 0, 1, 0, 0, 0, 0]) + FaultyResponse.dataFrame([], isLast: true)
         ),
-        Fault("DATA before RST_STREAM", FaultyResponse.dataFrame([], isLast: true) + FaultyResponse.resetFrame(code: 0)),
+        Fault("RST_STREAM after DATA", FaultyResponse.dataFrame([], isLast: true) + FaultyResponse.resetFrame(code: 0)),
     ]
 
     @Test(arguments: ends, [nil, body.count]) func `a body that ends in order is whole at the first try`(

@@ -27,9 +27,9 @@ final class ConnectionFrames {
     ///   - turn: The number of the loop's turn; outlives the connection.
     ///   - limit: The bytes that the connection may bring in one turn.
     init?(tls: UnsafeMutableRawPointer, descriptor: CInt, turn: UnsafePointer<UInt64>, limit: Int) {
-        guard let method = Self.method, let view = ccrypto_view_connection(tls, descriptor, UnsafeRawPointer(method), turn, limit) else {
-            return nil
-        }
+        guard let method = Self.method.map({ UnsafeRawPointer($0) }),
+            let view = ccrypto_view_connection(tls, descriptor, method, turn, limit)
+        else { return nil }
         self.view = view
     }
 

@@ -50,7 +50,7 @@ struct FrameTracker {
 
     /// Whether the server ended the stream after exactly `bodyBytes` bytes of its body.
     ///
-    /// - Parameter hasTrailers: Whether libcurl handed trailers over, which shows that it could read them.
+    /// Trailers count as an end only if libcurl handed them over (`hasTrailers`), which shows that it could read them.
     func hasEnded(_ id: UInt32, bodyBytes: Int, hasTrailers: Bool) -> Bool {
         guard let stream = self.streams.first(where: { $0.id == id })?.stream, stream.bodyBytes == bodyBytes else {
             return false
@@ -90,10 +90,11 @@ struct FrameTracker {
         self.headerCount = 0
         let high = UInt32(self.header[5] & 0x7F) << 24 | UInt32(self.header[6]) << 16
         let id = high | UInt32(self.header[7]) << 8 | UInt32(self.header[8])
-        guard let index = self.streams.firstIndex(where: { $0.id == id }), self.streams[index].stream.end == .none else {
+        guard let index = self.streams.firstIndex(where: { $0.id == id }), self.streams[index].stream.end == .none
+        else {
             return
         }
-        // A frame of nothing but more padding than it has is illegal, and ends nothing.
+        // A frame with more padding than bytes is illegal, and ends nothing.
         guard padding <= length else { return }
         switch type {
         case Self.data:

@@ -102,7 +102,8 @@ struct BadInput: Sendable, CustomTestStringConvertible {
 
     @Test(arguments: [nil, gif.count])
     func `an animation that is cut between frames over HTTP 2 is neither shown nor stored`(length: Int?) async throws {
-        let cut = FaultyResponse.headFrame(length: length)
+        let cut =
+            FaultyResponse.headFrame(length: length)
             + FaultyResponse.dataFrame(Array(Self.gif[..<(19 + 10 * Self.gifFrame.count)]))
             + FaultyResponse.resetFrame(code: 0)
         let whole = FaultyResponse.headFrame(length: length) + FaultyResponse.dataFrame(Self.gif, isLast: true)
