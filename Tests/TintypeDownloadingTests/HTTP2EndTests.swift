@@ -20,9 +20,17 @@ import TintypeHTTP
         return DownloadActor(configuration: configuration)
     }
 
-    /// An origin whose connections each send these frames when a request has come.
-    private static func origin(_ frames: [UInt8], http1: FaultyResponse? = nil) throws -> FaultyOrigin {
-        let script = FaultyResponse([.send(FaultyResponse.settingsFrame), .awaitStreams(1), .send(frames), .close])
+    /// An origin whose connections each send these frames when a request has come, and then `fault`.
+    ///
+    /// The fault has a TLS record of its own: libcurl drops what came in the same record as a reset.
+    private static func origin(
+        _ frames: [UInt8],
+        then fault: [UInt8] = [],
+        http1: FaultyResponse? = nil
+    ) throws -> FaultyOrigin {
+        let script = FaultyResponse([
+            .send(FaultyResponse.settingsFrame), .awaitStreams(1), .send(frames), .send(fault), .close,
+        ])
         return try FaultyOrigin(["*": script, "/a": http1 ?? .reset], speaksHTTP2: true)
     }
 
@@ -70,7 +78,7 @@ import TintypeHTTP
         length: Int?
     ) async throws {
         let frames = FaultyResponse.headFrame(length: length) + Self.frames(of: Self.half, isWhole: false)
-        let origin = try Self.origin(frames + fault.frames)
+        let origin = try Self.origin(frames, then: fault.frames)
         let error = try await Self.downloader(origin).error(at: origin.url("/a"))
         #expect([.bodyCutShort, .connectionLost].contains(error.code), "\(error)")
     }
@@ -88,7 +96,8 @@ import TintypeHTTP
     ) async throws {
         let frames = FaultyResponse.headFrame(length: Self.body.count) + Self.frames(of: Self.half, isWhole: false)
         let origin = try Self.origin(
-            frames + FaultyResponse.resetFrame(code: 13),
+            frames,
+            then: FaultyResponse.resetFrame(code: 13),
             http1: .body(Array(Self.body[12_000...]), status: status)
         )
         let error = try await Self.downloader(origin, attempts: 2).error(at: origin.url("/a"))
@@ -156,7 +165,7 @@ import TintypeHTTP
 
     @Test func `a stream ends with an error if its body was cut`() async throws {
         let frames = FaultyResponse.headFrame() + Self.frames(of: Self.half, isWhole: false)
-        let origin = try Self.origin(frames + FaultyResponse.resetFrame(code: 0))
+        let origin = try Self.origin(frames, then: FaultyResponse.resetFrame(code: 0))
         let stream = try await Self.downloader(origin).stream(for: DownloadRequest(url: origin.url("/a")))
         var count = 0
         let error = await #expect(throws: DownloadError.self) { for try await chunk in stream { count += chunk.count } }

@@ -105,12 +105,13 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         let cut =
             FaultyResponse.headFrame(length: length)
             + FaultyResponse.dataFrame(Array(Self.gif[..<(19 + 10 * Self.gifFrame.count)]))
-            + FaultyResponse.resetFrame(code: 0)
         let whole = FaultyResponse.headFrame(length: length) + FaultyResponse.dataFrame(Self.gif, isLast: true)
-        func script(_ answer: [UInt8]) -> FaultyResponse {
-            FaultyResponse([.send(FaultyResponse.settingsFrame), .awaitStreams(1), .send(answer), .close])
+        func script(_ answer: [UInt8], then end: [UInt8] = []) -> FaultyResponse {
+            FaultyResponse([
+                .send(FaultyResponse.settingsFrame), .awaitStreams(1), .send(answer), .send(end), .close,
+            ])
         }
-        let origin = try FaultyOrigin(["*": script(cut)], speaksHTTP2: true)
+        let origin = try FaultyOrigin(["*": script(cut, then: FaultyResponse.resetFrame(code: 0))], speaksHTTP2: true)
         let fixture = try LoaderFixture()
         let authority = try #require(origin.authorityPath)
         let loader = fixture.makeLoader { configuration in
