@@ -49,8 +49,9 @@ extension DiskCache {
         /// The clock that ages are worked out with.
         public var now: @Sendable () -> Date
         /// Called with the error of a store in the background: on one of the cache's threads, or on
-        /// the storing thread when too many bytes wait already. Called once with ``CacheError/Code/notPrivate`` if
-        /// other users may change the folder.
+        /// the storing thread when too many bytes wait already.
+        ///
+        /// Also called once with ``CacheError/Code/notPrivate`` if other users may change the folder.
         public var storeErrorHandler: (@Sendable (CacheError) -> Void)?
         /// Lets a thread of the cache sleep while it waits for others.
         var sleep: @Sendable (Duration) -> Void = Patience.sleep
