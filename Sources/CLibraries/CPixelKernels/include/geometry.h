@@ -50,7 +50,7 @@ size_t cpixels_end_of_unlike(
 /// The bits behind the point of coordinates in `cpixels_rotation`.
 #define CPIXELS_ROTATION_BITS 30
 
-/// A picture that is turned by any angle: what all rows of the target have in common.
+/// An image that is turned by any angle: what all rows of the target have in common.
 ///
 /// Coordinates are those of the source in pixels, in fixed point. The middle of its first pixel is at a half.
 typedef struct {
@@ -65,13 +65,13 @@ typedef struct {
     /// How far one target column further is in the source.
     int64_t column_step;
     int64_t row_step;
-    /// What is beside the picture, with straight alpha.
+    /// What is beside the image, with straight alpha.
     uint8_t background[4];
 } cpixels_rotation;
 
 // Each writes `count` pixels of a row, of which the middle of the first one is at `column`, `row` of the source.
 //
-// Up to half a pixel beyond the picture the samples of its border count; across that pixel the picture gives way to the
+// Up to half a pixel beyond the image the samples of its border count; across that pixel the image gives way to the
 // background, evenly. Nearest pixels are taken as they are, up to the border.
 
 void cpixels_rotate_nearest(

@@ -13,7 +13,7 @@
 // Rows of numbers and stored rows lie at multiples of 64 bytes, and can be read, those of numbers written too, up to
 // the next multiple of `cpixels_row_padding` samples.
 
-// In linear light and where a picture grows all is done in fractions; where it shrinks, in whole numbers, which is
+// In linear light and where an image grows, all is done in fractions; where it shrinks, in whole numbers, which is
 // faster.
 
 /// What the samples of a row are padded to.
