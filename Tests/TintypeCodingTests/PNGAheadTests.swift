@@ -135,7 +135,10 @@ import TintypeImage
             if kind == 2 {
                 png.chunks[index].body[Int.random(in: 2..<png.chunks[index].body.count, using: &generator)] ^= 0x10
             }
-            if kind == 3 { png.chunks[index].body.removeLast(Int.random(in: 1..<5_000, using: &generator)) }
+            if kind == 3 {
+                let most = png.chunks[index].body.count / 2
+                png.chunks[index].body.removeLast(Int.random(in: 1..<most, using: &generator))
+            }
             if number % 2 == 0 {
                 let body = png.chunks[index].body
                 png.chunks[index].body = Array(body.prefix(body.count / 2))

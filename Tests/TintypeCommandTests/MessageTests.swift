@@ -69,7 +69,7 @@ import Testing
     /// Expects errors in whole sentences, without words such as `maximumPixels` or `DecodeOptions.allowsTruncated`.
     private func check(_ run: CommandRun) {
         #expect(!run.errorLines.isEmpty)
-        for line in run.errorLines {
+        for line in run.errorLines.map({ $0.replacing(#/tintype-command-\w+/#, with: "") }) {
             #expect(!line.contains(#/\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*\.\w/#), "\(line)")
             #expect(line.hasSuffix("."), "\(line)")
         }

@@ -57,7 +57,7 @@ import Testing
             for path in ["/none ", "/html:", "/none2 "] {
                 #expect(message.ranges(of: "https://origin.example\(path)").count == 1, "\(message)")
             }
-            #expect(message.ranges(of: "It is remembered").count == round, "\(message)")
+            #expect(message.ranges(of: "The failure is remembered").count == round, "\(message)")
         }
     }
 

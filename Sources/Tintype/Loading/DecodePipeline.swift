@@ -111,6 +111,7 @@ struct DecodePipeline: Sendable {
         let start = ContinuousClock.now
         let image = try await self.gate.withWeight(byteCount) {
             record?.end(.gate, since: start)
+            try await self.requireRoomBeforeHelp(byteCount, record)
             if let image = try await self.streamedTogether(plan, record) { return image }
             // Taken out where it is used, so that it goes away as soon as it may.
             let together = Locked(try await self.decodedTogether(plan, record))
@@ -177,6 +178,7 @@ struct DecodePipeline: Sendable {
     func step(of share: DecodeSharing.Share, _ record: LoadRecord) async throws -> SharedStep {
         let (plan, byteCount) = (share.plan, share.byteCount)
         let place = try await record.timing(.gate) { try await self.gate.place(for: byteCount) }
+        try await self.requireRoomBeforeHelp(byteCount, record)
         if let decoded = try await self.decodedTogether(plan, record) { return SharedStep(.stored(decoded), place) }
         let decoded = try await self.onLane(record) {
             try self.requireRoom(byteCount)
@@ -442,6 +444,12 @@ struct DecodePipeline: Sendable {
     /// - Throws: `ImageError.Code.outOfMemory` unless the process may take so many bytes.
     private func requireRoom(_ byteCount: Int) throws(ImageError) {
         guard self.hasRoom(for: byteCount) else { throw .outOfMemory(byteCount) }
+    }
+
+    /// Checks the room for a large image on a lane, because idle lanes may decode it before its own lane does.
+    private func requireRoomBeforeHelp(_ byteCount: Int, _ record: LoadRecord?) async throws {
+        guard self.usesIdleLanes, byteCount >= Self.largeByteCount else { return }
+        try await self.onLane(record) { try self.requireRoom(byteCount) }
     }
 
     /// Changes a JPEG without loss, once there is room for its coefficients.

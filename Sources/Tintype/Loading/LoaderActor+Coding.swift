@@ -92,12 +92,10 @@ extension LoaderActor {
         maximumSide: Int? = nil
     ) async throws -> Data {
         do {
-            return try await self.services.decoding.encode(
-                image,
-                as: format,
-                options: options,
-                maximumSide: maximumSide
-            )
+            let decoding = self.services.decoding
+            return try await decoding.leavingOnCancellation {
+                try await decoding.encode(image, as: format, options: options, maximumSide: maximumSide)
+            }
         } catch {
             throw LoadError.wrapping(error)
         }

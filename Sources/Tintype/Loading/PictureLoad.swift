@@ -128,7 +128,7 @@ struct PictureLoad: Sendable {
         var metadata: EntryMetadata? {
             switch self {
             case .held(let entry, _), .original(let entry): entry.metadata
-            case .variant(let entry): entry.metadata
+            case .variant(let entry): entry.metadata.describingOriginal
             }
         }
     }
@@ -282,7 +282,13 @@ struct PictureLoad: Sendable {
             let (plan, share) = try await decoding.plan(of: bytes.data, for: request, in: sharing, self.record)
             guard let share else { return try await decoding.carryOut(plan, self.record) }
             let key = RequestKeys.step(share.layout, of: request, body: body)
-            let decoded = try await self.decoded(share, sharing, key)
+            let decoded: DecodePipeline.SharedStep
+            do {
+                decoded = try await self.decoded(share, sharing, key)
+            } catch let error as ImageError where error.code == .outOfMemory {
+                // The shared decode takes the memory of all images at once. One image may still fit.
+                return try await decoding.carryOut(plan, self.record)
+            }
             defer { withExtendedLifetime(decoded) {} }
             var step = decoded
             for count in share.transformCounts {

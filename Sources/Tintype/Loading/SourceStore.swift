@@ -282,7 +282,7 @@ struct SourceStore: Sendable {
         let name = self.name(of: metadata, for: request)
         guard let fields = name.fields, let digest = metadata.response?.selectionDigest else { return name.key }
         let resource = self.rules.resourceKey(of: request)
-        if let known = try? await self.selectors(of: resource), known.names == fields {
+        if let known = try await self.selectors(of: resource), known.names == fields {
             return known.key(of: resource, digest: digest)
         }
         let selectors = Selectors(names: fields)

@@ -138,7 +138,7 @@ extension EntryMetadata {
 
     /// The metadata of a variant's entry as it was before ``describing(_:formatName:mediaType:)``; entries of older
     /// versions describe the original.
-    fileprivate var describingOriginal: EntryMetadata {
+    var describingOriginal: EntryMetadata {
         guard let formatName = self.extra[Self.formatKey] else { return self }
         var metadata = self
         metadata.formatName = formatName.isEmpty ? nil : formatName

@@ -65,7 +65,7 @@ enum RequestKeys {
 
     /// Where the names of the fields are kept that select a representation of `resource`.
     static func selectors(of resource: CacheKey) -> CacheKey {
-        resource.derived("vary")
+        resource.derived("selectors")
     }
 
     /// The representation of `resource` that a request with this digest of its fields selects.

@@ -33,7 +33,14 @@ package struct JPEGTransformPlan: Sendable {
     /// The bytes that the transform takes at most, beside those of the file.
     package var byteCount: Int {
         let result = self.data.count.saturatingMultiplied(by: 2)
-        guard self.isRecoded else { return result }
+        guard self.isRecoded else {
+            // A file that may have lost its end is decoded to find out.
+            guard self.data.suffix(2) != Data([0xFF, 0xD9]), !self.transform.allowsTruncated else { return result }
+            return result.saturatingAdded(
+                to: EncodedJPEG(self.data, self.header, .standard)
+                    .byteCount(for: .picture, options: self.smallestDecode)
+            )
+        }
         return self.coefficientByteCount.saturatingMultiplied(by: self.geometry.movesBlocks ? 2 : 1)
             .saturatingAdded(to: result).saturatingAdded(to: self.header.width * 16)
     }
@@ -99,9 +106,11 @@ package struct JPEGTransformPlan: Sendable {
     ///
     /// - Throws: `CodingError.Code.truncated` if image data is missing at the end of the file.
     private func damageFoundByDecode() throws -> ImageDamage {
-        let smallest = PixelSize(width: 1, height: 1)
-        let options = DecodeOptions(limits: self.limits, sufficientSize: smallest, color: .ignore)
-        return try EncodedJPEG(self.data, self.header, .standard).decode(options: options).image.damage
+        try EncodedJPEG(self.data, self.header, .standard).decode(options: self.smallestDecode).image.damage
+    }
+
+    private var smallestDecode: DecodeOptions {
+        DecodeOptions(limits: self.limits, sufficientSize: PixelSize(width: 1, height: 1), color: .ignore)
     }
 
     private func recoded(

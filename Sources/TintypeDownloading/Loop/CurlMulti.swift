@@ -90,6 +90,7 @@ final class CurlMulti {
             guard timer <= self.now, end.map({ self.now < $0 }) ?? true else { return }
             end = end ?? self.now + Self.turn
             self.timer = nil
+            self.poll.lookAtIdleFrames()
             self.act(on: CURL_SOCKET_TIMEOUT, 0)
         }
     }

@@ -59,6 +59,9 @@ final class SocketPoll {
         var frames: ConnectionFrames?
     }
 
+    /// The sockets whose frames are or were watched.
+    private var framed: [CInt] = []
+
     /// The bytes of frames that are no content, and of TLS, that a shared connection may bring while it is used.
     private static let frameAllowance = 512 << 10
     /// What may be on its way of a body that is not wanted any more: a stream's window in libcurl.
@@ -182,6 +185,20 @@ final class SocketPoll {
 
     func setFrames(_ frames: ConnectionFrames, of descriptor: CInt) {
         self.sockets[Int(descriptor)].frames = frames
+        if !self.framed.contains(descriptor) { self.framed.append(descriptor) }
+    }
+
+    /// Looks at the HTTP/2 connections without a stream, before libcurl chooses one for a new transfer.
+    ///
+    /// libcurl takes a connection for dead if its socket is readable and brings nothing, for example the rest of a body
+    /// that was cancelled.
+    func lookAtIdleFrames() {
+        guard !self.framed.isEmpty else { return }
+        self.framed.removeAll { self.sockets[Int($0)].frames == nil }
+        for descriptor in self.framed {
+            guard let frames = self.sockets[Int(descriptor)].frames, frames.tracker.openCount == 0 else { continue }
+            frames.look()
+        }
     }
 
     /// Ends a connection; libcurl sees it at its next look.

@@ -103,7 +103,11 @@ extension EasyHandle {
         let isNew = newConnections > 0
         let descriptor = self.multi.poll.share(localPort: localPort, remotePort: remotePort, isNew: isNew)
         self.sharedDescriptor = descriptor
-        guard descriptor >= 0 else { return true }
+        guard descriptor >= 0 else {
+            // Two sockets have these ports, so that nobody can tell which one to watch.
+            self.multi.limitReads(of: tls)
+            return true
+        }
         if let frames = self.multi.poll.frames(of: descriptor)
             ?? (isNew ? self.multi.watchFrames(of: tls, descriptor) : nil)
         {
