@@ -28,7 +28,7 @@ import TintypeImage
     @Test func `a format that no coder writes is an error that names those that are written`() throws {
         let error = #expect(throws: CodingError.self) { try CoderRegistry().coder(encoding: .tiff) }
         #expect(error?.code == .unsupportedFormat)
-        #expect(error?.message.contains("choose one of gif, jpeg, png, webp, or register a coder") == true)
+        #expect(error?.message.contains("choose one of gif, jpeg, png, webp, or add a coder") == true)
         #expect(CoderRegistry(coders: []).encodableFormats.isEmpty)
         #expect(CoderRegistry().encodableFormats == [.gif, .jpeg, .png, .webp])
     }
