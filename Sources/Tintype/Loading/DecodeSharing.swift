@@ -104,7 +104,11 @@ final class DecodeSharing: Sendable {
     /// The result of a decode, if it is held.
     func made(_ share: Share) -> DecodePipeline.SharedStep? {
         self.groups.withLock { groups in
-            groups[share.name]?.steps.lazy.filter { $0.layout == share.layout }.compactMap(\.made).first
+            // Each weak reference is read once: the `first` of a lazy sequence reads it again, when it may be gone.
+            for step in groups[share.name]?.steps ?? [] where step.layout == share.layout {
+                if let made = step.made { return made }
+            }
+            return nil
         }
     }
 
