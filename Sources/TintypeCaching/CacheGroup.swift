@@ -73,7 +73,7 @@ public final class CacheGroup: ImageCache {
         return Self.first(of: caches) { $0.readyEntry(for: key) }
     }
 
-    /// What the first cache has that has anything; each is asked once.
+    /// Returns the result of the first cache that has one, and asks each cache once.
     ///
     /// The `first` of a lazy sequence would ask that cache again, and end the process if it had lost its entry meanwhile.
     private static func first<Found>(

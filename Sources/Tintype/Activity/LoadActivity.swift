@@ -67,7 +67,7 @@ public protocol LoadObserver: Sendable {
 
     /// Is told that the disk tier could not store, such as in a folder that can't be written; by default does nothing.
     ///
-    /// Of each code the loader tells once in its life, because a folder that can't be written fails every store. The
+    /// The loader reports each code once in its life, because a folder that can't be written fails every store. The
     /// statistics of the disk count all failures (``DiskStatistics/storeErrors``). A cache that the program has made tells
     /// of stores in the background only its own ``DiskCache/Configuration/storeErrorHandler``.
     func loader(didFailToStore error: LoadError)

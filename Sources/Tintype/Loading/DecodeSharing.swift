@@ -12,7 +12,7 @@ final class DecodeSharing: Sendable {
     /// The decode that a plan shares.
     struct Share: Sendable {
         fileprivate let name: String
-        /// What the codec gives.
+        /// The size of the codec's result.
         let layout: PixelLayout
         /// The plan that is carried out up to there.
         let plan: DecodePlan

@@ -202,7 +202,7 @@ struct SourceStore: Sendable {
     /// Removes what was made of older bytes from disk, because a reload leaves no bytes there that it can be compared with.
     private func removeVariants(of request: ImageRequest) async {
         guard !request.isLocal, self.rules.plan(for: request).policy == .reload else { return }
-        // What can't be removed is as old as it was.
+        // An entry that cannot be removed is as old as it was.
         _ = try? await self.cache.removeFamily(of: request.sourceKey, from: .disk)
     }
 

@@ -158,7 +158,7 @@ struct WebPSourcePicture: ~Copyable {
         self.picture.deallocate()
     }
 
-    /// A picture without pixels.
+    /// An image without pixels.
     private static func picture(width: Int, height: Int, isLossless: Bool) throws(CodingError) -> WebPPicture {
         var picture = WebPPicture()
         guard WebPPictureInit(&picture) != 0 else { throw .webpEncoding("libwebp has another version") }
@@ -168,7 +168,7 @@ struct WebPSourcePicture: ~Copyable {
         return picture
     }
 
-    /// Converts some rows of `pixels`: libwebp converts a whole picture in one call, so they become one.
+    /// Converts some rows of `pixels`: libwebp converts a whole image in one call, so they become one.
     private static func fill(_ picture: inout WebPPicture, rows: Range<Int>, of pixels: PixelBuffer) throws {
         var strip = try Self.picture(width: pixels.width, height: rows.count, isLossless: picture.use_argb != 0)
         defer { WebPPictureFree(&strip) }

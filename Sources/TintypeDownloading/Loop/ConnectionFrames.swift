@@ -9,7 +9,7 @@ final class ConnectionFrames {
     /// The most that a TLS record has.
     private static let recordSize = 16 << 10
 
-    /// What OpenSSL calls; one for all connections.
+    /// The functions that OpenSSL calls; all connections share them.
     ///
     /// Safe for all threads: it is complete before it is used, and OpenSSL only reads it.
     private static nonisolated(unsafe) let method = ccrypto_make_view_method()
