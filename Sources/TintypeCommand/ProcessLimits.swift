@@ -12,8 +12,8 @@ enum ProcessLimits {
         let description: String
     }
 
-    /// The descriptors that the runtime takes, and those that reading a file takes.
-    private static let neededDescriptors: CInt = 8
+    /// The descriptors that the runtime takes, and one for a file that is read.
+    private static let neededDescriptors: CInt = 4
     /// The memory that a load of a small picture takes beside the threads.
     private static let neededMemory = 32 << 20
     /// The threads of downloads, of both tiers of the cache, of look-ups of names, and of a terminal with pictures.

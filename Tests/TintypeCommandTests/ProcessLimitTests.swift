@@ -36,7 +36,7 @@ import Testing
     }
 
     // Three are the standard streams. With none beside them the dynamic linker can't open a library.
-    @Test(arguments: [4, 5, 8, 11, 13, 15, 17, 19, 22, 25, 30, 64])
+    @Test(arguments: [4, 5, 8, 11, 12, 13, 14, 15, 17, 19, 22, 25, 30, 64])
     func `few descriptors`(limit: Int) async throws {
         let run = try await self.load(Self.descriptors(limit))
         self.expectOrderlyEnd(of: run)

@@ -1,6 +1,8 @@
 #include "CShims.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -10,6 +12,10 @@
 
 // What small allocations may need, which nothing can refuse: some thousand of them, and the stack of one more thread.
 static const size_t reserve = 24 << 20;
+
+// The descriptors that nothing can refuse: the runtime opens a file of /proc now and then to see which of its threads
+// run, and ends the process where it can't.
+static const int descriptor_reserve = 4;
 
 static int is_limited(int resource) {
     struct rlimit limit;
@@ -51,19 +57,19 @@ void cshims_spare_address_space(void) {
 }
 
 int cshims_has_descriptors(int count) {
-    int taken[32];
-    int limit = count < 32 ? count : 32;
-    int found = 0;
-    int code = 0;
-    while (found < limit) {
-        int descriptor = eventfd(0, EFD_CLOEXEC);
-        if (descriptor < 0) {
-            code = errno;
-            break;
-        }
-        taken[found++] = descriptor;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+    int wanted = count + descriptor_reserve;
+    int next = limit.rlim_cur < INT_MAX ? (int)limit.rlim_cur : INT_MAX;
+    // Counted from the top, since the lowest free number is given out first, and without opening any: a probe that
+    // opened the last ones would itself be what the runtime finds in its way.
+    while (wanted > 0 && next > 0) wanted -= fcntl(--next, F_GETFD) < 0;
+    if (wanted > 0) {
+        errno = EMFILE;
+        return 0;
     }
-    for (int i = 0; i < found; i++) close(taken[i]);
-    errno = code;
-    return code != EMFILE && code != ENFILE;
+    int probe = eventfd(0, EFD_CLOEXEC);
+    if (probe < 0) return errno != EMFILE && errno != ENFILE;
+    close(probe);
+    return 1;
 }

@@ -79,8 +79,12 @@ final class SocketPoll {
     /// Whether the kernel refused to watch a socket, for want of memory; it is asked again.
     private var hasRefused = false
 
-    /// - Throws: ``LoopStartError`` where the system refuses a descriptor.
+    /// The descriptors that a loop takes: an epoll set, what wakes it, and what wakes libcurl.
+    private static let neededDescriptors: CInt = 4
+
+    /// - Throws: ``LoopStartError`` if the system refuses a descriptor, or few would be left.
     init() throws(LoopStartError) {
+        guard cshims_has_descriptors(Self.neededDescriptors) != 0 else { throw LoopStartError(refused: errno) }
         self.wakeup = try Wakeup()
         self.epoll = cshims_epoll_create()
         // Each write to it is a new event, so that it need not be read.

@@ -140,7 +140,8 @@ size_t cshims_stack_size(void);
 /// For a program's own main function: it changes the whole process.
 void cshims_spare_address_space(void);
 
-/// Whether the process can open so many more files, at most 32; if not, errno is EMFILE or ENFILE.
+/// Whether the process can open `count` more files, and some more beyond them for all that can't be refused; if not,
+/// errno is EMFILE or ENFILE.
 int cshims_has_descriptors(int count);
 
 /// Takes a block of at least `size` bytes, and at most a quarter more, that was kept; NULL where there is none.

@@ -246,6 +246,9 @@ final class CacheFolder: Sendable {
         case busy
     }
 
+    /// The descriptors that an open folder takes: its own, the lock, the catalogue, and an entry that is read or written.
+    private static let neededDescriptors: CInt = 4
+
     /// Opens the folder at `path`.
     ///
     /// `isLocking` says whether to take the lock for it, which puts in order what was left unfinished, and makes a
@@ -255,6 +258,7 @@ final class CacheFolder: Sendable {
         isLocking: Bool = true,
         patience: Patience
     ) throws(SystemCallError) -> Opening {
+        guard cshims_has_descriptors(self.neededDescriptors) != 0 else { throw SystemCallError.last("open") }
         var descriptor: CInt
         repeat {
             descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -24,6 +24,9 @@ public final class MemoryPressureMonitor: Sendable {
         }
     }
 
+    /// The descriptors that the sensors of a machine take at most, and those of the caches and downloads, which come first.
+    private static let neededDescriptors: CInt = 24
+
     private static let current = Locked(WeakMonitor())
 
     private struct WeakMonitor {
@@ -39,6 +42,8 @@ public final class MemoryPressureMonitor: Sendable {
         // Under the lock only the thread is started, which does not take the lock.
         self.current.withLock { current in
             if let monitor = current.monitor { return monitor }
+            // Not kept: the next cache asks again.
+            guard cshims_has_descriptors(self.neededDescriptors) != 0 else { return MemoryPressureMonitor(sensors: []) }
             let monitor = MemoryPressureMonitor(sensors: SystemPressure.sensors())
             current.monitor = monitor
             return monitor
@@ -122,9 +127,10 @@ final class PressureState: Sendable {
 
     // MARK: From any thread
 
-    /// Opens what the thread is woken by, unless it is open; false where that is refused.
+    /// Opens what the thread is woken by, unless it is open; false if that is refused, or there is nothing to watch.
     func prepare() -> Bool {
-        self.wake.withLock { wake in
+        guard !self.sensors.isEmpty else { return false }
+        return self.wake.withLock { wake in
             wake = wake ?? Descriptor(cshims_eventfd())
             return wake != nil
         }
