@@ -11,14 +11,23 @@ enum {
     hash_bits = 15,
     /// A small table stays in the cache.
     fast_hash_bits = 13,
+    pixel_hash_bits = 14,
     /// The bytes that are hashed: long matches are found soon, and the short ones that save bits are near.
     long_bytes = 8,
     short_bytes = 5,
+    pixel_bytes = 3,
     max_match = 258,
     /// Matches begin at positions with so many bytes behind them: they are loaded at once.
     lookahead = 8,
     /// The literals and matches of a block.
     token_limit = 24 << 10,
+    /// A block may end after so many tokens, if its codes suit the next ones badly.
+    check_step = 2 << 10,
+    /// The bits that a split must save: about those of the code lengths of a block.
+    split_cost = 600,
+    /// The bytes for which the cheapest tokens are searched at once, and the matches that are kept meanwhile.
+    piece_limit = 32 << 10,
+    found_limit = 8 * piece_limit,
     /// Costs are worth learning from so many.
     sample_limit = 1024,
     literal_count = 286,
@@ -27,7 +36,7 @@ enum {
     /// Costs are in fractions of a bit.
     one_bit = 16,
     /// The bits that a match must save: a few more matches make every code a little longer.
-    margin = 2 * one_bit,
+    margin = one_bit,
     /// Marks the token of a match; its length is below, its distance less one above.
     match_flag = 0x200,
     length_mask = 0x1FF,
@@ -43,12 +52,15 @@ typedef struct {
     unsigned nice;
     /// Whether the last position with the same five bytes is looked at, too.
     bool takes_short;
+    /// The searches for the cheapest tokens; each one knows the costs of the result before it.
+    int rounds;
 } effort;
 
 static const effort efforts[10] = {
-    {way_stored, 0, 0, false}, {way_isal, 0, 0, false},      {way_fast, 3, 0, false}, {way_lazy, 1, 32, false},
-    {way_lazy, 1, 32, true},   {way_lazy, 2, 32, true},      {way_lazy, 4, 32, true}, {way_lazy, 16, 64, true},
-    {way_lazy, 96, 258, true}, {way_optimal, 32, 258, true},
+    {way_stored, 0, 0, false, 0},    {way_isal, 0, 0, false, 0},    {way_fast, 2, 0, false, 0},
+    {way_lazy, 1, 32, false, 0},     {way_lazy, 1, 32, true, 0},    {way_lazy, 2, 32, true, 0},
+    {way_lazy, 4, 32, true, 0},      {way_optimal, 4, 64, true, 1}, {way_optimal, 16, 128, true, 2},
+    {way_optimal, 32, 258, true, 3},
 };
 
 typedef struct {
@@ -79,17 +91,29 @@ struct cpngdeflate {
     uint32_t distance_counts[distance_count];
     uint32_t tokens[token_limit];
     uint32_t token_count;
+    /// The number of tokens at which the block is checked, and the counts and bits of those before the last step.
+    uint32_t next_check;
+    uint32_t checked_literals[literal_count];
+    uint32_t checked_distances[distance_count];
+    float checked_bits;
 
     /// The last position of each hash of eight bytes, and the low bits of the one before each position.
     uint32_t heads[1 << hash_bits];
     uint16_t links[cpngdeflate_window];
-    /// The last position of each hash of five bytes.
+    /// The last position of each hash of five bytes, and of three.
     uint32_t short_heads[1 << hash_bits];
-    /// What the literals of a strip cost from its beginning on.
-    uint32_t sums[cpngdeflate_strip_limit + 1];
-    /// The least cost of reaching each byte of a strip, and the token that does.
-    uint32_t costs[cpngdeflate_strip_limit + 1];
-    uint32_t steps[cpngdeflate_strip_limit + 1];
+    uint32_t pixel_heads[1 << pixel_hash_bits];
+    union {
+        /// The literals of a strip cost this much from its beginning on.
+        uint32_t sums[cpngdeflate_strip_limit + 1];
+        /// The matches of a piece, longer and longer at each position; their tokens have no flag.
+        uint32_t found[found_limit];
+    };
+    /// The number of matches up to the end of each position of a piece.
+    uint32_t found_ends[piece_limit];
+    /// The least cost of reaching each byte of a piece, and the token that does.
+    uint32_t costs[piece_limit + 1];
+    uint32_t steps[piece_limit + 1];
 
     struct isal_zstream isal;
     uint8_t isal_level[ISAL_DEF_LVL1_DEFAULT];
@@ -234,24 +258,29 @@ static uint16_t cost(uint32_t count, float bits_of_all) {
     return (uint16_t)(one_bit * bits + 0.5f);
 }
 
-/// Learns what codes are going to cost from the tokens of the block so far.
-static void learn(cpngdeflate *stream) {
+/// Learns the costs of codes from counts of their use.
+static void learn_from(cpngdeflate *stream, const uint32_t *literal_counts, const uint32_t *distance_counts) {
     uint32_t literals = 1, distances = 1;
-    for (unsigned symbol = 0; symbol < literal_count; symbol++) literals += stream->literal_counts[symbol];
-    for (unsigned symbol = 0; symbol < distance_count; symbol++) distances += stream->distance_counts[symbol];
+    for (unsigned symbol = 0; symbol < literal_count; symbol++) literals += literal_counts[symbol];
+    for (unsigned symbol = 0; symbol < distance_count; symbol++) distances += distance_counts[symbol];
     float literal_bits = __builtin_log2f((float)literals), distance_bits = __builtin_log2f((float)distances);
     for (unsigned byte = 0; byte < 256; byte++) {
-        stream->literal_costs[byte] = cost(stream->literal_counts[byte], literal_bits);
+        stream->literal_costs[byte] = cost(literal_counts[byte], literal_bits);
     }
     for (unsigned length = 3; length <= max_match; length++) {
         unsigned symbol = length_symbol(length);
         stream->length_costs[length] =
-            (uint16_t)(cost(stream->literal_counts[257 + symbol], literal_bits) + length_extras[symbol] * one_bit);
+            (uint16_t)(cost(literal_counts[257 + symbol], literal_bits) + length_extras[symbol] * one_bit);
     }
     for (unsigned symbol = 0; symbol < distance_count; symbol++) {
         stream->distance_costs[symbol] =
-            (uint16_t)(cost(stream->distance_counts[symbol], distance_bits) + distance_extra(symbol) * one_bit);
+            (uint16_t)(cost(distance_counts[symbol], distance_bits) + distance_extra(symbol) * one_bit);
     }
+}
+
+/// Learns the costs of codes from the tokens of the block so far.
+static void learn(cpngdeflate *stream) {
+    learn_from(stream, stream->literal_counts, stream->distance_counts);
 }
 
 /// Assumes costs before there are any tokens.
@@ -331,6 +360,7 @@ static void put_lengths(cpngdeflate *stream, const uint8_t *literal_lengths, con
 
 static void clear_tokens(cpngdeflate *stream) {
     stream->token_count = 0;
+    stream->next_check = check_step;
     memset(stream->literal_counts, 0, sizeof(stream->literal_counts));
     memset(stream->distance_counts, 0, sizeof(stream->distance_counts));
 }
@@ -371,14 +401,76 @@ static void end_block(cpngdeflate *stream, bool is_last) {
     clear_tokens(stream);
 }
 
+/// Approximates the logarithm within a hundredth.
+INLINE float quick_log2(uint32_t number) {
+    float mantissa = (float)number;
+    uint32_t bits;
+    memcpy(&bits, &mantissa, sizeof(bits));
+    const float exponent = (float)(int)(bits >> 23) - 127;
+    bits = (bits & 0x7FFFFF) | 0x3F800000;
+    memcpy(&mantissa, &bits, sizeof(bits));
+    return exponent + (2 - mantissa / 3) * mantissa - 5.0f / 3;
+}
+
+/// Returns the bits that codes take that are as good as their counts allow.
+static float bits_of_counts(const uint32_t *counts, unsigned size) {
+    uint32_t all = 0;
+    float bits = 0;
+    for (unsigned symbol = 0; symbol < size; symbol++) {
+        if (counts[symbol] == 0) continue;
+        all += counts[symbol];
+        bits -= (float)counts[symbol] * quick_log2(counts[symbol]);
+    }
+    return all > 0 ? bits + (float)all * quick_log2(all) : 0;
+}
+
+static float bits_of_codes(const uint32_t *literals, const uint32_t *distances) {
+    return bits_of_counts(literals, literal_count) + bits_of_counts(distances, distance_count);
+}
+
+/// Ends the block before its last step if codes of their own save bits, or with it if there is no room for more.
+static void check(cpngdeflate *stream) {
+    float bits = bits_of_codes(stream->literal_counts, stream->distance_counts);
+    if (stream->token_count > check_step) {
+        uint32_t literals[literal_count], distances[distance_count], tokens[check_step];
+        for (unsigned symbol = 0; symbol < literal_count; symbol++) {
+            literals[symbol] = stream->literal_counts[symbol] - stream->checked_literals[symbol];
+        }
+        for (unsigned symbol = 0; symbol < distance_count; symbol++) {
+            distances[symbol] = stream->distance_counts[symbol] - stream->checked_distances[symbol];
+        }
+        float step_bits = bits_of_codes(literals, distances);
+        if (stream->checked_bits + step_bits + split_cost < bits) {
+            stream->token_count -= check_step;
+            memcpy(tokens, stream->tokens + stream->token_count, sizeof(tokens));
+            memcpy(stream->literal_counts, stream->checked_literals, sizeof(literals));
+            memcpy(stream->distance_counts, stream->checked_distances, sizeof(distances));
+            end_block(stream, false);
+            stream->token_count = check_step;
+            memcpy(stream->tokens, tokens, sizeof(tokens));
+            memcpy(stream->literal_counts, literals, sizeof(literals));
+            memcpy(stream->distance_counts, distances, sizeof(distances));
+            learn(stream);
+            bits = step_bits;
+        } else if (stream->token_count == token_limit) {
+            end_block(stream, false);
+            return;
+        }
+    }
+    memcpy(stream->checked_literals, stream->literal_counts, sizeof(stream->literal_counts));
+    memcpy(stream->checked_distances, stream->distance_counts, sizeof(stream->distance_counts));
+    stream->checked_bits = bits;
+    stream->next_check = stream->token_count + check_step;
+}
+
 INLINE void add_literal(cpngdeflate *stream, uint8_t byte) {
-    if (stream->token_count == token_limit) end_block(stream, false);
+    if (stream->token_count == stream->next_check) check(stream);
     stream->tokens[stream->token_count++] = byte;
     stream->literal_counts[byte]++;
 }
 
 INLINE void add_match(cpngdeflate *stream, unsigned length, unsigned distance) {
-    if (stream->token_count == token_limit) end_block(stream, false);
+    if (stream->token_count == stream->next_check) check(stream);
     stream->tokens[stream->token_count++] = (distance - 1) << 16 | match_flag | length;
     stream->literal_counts[257 + length_symbol(length)]++;
     stream->distance_counts[distance_symbol(distance)]++;
@@ -423,7 +515,7 @@ INLINE unsigned longest(size_t index, size_t end) {
 }
 
 /// The bytes of a strip with those before it.
-typedef struct {
+typedef struct strip {
     const uint8_t *bytes;
     size_t start;
     size_t end;
@@ -437,6 +529,7 @@ INLINE bool is_in_reach(unsigned distance, size_t index) {
 
 /// Earlier positions whose bytes may be those of a position.
 typedef struct {
+    uint32_t pixel;
     uint32_t near;
     uint32_t candidate;
 } places;
@@ -446,9 +539,11 @@ INLINE places enter(cpngdeflate *stream, const strip *strip, size_t index) {
     uint64_t value = load8(strip->bytes + index);
     uint32_t position = strip->base + (uint32_t)index;
     uint32_t *head = &stream->heads[hash(value, long_bytes, hash_bits)];
-    places places = {position, *head};
+    uint32_t *pixel_head = &stream->pixel_heads[hash(value, pixel_bytes, pixel_hash_bits)];
+    places places = {*pixel_head, position, *head};
     stream->links[position & window_mask] = (uint16_t)*head;
     *head = position;
+    *pixel_head = position;
     if (stream->effort.takes_short) {
         uint32_t *short_head = &stream->short_heads[hash(value, short_bytes, hash_bits)];
         places.near = *short_head;
@@ -488,12 +583,11 @@ static match find(cpngdeflate *stream, const strip *strip, size_t index, int lea
     places places = enter(stream, strip, index);
     if (index > 0 && are_equal(here, here - 1, 3) && improve(stream, strip, index, 1, 3, &best, &best_length))
         return best;
-    if (best_length < 3) best_length = 3;
-    const unsigned nearest[2] = {stream->line_size, position - places.near};
-    for (int place = 0; place < 2 && best_length < limit; place++) {
+    const unsigned nearest[3] = {position - places.pixel, stream->line_size, position - places.near};
+    for (int place = 0; place < 3 && best_length < limit; place++) {
         unsigned distance = nearest[place];
-        if (is_in_reach(distance, index) && are_equal(here, here - distance, 4)
-            && improve(stream, strip, index, distance, 4, &best, &best_length)) {
+        if (is_in_reach(distance, index) && are_equal(here, here - distance, 3)
+            && improve(stream, strip, index, distance, 3, &best, &best_length)) {
             return best;
         }
     }
@@ -519,7 +613,7 @@ static int cost_of_literals(const cpngdeflate *stream, const uint8_t *bytes, uns
     return sum;
 }
 
-/// Takes runs, and matches of eight bytes and more with the last place of the same eight bytes.
+/// Takes runs, and matches with the last place of the same eight bytes, or else of the same three.
 static void add_fast(cpngdeflate *stream, const strip *strip) {
     size_t index = strip->start;
     unsigned misses = 0;
@@ -531,17 +625,21 @@ static void add_fast(cpngdeflate *stream, const strip *strip) {
             length = match_length(here, here - 1, 3, limit);
             if ((int)length * stream->literal_costs[*here] <= match_cost(stream, length, 1)) length = 0;
         }
-        if (length == 0) {
-            uint32_t position = strip->base + (uint32_t)index;
-            uint32_t *head = &stream->heads[hash(value, 8, fast_hash_bits)];
-            distance = position - *head;
-            *head = position;
-            if (is_in_reach(distance, index) && load8(here - distance) == value) {
-                length = match_length(here, here - distance, 8, limit);
-                // Long ones are always worth it.
-                if (length < 32 && cost_of_literals(stream, here, length) <= match_cost(stream, length, distance)) {
-                    length = 0;
-                }
+        uint32_t position = strip->base + (uint32_t)index;
+        uint32_t *const heads[2] = {
+            &stream->heads[hash(value, long_bytes, fast_hash_bits)],
+            &stream->pixel_heads[hash(value, pixel_bytes, pixel_hash_bits)],
+        };
+        const unsigned known[2] = {long_bytes, pixel_bytes};
+        for (int place = 0; place < 2 && length == 0; place++) {
+            distance = position - *heads[place];
+            *heads[place] = position;
+            if (!is_in_reach(distance, index) || !are_equal(here, here - distance, (int)known[place])) continue;
+            length = match_length(here, here - distance, known[place], limit);
+            // Long ones are always worth it.
+            if (length < 32
+                && cost_of_literals(stream, here, length) <= match_cost(stream, length, distance) + place * margin) {
+                length = 0;
             }
         }
         if (length > 0) {
@@ -585,42 +683,24 @@ static void add_lazy(cpngdeflate *stream, const strip *strip) {
     }
 }
 
-/// Relaxes the steps that a match and its shorter parts allow.
-static void relax(cpngdeflate *stream, size_t offset, unsigned shortest, unsigned length, unsigned distance) {
-    uint32_t cost = stream->costs[offset] + stream->distance_costs[distance_symbol(distance)];
-    // Of a long match no part is taken.
-    if (length >= stream->effort.nice) shortest = length;
-    for (unsigned part = shortest; part <= length; part++) {
-        uint32_t whole = cost + stream->length_costs[part];
-        if (whole >= stream->costs[offset + part]) continue;
-        stream->costs[offset + part] = whole;
-        stream->steps[offset + part] = (distance - 1) << 16 | part;
-    }
-}
-
-/// Takes the tokens that cost the least in all.
-static void add_optimal(cpngdeflate *stream, const strip *strip) {
+/// Finds the matches of a piece.
+static void find_all(cpngdeflate *stream, const strip *strip) {
     size_t count = strip->end - strip->start;
-    memset(stream->costs, 0xFF, (count + 1) * sizeof(*stream->costs));
-    stream->costs[0] = 0;
+    uint32_t found = 0;
     for (size_t offset = 0; offset < count; offset++) {
         size_t index = strip->start + offset;
         const uint8_t *here = strip->bytes + index;
-        uint32_t literal = stream->costs[offset] + stream->literal_costs[*here];
-        if (literal < stream->costs[offset + 1]) {
-            stream->costs[offset + 1] = literal;
-            stream->steps[offset + 1] = 1;
-        }
+        stream->found_ends[offset] = found;
         if (index + lookahead > strip->end) continue;
         unsigned limit = longest(index, strip->end), longest_so_far = 2, last = 0;
         uint32_t position = strip->base + (uint32_t)index;
         places places = enter(stream, strip, index);
         uint32_t candidate = places.candidate;
-        const unsigned nearest[3] = {1, stream->line_size, position - places.near};
-        for (int place = 0; place < 3 + stream->effort.depth && longest_so_far < limit; place++) {
-            unsigned distance = place < 3 ? nearest[place] : position - candidate;
+        const unsigned nearest[4] = {1, position - places.pixel, stream->line_size, position - places.near};
+        for (int place = 0; place < 4 + stream->effort.depth && longest_so_far < limit; place++) {
+            unsigned distance = place < 4 ? nearest[place] : position - candidate;
             bool is_near = is_in_reach(distance, index);
-            if (place >= 3) {
+            if (place >= 4) {
                 if (distance <= last || !is_near) break;
                 last = distance;
                 candidate = before(stream, candidate);
@@ -629,31 +709,100 @@ static void add_optimal(cpngdeflate *stream, const strip *strip) {
             const uint8_t *there = here - distance;
             if (here[longest_so_far] != there[longest_so_far] || !are_equal(here, there, 3)) continue;
             unsigned length = match_length(here, there, 3, limit);
-            if (length <= longest_so_far) continue;
-            relax(stream, offset, longest_so_far + 1, length, distance);
+            if (length <= longest_so_far || found == found_limit) continue;
+            stream->found[found++] = (distance - 1) << 16 | length;
             longest_so_far = length;
         }
+        stream->found_ends[offset] = found;
         if (longest_so_far < stream->effort.nice) continue;
-        for (size_t next = index + 1; next < index + longest_so_far && next + lookahead <= strip->end; next++) {
-            (void)enter(stream, strip, next);
+        for (size_t next = index + 1; next < index + longest_so_far; next++) {
+            stream->found_ends[next - strip->start] = found;
+            if (next + lookahead <= strip->end) (void)enter(stream, strip, next);
         }
         offset += longest_so_far - 1;
     }
-    // The steps lead back from the end; they are turned round where the costs were.
-    uint32_t steps = 0;
-    for (size_t offset = count; offset > 0; offset -= stream->costs[steps++] & length_mask) {
-        uint32_t step = stream->steps[offset];
-        stream->costs[steps] = step;
+}
+
+/// Finds the tokens of a piece that cost the least in all; they lie in `costs`, the last one first.
+///
+/// Returns their number.
+static uint32_t find_path(cpngdeflate *stream, const strip *strip) {
+    size_t count = strip->end - strip->start;
+    uint32_t *costs = stream->costs, *steps = stream->steps;
+    memset(costs, 0xFF, (count + 1) * sizeof(*costs));
+    costs[0] = 0;
+    const uint8_t *here = strip->bytes + strip->start;
+    uint32_t found = 0;
+    for (size_t offset = 0; offset < count; offset++) {
+        uint32_t cost = costs[offset], literal = cost + stream->literal_costs[here[offset]];
+        if (literal < costs[offset + 1]) {
+            costs[offset + 1] = literal;
+            steps[offset + 1] = 1;
+        }
+        uint32_t end = stream->found_ends[offset];
+        unsigned part = 3;
+        for (; found < end; found++) {
+            uint32_t match = stream->found[found];
+            unsigned length = match & length_mask, distance = (match >> 16) + 1;
+            uint32_t base = cost + stream->distance_costs[distance_symbol(distance)];
+            // Of a long match no part is taken.
+            if (length >= stream->effort.nice) part = length;
+            for (; part <= length; part++) {
+                uint32_t whole = base + stream->length_costs[part];
+                if (whole >= costs[offset + part]) continue;
+                costs[offset + part] = whole;
+                steps[offset + part] = (match & ~(uint32_t)length_mask) | part;
+            }
+        }
     }
-    for (size_t index = strip->start; steps > 0;) {
+    uint32_t number = 0;
+    for (size_t offset = count; offset > 0; offset -= costs[number++] & length_mask) {
+        uint32_t step = steps[offset];
+        costs[number] = step;
+    }
+    return number;
+}
+
+/// Takes the tokens of a piece that cost the least in all.
+static void add_piece(cpngdeflate *stream, const strip *piece) {
+    find_all(stream, piece);
+    uint32_t steps = find_path(stream, piece);
+    for (int round = 1; round < stream->effort.rounds; round++) {
+        uint32_t literals[literal_count] = {0}, distances[distance_count] = {0};
+        const uint8_t *here = piece->bytes + piece->start;
+        for (uint32_t index = steps; index > 0;) {
+            uint32_t step = stream->costs[--index];
+            unsigned length = step & length_mask;
+            if (length == 1) {
+                literals[*here]++;
+            } else {
+                literals[257 + length_symbol(length)]++;
+                distances[distance_symbol((step >> 16) + 1)]++;
+            }
+            here += length;
+        }
+        learn_from(stream, literals, distances);
+        steps = find_path(stream, piece);
+    }
+    for (size_t index = piece->start; steps > 0;) {
         uint32_t step = stream->costs[--steps];
         unsigned length = step & length_mask;
         if (length == 1) {
-            add_literal(stream, strip->bytes[index]);
+            add_literal(stream, piece->bytes[index]);
         } else {
             add_match(stream, length, (step >> 16) + 1);
         }
         index += length;
+    }
+}
+
+static void add_optimal(cpngdeflate *stream, const strip *strip) {
+    for (size_t start = strip->start; start < strip->end;) {
+        size_t end = strip->end - start < piece_limit ? strip->end : start + piece_limit;
+        const struct strip piece = {strip->bytes, start, end, strip->base};
+        if (stream->token_count > sample_limit) learn(stream);
+        add_piece(stream, &piece);
+        start = end;
     }
 }
 
@@ -691,8 +840,14 @@ void cpngdeflate_start(cpngdeflate *stream, int level, size_t line_size) {
     stream->line_size = line_size <= cpngdeflate_window ? (uint32_t)line_size : 0;
     // Far from the zeros that the table begins with.
     stream->position = 1u << 31;
-    memset(stream->heads, 0, sizeof(stream->heads));
-    memset(stream->short_heads, 0, sizeof(stream->short_heads));
+    // Small images take less time than clearing all tables.
+    if (stream->effort.way == way_fast) {
+        memset(stream->heads, 0, sizeof(*stream->heads) << fast_hash_bits);
+    } else if (stream->effort.way >= way_lazy) {
+        memset(stream->heads, 0, sizeof(stream->heads));
+    }
+    if (stream->effort.takes_short) memset(stream->short_heads, 0, sizeof(stream->short_heads));
+    if (stream->effort.way >= way_fast) memset(stream->pixel_heads, 0, sizeof(stream->pixel_heads));
     stream->bits = 0;
     stream->bit_count = 0;
     clear_tokens(stream);

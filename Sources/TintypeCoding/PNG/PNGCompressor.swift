@@ -379,7 +379,7 @@ struct PNGLineWriter {
 
 extension PNGLineWriter {
     private static let bandHeight = 8
-    private static let sampledByteCount = 16 << 10...1 << 20
+    private static let sampledByteCount = 32 << 10...1 << 20
 
     /// Rows that stand for all: a thirty-second of them, in bands from top to bottom.
     var sample: [Range<Int>] {
