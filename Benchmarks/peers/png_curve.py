@@ -24,12 +24,13 @@ from PIL import Image
 
 IMAGES = [
     ("photograph, 0.4 MP", "photos/3.png", "RGB"),
-    ("photograph, 12 MP", "photos/Canon_EOS_450D.jpg", "RGB"),
+    ("photograph, 1.4 MP", "photos/webpvp8.webp", "RGB"),
     ("drawing, 3 MP", "photos/60430844748882ff66b9a5598ef06dd6.png", "RGB"),
     ("diagram, 8 MP", "photos/Exoplanet_Phase_Curve__Diagram_.png", "RGB"),
     ("cut-out with alpha, 0.5 MP", "webp/3_webp_a.webp", "RGBA"),
 ]
 FILTERS = ["none", "sub", "up", "avg", "paeth", "all"]
+PEER_LEVELS = [1, 2, 4, 6, 9]
 COLORS = {"Tintype": "#c0392b", "pyvips": "#2471a3", "Pillow": "#1e8449", "oxipng": "#8e6f00"}
 
 
@@ -63,7 +64,7 @@ def settings(path, mode, program):
         return time.process_time() - start, count
 
     sides = [("Tintype", str(level), lambda level=level: tintype(level)) for level in range(1, 10)]
-    for level in range(1, 10):
+    for level in PEER_LEVELS:
         sides.append(("Pillow", str(level), lambda level=level: timed(lambda: pillow(picture, level))))
         for name in FILTERS:
             save = lambda level=level, name=name: len(bands.pngsave_buffer(compression=level, filter=name, keep="none"))
