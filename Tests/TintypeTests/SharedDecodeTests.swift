@@ -22,7 +22,8 @@ import TintypeConcurrency
         func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage {
             self.headers.increment()
             self.headerLatch?.wait()
-            return CountedImage(base: try self.base.open(data, limits: limits), decodes: self.decodes, latch: self.latch)
+            let image = try self.base.open(data, limits: limits)
+            return CountedImage(base: image, decodes: self.decodes, latch: self.latch)
         }
 
         func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data { Data() }

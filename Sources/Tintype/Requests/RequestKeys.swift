@@ -111,7 +111,12 @@ enum RequestKeys {
 
     /// Names what a codec gives for `request` of the bytes that flight `id` brought, or a `part` of what is made of that; it
     /// is never in a cache.
-    static func step(_ step: PixelLayout, of request: ImageRequest, broughtBy id: UInt64, part: String = "") -> CacheKey {
+    static func step(
+        _ step: PixelLayout,
+        of request: ImageRequest,
+        broughtBy id: UInt64,
+        part: String = ""
+    ) -> CacheKey {
         let size = "\(step.width)x\(step.height), \(step.format)"
         let name = "\(id), \(size), \(self.decodeName(of: request))"
         let line = part.isEmpty ? "" : "\n|part(\(self.line(part)))"
