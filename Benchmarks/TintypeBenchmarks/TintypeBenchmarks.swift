@@ -10,8 +10,8 @@ enum TintypeBenchmarks {
         + Decoding.benchmarks + JPEGShortcuts.benchmarks
         + Previews.benchmarks
         + Animations.benchmarks + Encoding.benchmarks + Lossless.benchmarks + Resizing.benchmarks
-        + Thumbnails.benchmarks + IdleLanes.benchmarks + LargePictures.benchmarks + Geometry.benchmarks
-        + PixelOperations.benchmarks
+        + Thumbnails.benchmarks + SharedSizes.benchmarks + IdleLanes.benchmarks + LargePictures.benchmarks
+        + Geometry.benchmarks + PixelOperations.benchmarks
         + Bombs.benchmarks
 
     static func main() async {

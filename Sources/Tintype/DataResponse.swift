@@ -31,8 +31,8 @@ public struct DataResponse: Sendable {
     var claim: ByteClaim?
     /// What the load took, and the call that got the response; `nil` for what was found without a load.
     var call: CallRecord?
-    /// The decodes that the loads share that got the bytes together; `nil` if there is only one of them.
-    var sharing: DecodeSharing?
+    /// The load's part in the decodes that it shares with other loads of the bytes; `nil` if it shares none.
+    var sharing: DecodeSharing.Part?
     /// The flight that brought them.
     var flightID: LoadTable.ID?
 

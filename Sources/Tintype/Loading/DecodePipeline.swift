@@ -75,32 +75,35 @@ struct DecodePipeline: Sendable {
     ///
     /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
     func plan(of data: Data, for request: ImageRequest, _ record: LoadRecord? = nil) async throws -> DecodePlan {
-        try await self.onLane(record) { try self.plan(of: data, for: request) }
-    }
-
-    private func plan(of data: Data, for request: ImageRequest) throws -> DecodePlan {
-        let decoder = try self.decoder(of: data, for: request)
-        return try DecodePlan(decoder: decoder, request: request, limits: self.limits(of: request))
-    }
-
-    /// Makes the same plan, and adds it to `sharing` on the lane; then visits a lane once more, behind the plans of the loads
-    /// that came at the same time, and finds the decode to share.
-    ///
-    /// - Returns: The plan, and the place of it in `sharing`.
-    /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
-    func plan(
-        of data: Data,
-        for request: ImageRequest,
-        in sharing: DecodeSharing,
-        _ record: LoadRecord
-    ) async throws -> (DecodePlan, DecodeSharing.Share?) {
-        let name = RequestKeys.decodeName(of: request)
-        let (plan, index) = try await self.onLane(record) {
-            let plan = try self.plan(of: data, for: request)
-            return (plan, sharing.add(plan, name))
+        try await self.onLane(record) {
+            let decoder = try self.decoder(of: data, for: request)
+            return try DecodePlan(decoder: decoder, request: request, limits: self.limits(of: request))
         }
-        let capacity = self.gate.capacity
-        return (plan, try await self.onLane(record) { sharing.share(of: index, name, capacity: capacity) })
+    }
+
+    /// Plans the images of requests that decode the same bytes in the same way, in one visit to a lane, and divides them
+    /// among decodes.
+    ///
+    /// - Throws: `CodingError`, `CancellationError`; the error of one plan is its result.
+    func plans(
+        of data: Data,
+        for requests: [LoadTable.ID: ImageRequest]
+    ) async throws -> DecodeSharing.Plans {
+        guard let first = requests.values.first else { return [:] }
+        return try await self.lanes.run {
+            let decoder = try self.decoder(of: data, for: first)
+            let plans = requests.mapValues { request in
+                Result { try DecodePlan(decoder: decoder, request: request, limits: self.limits(of: request)) }
+            }
+            let shares = DecodeSharing.divide(
+                plans.compactMapValues { try? $0.get() },
+                byteCount: data.count,
+                capacity: self.gate.capacity
+            )
+            return plans.reduce(into: [:]) { result, plan in
+                result[plan.key] = plan.value.map { DecodeSharing.Plan(plan: $0, share: shares[plan.key]) }
+            }
+        }
     }
 
     /// Makes the picture of a plan, once there is room for it.

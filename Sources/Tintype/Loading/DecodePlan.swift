@@ -261,27 +261,26 @@ package struct DecodePlan: Sendable {
         }
     }
 
-    /// What the codec gives, as other plans may want it too; `nil` if the image is larger than that.
+    /// What the codec gives, as other plans may want it too; `nil` if the image is larger than that, or takes so much memory
+    /// besides that other images should not wait for it.
     var step: PixelLayout? {
         guard let layout = try? self.decoder.encoded.decodedLayout(options: self.options),
             self.geometry.map({ $0.width <= layout.width && $0.height <= layout.height }) ?? true,
-            // What is made of it is counted with it.
-            self.transformingByteCount(of: layout) <= layout.byteCount.saturatingMultiplied(by: 2)
+            self.partByteCount(of: layout) <= max(layout.byteCount.saturatingMultiplied(by: 4), 1 << 20)
         else { return nil }
         return layout
     }
 
     /// The bytes that the plan takes at most beside a step that is kept: the image, once more as it is finished, and what its
     /// transforms take.
-    var partByteCount: Int {
-        guard let step = self.step, let geometry,
-            let target = try? PixelLayout(format: step.format, width: geometry.width, height: geometry.height)
-        else { return self.step.map { self.partByteCount(of: $0) } ?? .max }
-        return self.partByteCount(of: target)
-    }
-
-    private func partByteCount(of target: PixelLayout) -> Int {
-        max(target.byteCount.saturatingMultiplied(by: 2), self.transformingByteCount(of: target))
+    func partByteCount(of step: PixelLayout) -> Int {
+        var target = step
+        if let geometry {
+            guard let layout = try? PixelLayout(format: step.format, width: geometry.width, height: geometry.height)
+            else { return .max }
+            target = layout
+        }
+        return max(target.byteCount.saturatingMultiplied(by: 2), self.transformingByteCount(of: target))
     }
 
     /// Whether the plan, if it is carried out alone, has the whole image in memory at no time.
@@ -295,14 +294,14 @@ package struct DecodePlan: Sendable {
     }
 
     /// The finished image before the transforms, as it is made of a step.
-    private struct Base: Hashable {
+    struct Base: Hashable {
         let geometry: ResizeGeometry?
         let resampling: Resampling
         let orientation: Orientation
         let scale: Double
     }
 
-    private var base: Base {
+    var base: Base {
         Base(
             geometry: self.geometry,
             resampling: self.resampling,
@@ -311,10 +310,8 @@ package struct DecodePlan: Sendable {
         )
     }
 
-    /// The number of transforms that both plans begin with, of the same finished image; `nil` if that differs.
-    func commonTransformCount(with other: DecodePlan) -> Int? {
-        self.base == other.base ? self.transforms.commonCount(with: other.transforms) : nil
-    }
+    /// The number of transforms that this plan and another one of the same ``base`` begin with.
+    func commonTransformCount(with other: DecodePlan) -> Int { self.transforms.commonCount(with: other.transforms) }
 
     /// Names what the first `count` transforms make of a step.
     func partKey(_ count: Int) -> String { "\(self.base), \(self.transforms.keys(ofFirst: count))" }

@@ -1,17 +1,62 @@
+import FoundationEssentials
 import TintypeCoding
 import TintypeConcurrency
 import TintypeImage
 
+/// The image that a load makes of the bytes that it waits for.
+struct DecodeWish: Sendable {
+    let request: ImageRequest
+    /// The bodies whose image the load has already: if one of them comes, it decodes nothing.
+    let bodies: Set<UInt64>
+}
+
 /// Divides the images that are to be made of one body among as few decodes as are worth it.
 ///
-/// The loads that got the bytes together have one. Each adds its plan when the header is read. The first load that comes
-/// to decode divides the plans that are there by then: a smaller image is made of what the codec gives for a larger one,
-/// if the resize of more pixels costs less than another decode. It costs no sharpness, because the resize reads more pixels
-/// than it would alone. A load that comes later takes a decode that lasts, or whose result is still held.
+/// The loads that wait for the body when it arrives have one, if they decode it in the same way. The first load that comes to
+/// its decode plans the images of all of them in one visit to a lane. The division therefore depends on no order, and no
+/// load waits for another one: a plan takes microseconds when the header is read, which happens once.
+///
+/// A smaller image is made of what the codec gives for a larger one, if the resize of more pixels costs less than another
+/// decode. It costs no sharpness, because the resize reads more pixels than it would alone.
 final class DecodeSharing: Sendable {
+    /// The part of one load in the sharing.
+    ///
+    /// Ends when the load has taken what it shares or goes another way, at the latest with the last reference: a load that is
+    /// cancelled or fails anywhere keeps no memory. Until then the result of a shared decode is kept for the load, so a load
+    /// must end its part before it waits for memory of its own.
+    final class Part: Sendable {
+        let sharing: DecodeSharing
+        private let id: LoadTable.ID
+
+        fileprivate init(_ sharing: DecodeSharing, _ id: LoadTable.ID) {
+            self.sharing = sharing
+            self.id = id
+        }
+
+        deinit { self.end() }
+
+        /// Plans the load's image, and finds the decode that it shares.
+        ///
+        /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
+        func plan(by decoding: DecodePipeline) async throws -> Plan {
+            try await self.sharing.planAll(by: decoding)
+            // A part that has ended has no plan any more.
+            guard let plan = self.sharing.plan(of: self.id) else { throw CancellationError() }
+            return try plan.get()
+        }
+
+        func end() { self.sharing.end(self.id) }
+    }
+
+    /// How an image is made.
+    struct Plan: Sendable {
+        let plan: DecodePlan
+        /// The decode that it shares; `nil` if the plan is carried out alone.
+        let share: Share?
+    }
+
     /// The decode that a plan shares.
     struct Share: Sendable {
-        fileprivate let name: String
         /// The size of the codec's result.
         let layout: PixelLayout
         /// The plan that is carried out up to there.
@@ -22,143 +67,196 @@ final class DecodeSharing: Sendable {
         let transformCounts: [Int]
     }
 
-    private struct Step {
-        let layout: PixelLayout
-        let plan: DecodePlan
-        var byteCount: Int
-        var isMade = false
-        weak var made: DecodePipeline.SharedStep?
+    typealias Plans = [LoadTable.ID: Result<Plan, any Error>]
 
-        /// Whether the result is still to come or is still held.
-        var isOfUse: Bool { !self.isMade || self.made != nil }
+    private struct Decode {
+        /// The loads that have not taken the result yet.
+        var loads: Set<LoadTable.ID> = []
+        /// The result, as long as a load is to take it.
+        var result: DecodePipeline.SharedStep?
     }
 
-    /// The plans that decode the same bytes in the same way.
-    private struct Group {
-        var plans: [DecodePlan] = []
-        /// The indices of the plans that are not divided yet.
-        var waiting: [Int] = []
-        var steps: [Step] = []
+    private struct State {
+        /// What the loads ask for whose parts have not ended.
+        var requests: [LoadTable.ID: ImageRequest]
+        /// How the images are made; `nil` until that is known.
+        var plans: Plans?
+        var decodes: [PixelLayout: Decode] = [:]
+    }
 
-        /// The index of the step with the fewest pixels that has enough of them.
-        func step(covering layout: PixelLayout) -> Int? {
-            self.steps.indices.filter { self.steps[$0].isOfUse && self.steps[$0].layout.covers(layout) }
-                .min { self.steps[$0].layout.pixelCount < self.steps[$1].layout.pixelCount }
+    private let data: Data
+    private let state: Locked<State>
+    private let planning = Coalescer<Int, Void, Never>()
+
+    private init(_ data: Data, _ requests: [LoadTable.ID: ImageRequest]) {
+        self.data = data
+        self.state = Locked(State(requests: requests))
+    }
+
+    /// The parts of loads that make images of the same bytes; a load that decodes them like no other has none.
+    static func parts(of data: Data, for requests: [LoadTable.ID: ImageRequest]) -> [LoadTable.ID: Part] {
+        var parts: [LoadTable.ID: Part] = [:]
+        for group in Dictionary(grouping: requests, by: { RequestKeys.decodeName(of: $0.value) }).values
+        where group.count > 1 {
+            let sharing = DecodeSharing(data, group.reduce(into: [:]) { $0[$1.key] = $1.value })
+            for (id, _) in group { parts[id] = Part(sharing, id) }
+        }
+        return parts
+    }
+
+    // MARK: Planning
+
+    /// Returns when the images of all loads are planned.
+    ///
+    /// Callers share one task, which ends if all of them leave: the next one then plans.
+    private func planAll(by decoding: DecodePipeline) async throws {
+        try await self.planning.value(for: 0) { _ in
+            guard let requests = self.requestsToPlan else { return }
+            let plans = try await decoding.plans(of: self.data, for: requests)
+            // A cancelled task may have ended a plan with an error that is not the load's.
+            try Task.checkCancellation()
+            self.take(plans)
         }
     }
 
+    // The lock is taken in functions that are not inlined into asynchronous ones: on both sides of a suspension, it would be
+    // given back by the identity of the thread that took it before (Swift 6.3, optimised).
+
+    /// What the loads ask for; `nil` if their images are planned.
+    private var requestsToPlan: [LoadTable.ID: ImageRequest]? {
+        @inline(never) get { self.state.withLock { $0.plans == nil ? $0.requests : nil } }
+    }
+
+    @inline(never)
+    private func take(_ plans: Plans) {
+        self.state.withLock { state in
+            let plans = plans.filter { state.requests[$0.key] != nil }
+            state.plans = plans
+            for (id, plan) in plans {
+                guard let share = try? plan.get().share else { continue }
+                state.decodes[share.layout, default: Decode()].loads.insert(id)
+            }
+        }
+    }
+
+    @inline(never)
+    private func plan(of id: LoadTable.ID) -> Result<Plan, any Error>? {
+        self.state.withLock { $0.plans?[id] }
+    }
+
+    // MARK: Decoding
+
+    /// The result of a decode, if it was made.
+    @inline(never)
+    func result(of share: Share) -> DecodePipeline.SharedStep? {
+        self.state.withLock { $0.decodes[share.layout]?.result }
+    }
+
+    /// Keeps the result of a decode for the loads that have not taken it yet.
+    @inline(never)
+    func keep(_ result: DecodePipeline.SharedStep, of share: Share) {
+        self.state.withLock { state in
+            if state.decodes[share.layout] != nil { state.decodes[share.layout]?.result = result }
+        }
+    }
+
+    @inline(never)
+    private func end(_ id: LoadTable.ID) {
+        // Let go outside the lock: the memory gate may let others in.
+        let result = self.state.withLock { state -> DecodePipeline.SharedStep? in
+            state.requests[id] = nil
+            guard let plan = state.plans?.removeValue(forKey: id), let layout = try? plan.get().share?.layout else {
+                return nil
+            }
+            state.decodes[layout]?.loads.remove(id)
+            guard state.decodes[layout]?.loads.isEmpty ?? false else { return nil }
+            return state.decodes.removeValue(forKey: layout)?.result
+        }
+        withExtendedLifetime(result) {}
+    }
+}
+
+/// The division of plans.
+extension DecodeSharing {
     /// The nanoseconds that a decode takes for a byte, whatever its scale, and for a pixel that it gives out, and a resize for
     /// a pixel that it reads; low figures for the decode, measured on a JPEG of 12 megapixels.
     private static let nanosecondsPerByte = 6
     private static let nanosecondsPerDecodedPixel = 2
     private static let nanosecondsPerReadPixel = 1
 
-    private let byteCount: Int
-    private let groups = Locked<[String: Group]>([:])
-
-    /// - Parameter byteCount: The number of encoded bytes.
-    init(byteCount: Int) {
-        self.byteCount = byteCount
+    /// The loads whose plans need the same result of the codec.
+    private struct Wish {
+        let layout: PixelLayout
+        /// In ascending order.
+        let loads: [LoadTable.ID]
     }
 
-    /// Adds a plan whose decode has `name`, and returns its index.
-    func add(_ plan: DecodePlan, _ name: String) -> Int {
-        self.groups.withLock { groups in
-            let index = groups[name, default: Group()].plans.count
-            groups[name, default: Group()].plans.append(plan)
-            groups[name, default: Group()].waiting.append(index)
-            return index
-        }
+    private struct Step {
+        let layout: PixelLayout
+        let plan: DecodePlan
+        var loads: [LoadTable.ID]
     }
 
-    /// The decode that a plan shares; `nil` if the plan is carried out alone.
+    /// Divides plans among decodes, the largest first.
     ///
     /// - Parameters:
-    ///   - index: The index of the plan.
-    ///   - name: The name of its decode.
+    ///   - plans: The plans, all of which decode the same bytes in the same way.
+    ///   - byteCount: The number of encoded bytes.
     ///   - capacity: The memory of all decodes together. An image that could be streamed is decoded whole for several plans if
-    ///     that takes at most a half of it.
-    /// - Returns: The decode to share.
-    func share(of index: Int, _ name: String, capacity: Int) -> Share? {
-        self.groups.withLock { groups in
-            guard var group = groups[name] else { return nil }
-            defer { groups[name] = group }
-            self.divide(&group, capacity)
-            let plan = group.plans[index]
-            guard let wanted = plan.step, let place = group.step(covering: wanted) else { return nil }
-            let step = group.steps[place]
-            // More than there is room for is done image by image.
-            guard step.byteCount <= capacity else { return nil }
-            let others = group.plans.indices.filter { $0 != index }.map { group.plans[$0] }
-            let counts = Set(others.compactMap { plan.commonTransformCount(with: $0) }).sorted()
-            return Share(
-                name: name,
-                layout: step.layout,
-                plan: step.plan,
-                byteCount: step.byteCount,
-                transformCounts: counts
-            )
-        }
-    }
-
-    /// The result of a decode, if it is held.
-    func made(_ share: Share) -> DecodePipeline.SharedStep? {
-        self.groups.withLock { groups in
-            // Each weak reference is read once: the `first` of a lazy sequence reads it again, when it may be gone.
-            for step in groups[share.name]?.steps ?? [] where step.layout == share.layout {
-                if let made = step.made { return made }
+    ///     that takes at most a half of it. A decode for which there is no room with all that is made of it is not shared.
+    /// - Returns: The decodes that the plans share; a plan that has none is carried out alone.
+    static func divide(_ plans: [LoadTable.ID: DecodePlan], byteCount: Int, capacity: Int) -> [LoadTable.ID: Share] {
+        var steps: [Step] = []
+        for wish in self.wishes(plans) {
+            let large = steps.indices.filter {
+                self.isWorthSharing(steps[$0].layout, for: wish, byteCount: byteCount)
             }
-            return nil
-        }
-    }
-
-    /// Notes the result of a decode, which others may still come for.
-    func note(_ made: DecodePipeline.SharedStep, of share: Share) {
-        self.groups.withLock { groups in
-            guard let index = groups[share.name]?.steps.firstIndex(where: { $0.layout == share.layout && !$0.isMade })
-            else { return }
-            groups[share.name]?.steps[index].isMade = true
-            groups[share.name]?.steps[index].made = made
-        }
-    }
-
-    /// Divides the plans that wait, the largest first.
-    private func divide(_ group: inout Group, _ capacity: Int) {
-        guard !group.waiting.isEmpty else { return }
-        group.steps.removeAll { !$0.isOfUse }
-        let plans = group.waiting.map { group.plans[$0] }
-        group.waiting = []
-        let wishes = Dictionary(grouping: plans.filter { $0.step != nil }, by: \.step)
-            .compactMap { layout, plans in layout.map { (layout: $0, plans: plans) } }
-            .sorted { $0.layout.pixelCount > $1.layout.pixelCount }
-        for (number, wish) in wishes.enumerated() {
-            guard !group.steps.contains(where: { self.isWorthSharing($0.layout, for: wish.layout, wish.plans.count) })
-            else { continue }
-            var plan = wish.plans[0]
-            if plan.streams {
-                let others = wishes[(number + 1)...]
-                let isShared =
-                    wish.plans.count > 1
-                    || others.contains { self.isWorthSharing(wish.layout, for: $0.layout, $0.plans.count) }
-                plan = plan.whole
-                guard isShared, plan.byteCount <= capacity / 2 else { continue }
-            }
-            group.steps.append(Step(layout: wish.layout, plan: plan, byteCount: plan.byteCount))
-        }
-        for wish in wishes {
-            guard let place = group.step(covering: wish.layout) else { continue }
-            for plan in wish.plans {
-                group.steps[place].byteCount = group.steps[place].byteCount.saturatingAdded(to: plan.partByteCount)
+            if let index = large.min(by: { steps[$0].layout.pixelCount < steps[$1].layout.pixelCount }) {
+                steps[index].loads += wish.loads
+            } else if let plan = plans[wish.loads[0]] {
+                guard !plan.streams || plan.whole.byteCount <= capacity / 2 else { continue }
+                steps.append(Step(layout: wish.layout, plan: plan.streams ? plan.whole : plan, loads: wish.loads))
             }
         }
+        var shares: [LoadTable.ID: Share] = [:]
+        for step in steps where step.loads.count > 1 {
+            let plans = step.loads.compactMap { id in plans[id].map { (id: id, plan: $0) } }
+            let byteCount = plans.reduce(step.plan.byteCount) {
+                $0.saturatingAdded(to: $1.plan.partByteCount(of: step.layout))
+            }
+            guard byteCount <= capacity else { continue }
+            for alike in Dictionary(grouping: plans, by: \.plan.base).values {
+                for (id, plan) in alike {
+                    let others = alike.filter { $0.id != id }
+                    shares[id] = Share(
+                        layout: step.layout,
+                        plan: step.plan,
+                        byteCount: byteCount,
+                        transformCounts: Set(others.map { plan.commonTransformCount(with: $0.plan) }).sorted()
+                    )
+                }
+            }
+        }
+        return shares
     }
 
-    /// Whether `count` images for which `smaller` is enough are made sooner of `larger`.
-    private func isWorthSharing(_ larger: PixelLayout, for smaller: PixelLayout, _ count: Int) -> Bool {
+    /// The wishes for different results of the codec, the largest first.
+    private static func wishes(_ plans: [LoadTable.ID: DecodePlan]) -> [Wish] {
+        var loads: [PixelLayout: [LoadTable.ID]] = [:]
+        for id in plans.keys.sorted() {
+            if let layout = plans[id]?.step { loads[layout, default: []].append(id) }
+        }
+        return loads.map { Wish(layout: $0, loads: $1) }
+            .sorted { ($0.layout.pixelCount, $1.loads[0]) > ($1.layout.pixelCount, $0.loads[0]) }
+    }
+
+    /// Whether the images for which the wish would be enough are made sooner of `larger`.
+    private static func isWorthSharing(_ larger: PixelLayout, for wish: Wish, byteCount: Int) -> Bool {
+        let smaller = wish.layout
         guard larger.covers(smaller) else { return false }
-        let decode =
-            self.byteCount * Self.nanosecondsPerByte + smaller.pixelCount * Self.nanosecondsPerDecodedPixel
-        return count * (larger.pixelCount - smaller.pixelCount) * Self.nanosecondsPerReadPixel <= decode
+        let decode = byteCount * Self.nanosecondsPerByte + smaller.pixelCount * Self.nanosecondsPerDecodedPixel
+        let surplus = larger.pixelCount - smaller.pixelCount
+        return wish.loads.count * surplus * Self.nanosecondsPerReadPixel <= decode
     }
 }
 

@@ -214,11 +214,14 @@ final class LoadWaiter: Sendable {
     let id: LoadTable.ID
     /// The flight, where it was under way when the wait began.
     let joinedFlight: Flight?
+    /// The image that the waiter makes of the bytes that it waits for.
+    let wish: DecodeWish?
     private let state = Locked(State.pending)
 
-    init(id: LoadTable.ID, joinedFlight: Flight? = nil) {
+    init(id: LoadTable.ID, joinedFlight: Flight? = nil, wish: DecodeWish? = nil) {
         self.id = id
         self.joinedFlight = joinedFlight
+        self.wish = wish
     }
 
     /// The result, for the one task that waits.

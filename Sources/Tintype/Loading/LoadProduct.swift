@@ -116,6 +116,13 @@ enum FlightResult: Sendable {
         }
     }
 
+    /// The same bytes, as a load gets them that shares decodes.
+    func shared(_ part: DecodeSharing.Part) -> FlightResult {
+        guard case .bytes(var response) = self else { return self }
+        response.sharing = part
+        return .bytes(response)
+    }
+
     /// The same, as one call gets it.
     func called(_ call: CallRecord) -> FlightResult {
         switch self {

@@ -177,8 +177,8 @@ struct LoadTable: Sendable {
         self.flights.values.reduce(0) { $0 + ($1.product.kind == kind ? $1.waiters.count : 0) }
     }
 
-    /// The number of callers and flights that wait for what flight `id` makes.
-    func waiterCount(of id: ID) -> Int { self.flights[id]?.waiters.count ?? 0 }
+    /// The callers and flights that wait for what flight `id` makes.
+    func waiters(of id: ID) -> Set<ID> { Set((self.flights[id]?.waiters ?? [:]).keys) }
 
     /// The number of flights that wait until they may ask `origin`.
     func queueCount(of origin: CacheKey) -> Int { self.origins[origin]?.queue.count ?? 0 }

@@ -480,6 +480,7 @@ public actor LoaderActor {
         _ interest: LoadTable.Interest,
         observer: Flight.Observer? = nil,
         noted request: ImageRequest? = nil,
+        wish: DecodeWish? = nil,
         work: @escaping Work
     ) throws(LoadError) -> LoadWaiter {
         if self.isShutDown, case .caller = interest { throw .shutDown }
@@ -491,7 +492,7 @@ public actor LoaderActor {
         if let joined, let request {
             self.services.activities.note(.joined, LoadActivity.Product(product.kind), request, of: joined)
         }
-        let waiter = LoadWaiter(id: id, joinedFlight: joined)
+        let waiter = LoadWaiter(id: id, joinedFlight: joined, wish: wish)
         self.waiters[waiter.id] = waiter
         var others: [LoadTable.Action] = []
         for action in actions {
@@ -580,17 +581,31 @@ public actor LoaderActor {
     }
 
     private func finish(_ flight: Flight, _ result: Result<FlightResult, any Error>) {
-        var result = result
+        var (result, parts) = (result, [LoadTable.ID: DecodeSharing.Part]())
         if case .success(.bytes(var response)) = result {
-            let isShared = self.table.waiterCount(of: flight.id) > 1
-            if isShared { response.sharing = DecodeSharing(byteCount: response.data.count) }
             response.flightID = flight.id
             result = .success(.bytes(response))
+            parts = self.parts(in: response, of: flight.id)
         }
         self.tasks[flight.id] = nil
         self.stores.remove(flight.id)
         self.flights[flight.id] = nil
-        self.perform(self.table.finish(flight.id), result)
+        self.perform(self.table.finish(flight.id), result, parts)
+    }
+
+    /// The parts of the waiters that are going to decode the bytes of a flight, if there are several.
+    private func parts(
+        in response: DataResponse,
+        of flight: LoadTable.ID
+    ) -> [LoadTable.ID: DecodeSharing.Part] {
+        let waiters = self.table.waiters(of: flight)
+        guard waiters.count > 1, !response.data.isEmpty else { return [:] }
+        let body = response.metadata.bodyDigest
+        let requests = waiters.reduce(into: [LoadTable.ID: ImageRequest]()) { requests, waiter in
+            guard let wish = self.waiters[waiter]?.wish, body.map({ !wish.bodies.contains($0) }) ?? true else { return }
+            requests[waiter] = wish.request
+        }
+        return DecodeSharing.parts(of: response.data, for: requests)
     }
 
     /// Lets a flight wait until it may ask the origin; `nil` where it may at once.
@@ -607,7 +622,8 @@ public actor LoaderActor {
 
     private func perform(
         _ actions: [LoadTable.Action],
-        _ result: Result<FlightResult, any Error> = .failure(CancellationError())
+        _ result: Result<FlightResult, any Error> = .failure(CancellationError()),
+        _ parts: [LoadTable.ID: DecodeSharing.Part] = [:]
     ) {
         for action in actions {
             switch action {
@@ -623,7 +639,8 @@ public actor LoaderActor {
             case .grant(let waiter): self.waiters.removeValue(forKey: waiter)?.end(with: .success(.turn))
             case .resume(let waiter):
                 self.revalidations.remove(waiter)
-                self.waiters.removeValue(forKey: waiter)?.end(with: result)
+                let own = parts[waiter].map { part in result.map { $0.shared(part) } }
+                self.waiters.removeValue(forKey: waiter)?.end(with: own ?? result)
             case .dismiss(let waiter, let id):
                 self.revalidations.remove(waiter)
                 if let id { self.flights[id]?.removeObserver(of: waiter) }

@@ -32,16 +32,31 @@ struct LoaderReference: Sendable {
     }
 
     /// The bytes that `request` names, from a load that all pictures of them share.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - held: Metadata of an image that is there: if the origin confirms it, there may be no bytes.
+    ///   - bodies: The bodies whose image is there; by default the one of `held`.
+    ///   - mayServeStale: Whether stale bytes are of use.
+    ///   - interest: The waiter; a flight that waits decodes the bytes, and shares that with others.
+    ///   - observer: Sees the updates.
+    /// - Returns: The bytes.
+    /// - Throws: What the load throws.
     func bytes(
         for request: ImageRequest,
         held: EntryMetadata? = nil,
+        imagesOf bodies: Set<UInt64>? = nil,
         mayServeStale: Bool,
         interest: LoadTable.Interest,
         observer: Flight.Observer? = nil
     ) async throws -> DataResponse {
         var product = LoadTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: mayServeStale)
         product.held = held?.bodyDigest
-        let result = try await self.called(product, request, interest, observer) { flight in
+        var wish: DecodeWish?
+        if case .flight = interest {
+            wish = DecodeWish(request: request, bodies: bodies ?? Set([held?.bodyDigest].compactMap(\.self)))
+        }
+        let result = try await self.called(product, request, interest, observer, wish: wish) { flight in
             try await self.make(.bytes, request, held: held, mayServeStale: mayServeStale, flight)
         }
         guard case .bytes(let response) = result else { preconditionFailure("a flight made another product") }
@@ -204,6 +219,7 @@ struct LoaderReference: Sendable {
         _ interest: LoadTable.Interest,
         _ observer: Flight.Observer? = nil,
         offered offer: BytesOffer? = nil,
+        wish: DecodeWish? = nil,
         work: @escaping LoaderActor.Work
     ) async throws -> FlightResult {
         let start = ContinuousClock.now
@@ -214,7 +230,15 @@ struct LoaderReference: Sendable {
             _ = offer?.take()
             self.services.activities.tellNoted(of: $0)
         }
-        let result = try await self.result(product, interest, observer, noted: request, noteJoin: noteJoin, work: work)
+        let result = try await self.result(
+            product,
+            interest,
+            observer,
+            noted: request,
+            wish: wish,
+            noteJoin: noteJoin,
+            work: work
+        )
         let total = start.duration(to: .now)
         return result.called(CallRecord(load: result.call?.load, total: total, isJoined: isJoined))
     }
@@ -224,11 +248,19 @@ struct LoaderReference: Sendable {
         _ interest: LoadTable.Interest,
         _ observer: Flight.Observer? = nil,
         noted request: ImageRequest? = nil,
+        wish: DecodeWish? = nil,
         noteJoin: (Flight) -> Void = { _ in },
         work: @escaping LoaderActor.Work
     ) async throws -> FlightResult {
         try Task.checkCancellation()
-        let waiter = try await self.loader?.join(product, interest, observer: observer, noted: request, work: work)
+        let waiter = try await self.loader?.join(
+            product,
+            interest,
+            observer: observer,
+            noted: request,
+            wish: wish,
+            work: work
+        )
         guard let waiter else { throw CancellationError() }
         if let flight = waiter.joinedFlight { noteJoin(flight) }
         do {

@@ -41,8 +41,9 @@ struct PictureLoad: Sendable {
         var candidates: [Candidate] = []
         for place in Candidate.Place.allCases {
             guard let candidate = try await self.candidate(in: place) else { continue }
-            if try await self.mayServe(candidate), let picture = try await self.picture(from: candidate) {
-                return picture
+            if try await self.mayServe(candidate) {
+                self.offer?.endSharing()
+                if let picture = try await self.picture(from: candidate) { return picture }
             }
             candidates.append(candidate)
         }
@@ -61,7 +62,10 @@ struct PictureLoad: Sendable {
             throw failure
         }
         // An origin that confirms a candidate sends no bytes.
-        var bytes = try await self.bytes(held: self.flight.demand.keepsData ? nil : candidates.first?.metadata)
+        var bytes = try await self.bytes(
+            held: self.flight.demand.keepsData ? nil : candidates.first?.metadata,
+            imagesOf: self.bodies(of: candidates)
+        )
         if let picture = try await self.picture(confirmedBy: bytes, candidates) { return picture }
         // The candidates are gone or of no use after all, and the bytes are not there.
         if bytes.source == .memory { bytes = try await self.bytes() }
@@ -193,10 +197,21 @@ struct PictureLoad: Sendable {
         return try await self.variants.picture(of: original, for: self.request, self.record)
     }
 
+    /// The bodies of which an origin that sends or confirms them has nothing decoded: their image is a candidate.
+    private func bodies(of candidates: [Candidate]) -> Set<UInt64> {
+        guard self.plan.obeysHTTP else { return [] }
+        return candidates.reduce(into: []) { bodies, candidate in
+            if case .original = candidate { return }
+            if let body = candidate.metadata?.bodyDigest { bodies.insert(body) }
+        }
+    }
+
     /// The candidate that was made of the same bytes, so that the picture need not be made again.
     private func picture(confirmedBy bytes: DataResponse, _ candidates: [Candidate]) async throws -> FlightResult? {
         guard self.plan.obeysHTTP, let body = bytes.metadata.bodyDigest else { return nil }
         for candidate in candidates where candidate.metadata?.bodyDigest == body {
+            // To read or make it may wait for memory.
+            bytes.sharing?.end()
             switch candidate {
             case .held(let entry, _):
                 let response = ImageResponse(entry.image, source: .memory, bytes, entry.metadata?.animation)
@@ -227,9 +242,11 @@ struct PictureLoad: Sendable {
     // MARK: Bytes
 
     /// The bytes of the picture, which loads of other sizes share; unfinished pictures are shown on the way.
-    private func bytes(held: EntryMetadata? = nil) async throws -> DataResponse {
+    private func bytes(held: EntryMetadata? = nil, imagesOf bodies: Set<UInt64> = []) async throws -> DataResponse {
         if let offered = self.offer?.take(), self.flight.admits(offered.metadata.bodyDigest) { return offered }
-        guard self.flight.demand.showsPreviews else { return try await self.bytes(held: held, previews: nil) }
+        guard self.flight.demand.showsPreviews else {
+            return try await self.bytes(held: held, imagesOf: bodies, previews: nil)
+        }
         let mailbox = ByteMailbox()
         let (decoding, request, flight) = (self.services.decoding, self.request, self.flight)
         let previews = decoding.previews.run("previews") {
@@ -244,13 +261,18 @@ struct PictureLoad: Sendable {
             mailbox.finish()
             previews.cancel()
         }
-        return try await self.bytes(held: held, previews: mailbox)
+        return try await self.bytes(held: held, imagesOf: bodies, previews: mailbox)
     }
 
-    private func bytes(held: EntryMetadata?, previews: ByteMailbox?) async throws -> DataResponse {
+    private func bytes(
+        held: EntryMetadata?,
+        imagesOf bodies: Set<UInt64>,
+        previews: ByteMailbox?
+    ) async throws -> DataResponse {
         let bytes = try await self.loader.bytes(
             for: self.request,
             held: held,
+            imagesOf: bodies,
             mayServeStale: self.mayServeStale,
             interest: .flight(self.flight.id),
             observer: .flight(self.flight, previews: previews)
@@ -274,25 +296,24 @@ struct PictureLoad: Sendable {
 
     /// Decodes the bytes; loads that got them together share what the codec does for several of them.
     private func decode(_ bytes: DataResponse) async throws -> DecodePipeline.MadePicture {
-        guard let sharing = bytes.sharing, let body = bytes.metadata.bodyDigest else {
+        guard let part = bytes.sharing, let id = bytes.flightID else {
             return try await self.services.decode(bytes, for: self.request, self.record)
         }
+        defer { part.end() }
         let (decoding, request) = (self.services.decoding, self.request)
         return try await self.services.working(with: bytes) {
-            let (plan, share) = try await decoding.plan(of: bytes.data, for: request, in: sharing, self.record)
-            guard let share else { return try await decoding.carryOut(plan, self.record) }
-            let key = RequestKeys.step(share.layout, of: request, body: body)
-            let decoded: DecodePipeline.SharedStep
-            do {
-                decoded = try await self.decoded(share, sharing, key)
-            } catch let error as ImageError where error.code == .outOfMemory {
-                // The shared decode takes the memory of all images at once. One image may still fit.
+            let planned = try await self.record.timing(.lane) { try await part.plan(by: decoding) }
+            let plan = planned.plan
+            guard let share = planned.share, let decoded = try await self.decoded(share, part.sharing, id) else {
+                // A load that waits for memory must keep none for itself.
+                part.end()
                 return try await decoding.carryOut(plan, self.record)
             }
+            part.end()
             defer { withExtendedLifetime(decoded) {} }
             var step = decoded
             for count in share.transformCounts {
-                let key = RequestKeys.step(share.layout, of: request, body: body, part: plan.partKey(count))
+                let key = RequestKeys.step(share.layout, of: request, broughtBy: id, part: plan.partKey(count))
                 step = try await self.loader.shared(key, of: request.sourceKey, for: self.flight) { [step] record in
                     // An earlier flight may have ended.
                     if let made = decoded[key] { return made }
@@ -305,18 +326,26 @@ struct PictureLoad: Sendable {
         }
     }
 
-    /// What the codec gives for several images, from a decode that they share.
+    /// What the codec gives for several images, from a decode that they share; `nil` if there is no memory for all of them.
+    ///
+    /// The memory of the decode counts all images that are made of it: no other load can join it.
     private func decoded(
         _ share: DecodeSharing.Share,
         _ sharing: DecodeSharing,
-        _ key: CacheKey
-    ) async throws -> DecodePipeline.SharedStep {
-        let decoding = self.services.decoding
-        return try await self.loader.shared(key, of: self.request.sourceKey, for: self.flight) { record in
-            if let made = sharing.made(share) { return made }
-            let step = try await decoding.step(of: share, record)
-            sharing.note(step, of: share)
-            return step
+        _ id: LoadTable.ID
+    ) async throws -> DecodePipeline.SharedStep? {
+        let (decoding, source) = (self.services.decoding, self.request.sourceKey)
+        let key = RequestKeys.step(share.layout, of: self.request, broughtBy: id)
+        do {
+            return try await self.loader.shared(key, of: source, for: self.flight) { record in
+                // An earlier flight may have ended.
+                if let result = sharing.result(of: share) { return result }
+                let result = try await decoding.step(of: share, record)
+                sharing.keep(result, of: share)
+                return result
+            }
+        } catch let error as ImageError where error.code == .outOfMemory {
+            return nil
         }
     }
 
@@ -411,6 +440,12 @@ final class BytesOffer: Sendable {
 
     func take() -> DataResponse? {
         self.bytes.withLock { $0.take() }
+    }
+
+    /// Ends the part in shared decodes: an image that is there is served before the bytes are taken, if at all, and that may
+    /// wait for memory.
+    func endSharing() {
+        self.bytes.withLock { $0?.sharing }?.end()
     }
 }
 

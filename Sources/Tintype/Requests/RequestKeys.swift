@@ -109,10 +109,16 @@ enum RequestKeys {
         return "\(coder), \(options), \(limits)"
     }
 
-    /// Names what a codec gives of a body for `request`, or a `part` of what is made of that; it is never in a cache.
-    static func step(_ step: PixelLayout, of request: ImageRequest, body: UInt64, part: String = "") -> CacheKey {
+    /// Names what a codec gives for `request` of the bytes that flight `id` brought, or a `part` of what is made of that; it
+    /// is never in a cache.
+    static func step(
+        _ step: PixelLayout,
+        of request: ImageRequest,
+        broughtBy id: UInt64,
+        part: String = ""
+    ) -> CacheKey {
         let size = "\(step.width)x\(step.height), \(step.format)"
-        let name = "\(body), \(size), \(self.decodeName(of: request))"
+        let name = "\(id), \(size), \(self.decodeName(of: request))"
         let line = part.isEmpty ? "" : "\n|part(\(self.line(part)))"
         return CacheKey("\(request.sourceKey.text)\n|step(\(name))\(line)")
     }
