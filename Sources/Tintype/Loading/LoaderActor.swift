@@ -554,8 +554,8 @@ public actor LoaderActor {
             guard let body = response.metadata.bodyDigest, let arrival = response.arrival else { return [:] }
             let date = response.metadata.responseDate
             let succession = self.table.accept(body, from: flight.id, arrival, date: date)
-            if case .fetched = arrival {
-                for id in self.table.flights(of: product.origin) { self.flights[id]?.latestFetch = flight.id }
+            if case .fetched = arrival, let fetched = response.fetched {
+                for id in self.table.flights(of: product.origin) { self.flights[id]?.note(fetched) }
             }
             for id in succession.flights { self.flights[id]?.note(newestBody: body) }
             return succession.obsolete
@@ -584,7 +584,6 @@ public actor LoaderActor {
         if case .success(.bytes(var response)) = result {
             let isShared = self.table.waiterCount(of: flight.id) > 1
             if isShared { response.sharing = DecodeSharing(byteCount: response.data.count) }
-            response.flightID = flight.id
             result = .success(.bytes(response))
         }
         self.tasks[flight.id] = nil

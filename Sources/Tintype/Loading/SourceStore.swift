@@ -293,14 +293,31 @@ struct SourceStore: Sendable {
         return selectors.key(of: resource, digest: digest)
     }
 
-    /// The name of a response, and the request fields that select it, if any do.
-    func name(of metadata: EntryMetadata, for request: ImageRequest) -> (key: CacheKey, fields: [String]?) {
-        guard self.rules.plan(for: request).usesHTTPKeys else { return (request.sourceKey, nil) }
+    /// Returns the name that the policy of `request` gives a response.
+    func name(of metadata: EntryMetadata, for request: ImageRequest) -> ResponseName {
         let resource = self.rules.resourceKey(of: request)
+        guard self.rules.plan(for: request).usesHTTPKeys else {
+            return ResponseName(key: request.sourceKey, resource: resource)
+        }
         guard resource != request.sourceKey, let record = metadata.response,
             let digest = record.selectionDigest, let fields = RequestSelection.names(in: record.values(for: "Vary"))
-        else { return (resource, nil) }
-        return (RequestKeys.representation(of: resource, digest: digest), fields)
+        else { return ResponseName(key: resource, resource: resource) }
+        let key = RequestKeys.representation(of: resource, digest: digest)
+        return ResponseName(key: key, resource: resource, fields: fields)
+    }
+}
+
+/// The name of a response among those of its resource.
+struct ResponseName: Hashable, Sendable {
+    let key: CacheKey
+    let resource: CacheKey
+    /// The names of the request fields that select the response, if any do.
+    var fields: [String]?
+
+    /// Returns whether the disk can have both responses: neither takes the place of the other one, nor of the list of
+    /// fields by which it is found.
+    func isApart(from other: ResponseName) -> Bool {
+        self.key != other.key && self.fields == other.fields && self.key != self.resource && other.key != other.resource
     }
 }
 
