@@ -63,6 +63,6 @@ struct ScratchFolderError: Error {}
 
 /// The cache folder at `path`, opened as a cache does.
 func openFolder(_ path: String, patience: Patience = Patience(limit: .seconds(5))) throws -> CacheFolder {
-    guard case .opened(let folder) = try CacheFolder.open(path, patience: patience) else { throw ScratchFolderError() }
+    guard case .opened(let folder) = try CacheFolder.open(path, isMaking: true, patience: patience) else { throw ScratchFolderError() }
     return folder
 }
