@@ -94,7 +94,7 @@ package struct ControlGroup: Sendable {
     package struct Files: Sendable {
         fileprivate let limit: String
         fileprivate let usage: String
-        /// The pages in `memory.stat` that the kernel takes back before it kills a process: of files, and those that
+        /// The pages in `memory.stat` that the kernel takes back before it kills a process: of files, and pages that
         /// processes have marked as free (`MADV_FREE`).
         fileprivate let reclaimableNames: [Substring]
 
@@ -125,7 +125,7 @@ package struct ControlGroup: Sendable {
             }
     }
 
-    /// The limit in bytes, if there is one: version 2 says "max" if there is none, version 1 a number near `Int.max`.
+    /// The limit in bytes, if there is one. Without one, version 2 says "max" and version 1 a number near `Int.max`.
     fileprivate var limit: Int? { self.number(in: self.files.limit) }
 
     /// The bytes that the processes of the group use and the kernel can't take back; `nil` if that is not known.

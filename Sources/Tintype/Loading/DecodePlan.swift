@@ -261,7 +261,7 @@ package struct DecodePlan: Sendable {
         }
     }
 
-    /// What the codec gives, as other plans may want it too; `nil` if the image is larger than that.
+    /// The layout of the codec's result, which other plans may want too; `nil` if the image is larger than that.
     var step: PixelLayout? {
         guard let layout = try? self.decoder.encoded.decodedLayout(options: self.options),
             self.geometry.map({ $0.width <= layout.width && $0.height <= layout.height }) ?? true,
@@ -319,7 +319,7 @@ package struct DecodePlan: Sendable {
     /// Names what the first `count` transforms make of a step.
     func partKey(_ count: Int) -> String { "\(self.base), \(self.transforms.keys(ofFirst: count))" }
 
-    /// What is there of an image: what its codec gave, or the finished image after some of the transforms.
+    /// The state of an image in the making: the codec's result, or the image after some of the transforms.
     enum Part: Sendable {
         case stored(DecodedImage)
         case finished(Image, transformCount: Int)
