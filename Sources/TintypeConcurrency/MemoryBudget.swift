@@ -125,7 +125,7 @@ package struct ControlGroup: Sendable {
             }
     }
 
-    /// The limit in bytes, if there is one. Without one, version 2 says "max" and version 1 a number near `Int.max`.
+    /// The limit in bytes; `nil` for the text "max" of version 2, for which version 1 has a number near `Int.max`.
     fileprivate var limit: Int? { self.number(in: self.files.limit) }
 
     /// The bytes that the processes of the group use and the kernel can't take back; `nil` if that is not known.

@@ -24,9 +24,9 @@ struct SocketNames {
         }
     }
 
-    /// Returns the sockets that a connection may have: one, except for Unix-domain sockets, which have no ports.
+    /// The sockets that a connection may have: one, except for Unix-domain sockets, which have no ports.
     ///
-    /// - Parameter remoteAddress: The address of the other end in words, as libcurl gives it.
+    /// `remoteAddress` is the address of the other end in words, as libcurl gives it.
     mutating func descriptors(
         localPort: Int,
         remotePort: Int,
