@@ -13,7 +13,7 @@ struct Crowd {
     private static let bytesPerSecond = 60
     /// The resident bytes that each transfer may take beyond those of libcurl alone.
     private static let allowedBytes = 20_000
-    /// Of one core, while all of them drip.
+    /// The highest share of one core, while all of them drip.
     private static let allowedShare = 0.25
 
     func run() async throws -> Bool {

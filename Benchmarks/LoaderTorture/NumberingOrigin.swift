@@ -7,7 +7,7 @@ import TintypeConcurrency
 ///
 /// The list in `Vary` and the lifetimes change as well. Half of the conditional requests find the image unchanged.
 final class NumberingOrigin: ImageFetching {
-    /// What the origin knows of a body that it sent.
+    /// The origin's record of a body that it sent.
     struct Answer: Sendable {
         let number: Int
         /// The names in `Vary`, and the values that the request had for them.

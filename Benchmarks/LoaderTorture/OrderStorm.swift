@@ -9,7 +9,7 @@ import TintypeConcurrency
 ///
 /// All requests with the same URL and header fields share one promise, whatever their policies and tiers.
 struct OrderStorm {
-    /// What one storm or several of them came to.
+    /// The result of one storm, or of several.
     struct Report: Sendable {
         var callCount = 0
         var requestCount = 0
@@ -199,7 +199,7 @@ struct OrderStorm {
 
     // MARK: Results
 
-    /// What a call found: digests of bodies, and colours where nothing else is known.
+    /// The result of a call: digests of bodies, or colours if nothing else is known.
     private struct Found: Sendable {
         var bodies: [UInt64?] = []
         var colours: [Int] = []

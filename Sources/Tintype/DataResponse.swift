@@ -25,6 +25,8 @@ public struct DataResponse: Sendable {
     let mayBeKept: Bool
     /// How the bytes came, where they may be the newest of their source.
     let arrival: LoadTable.Arrival?
+    /// The response of the origin, if the bytes are one.
+    let fetched: FetchedResponse?
     /// What the loads wanted for which the bytes were stored, or were not; `nil` where nothing is to be stored.
     let keptFor: LoadTable.Demand?
     /// What counts the bytes, as long as the loader has them.
@@ -48,6 +50,7 @@ public struct DataResponse: Sendable {
         revalidation: Revalidation? = nil,
         mayBeKept: Bool = true,
         arrival: LoadTable.Arrival? = nil,
+        fetched: FetchedResponse? = nil,
         keptFor: LoadTable.Demand? = nil,
         claim: ByteClaim? = nil
     ) {
@@ -59,6 +62,7 @@ public struct DataResponse: Sendable {
         self.revalidation = revalidation
         self.mayBeKept = mayBeKept
         self.arrival = arrival
+        self.fetched = fetched
         self.keptFor = keptFor
         self.claim = claim
     }

@@ -11,7 +11,7 @@ import TintypeTransforms
 public struct LoadError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure it was.
     public let code: Code
-    /// What happened and what to do, in full sentences, for the people who run the program.
+    /// The event and the advice, in full sentences, for the people who run the program.
     ///
     /// It may name addresses inside, rules of the network policy and paths: log it, and send clients a text of your own that
     /// ``code`` chooses. `Docs/network-policy.md` says which codes they may tell apart.

@@ -18,7 +18,7 @@ package struct ColorSet {
     /// The colours in the order in which they were met.
     package var colors: [UInt32] { Array(self.storage[..<self.count]) }
 
-    /// Adds the colours of pixels except those that are zero, which are transparent.
+    /// Adds the colours of pixels, except pixels that are zero, which are transparent.
     ///
     /// - Returns: `false` if there are too many colours.
     package mutating func insert(opaque pixels: [UInt32]) -> Bool {

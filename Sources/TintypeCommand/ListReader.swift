@@ -15,7 +15,7 @@ actor ListReader {
     private static let maximumLineByteCount = 1 << 20
     /// The memory for lines that are read ahead.
     private static let maximumByteCount = 16 << 20
-    /// What some programs write before text in UTF-8.
+    /// The byte order mark that some programs write before text in UTF-8.
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     private nonisolated let executor = ThreadExecutor(name: "tintype-list")

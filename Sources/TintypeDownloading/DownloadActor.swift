@@ -284,7 +284,7 @@ public actor DownloadActor: ImageFetching {
             continuation: continuation,
             priority: observer.priority(),
             observer: observer.didProgress,
-            // What arrives is not the body.
+            // The bytes that arrive are not the body.
             bytesObserver: self.loop.engine.hooks.decrypt == nil ? observer.didReceive : nil
         )
         self.loop.engine.join(request, from: address, id: id, waiter: waiter, owner: self)

@@ -16,7 +16,7 @@ struct FaultyConnection {
     private let server: FaultyServer
     /// Around the socket, where the origin speaks TLS.
     private let tls: FaultyTLS?
-    /// What was received and not read yet.
+    /// The bytes that were received and not read yet.
     private var buffer: [UInt8] = []
 
     init(_ descriptor: CInt, server: FaultyServer) {

@@ -54,6 +54,25 @@ import TintypeConcurrency
         #expect(try await self.reports(mode: 0o700, owner: 65_534) == [.notPrivate])
     }
 
+    @Test func `a cache that has stored nothing makes no files in its folder`() async throws {
+        try self.put("letter")
+        let cache = self.makeCache()
+        let key = self.keys[0]
+        #expect(try await cache.entry(for: key) == nil)
+        #expect(try await cache.metadata(for: key) == nil)
+        #expect(try await cache.file(for: key) == nil)
+        #expect(await !cache.contains(key))
+        #expect(try await !cache.remove(key))
+        #expect(try await !cache.removeFamily(of: key))
+        #expect(try await !cache.updateMetadata(for: key) { _ in })
+        try await cache.removeAll(waitingForDeletion: true)
+        _ = await (cache.prune(), cache.removeExpired(), cache.trim(to: 0), cache.verify(), cache.statistics())
+        #expect(try FileManager.default.contentsOfDirectory(atPath: self.root) == ["letter"])
+        try await cache.store(makeData(100), metadata: .sample, for: key)
+        #expect(try await cache.entry(for: key) != nil)
+        await cache.shutdown()
+    }
+
     private func fill(_ cache: DiskCache) async throws {
         for key in self.keys { try await cache.store(makeData(100), metadata: .sample, for: key) }
         await cache.waitForHousekeeping()

@@ -63,6 +63,7 @@ struct ScratchFolderError: Error {}
 
 /// The cache folder at `path`, opened as a cache does.
 func openFolder(_ path: String, patience: Patience = Patience(limit: .seconds(5))) throws -> CacheFolder {
-    guard case .opened(let folder) = try CacheFolder.open(path, patience: patience) else { throw ScratchFolderError() }
+    let opening = try CacheFolder.open(path, isMaking: true, patience: patience)
+    guard case .opened(let folder) = opening else { throw ScratchFolderError() }
     return folder
 }

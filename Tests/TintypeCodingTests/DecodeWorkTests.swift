@@ -45,7 +45,7 @@ import TintypeImage
     {
         let data = SlowFiles.scans(499, 10_000, 10_000, isArithmetic: isArithmetic)
         #expect(data.count < 80_000)
-        let (looks, error) = Self.looks { _ = try SampleFiles.decode(data) }
+        let (looks, error) = DecodeWork.looks { _ = try SampleFiles.decode(data) }
         #expect((error as? CodingError)?.code == .tooMuchWork)
         #expect(looks.isEmpty)
     }
@@ -176,7 +176,7 @@ import TintypeImage
         _ example: Case
     ) async throws {
         let data = example.make()
-        let (looks, error) = Self.looks { try example.decode(data) }
+        let (looks, error) = DecodeWork.looks { try example.decode(data) }
         #expect(error == nil)
         #expect(looks.count >= example.looks)
         let steps = zip([0] + looks, looks).map { $1 - $0 }
@@ -185,7 +185,7 @@ import TintypeImage
 
         let last = example.looks / 2
         let task = Task {
-            Self.looks(cancellingAt: last) { try example.decode(data) }
+            DecodeWork.looks(cancellingAt: last) { try example.decode(data) }
         }
         let (untilCancelled, cancellation) = await task.value
         #expect(cancellation is CancellationError)
@@ -240,26 +240,5 @@ import TintypeImage
         try decoder.append(data.prefix(data.count / 2))
         try decoder.append(data.dropFirst(data.count / 2))
         _ = try decoder.finish()
-    }
-
-    /// The work at each look, and what ended `body`.
-    private static func looks(
-        cancellingAt last: Int = .max,
-        _ body: () throws -> Void
-    ) -> (spent: [Int], error: (any Error)?) {
-        let looks = Locked<[Int]>([])
-        let observer = DecodeWork.Observer { spent in
-            let count = looks.withLock {
-                $0.append(spent)
-                return $0.count
-            }
-            if count >= last { withUnsafeCurrentTask { $0?.cancel() } }
-        }
-        do {
-            try DecodeWork.$observer.withValue(observer) { try body() }
-            return (looks.withLock { $0 }, nil)
-        } catch {
-            return (looks.withLock { $0 }, error)
-        }
     }
 }

@@ -103,13 +103,13 @@ import TintypeImage
         _ example: Case
     ) async throws {
         let frames = try example.frames()
-        let (looks, error) = Self.looks { _ = try example.encode(frames) }
+        let (looks, error) = DecodeWork.looks { _ = try example.encode(frames) }
         #expect(error == nil)
         #expect(looks.count >= 8)
         // Two steps are ten milliseconds.
         #expect(zip([0] + looks, looks).allSatisfy { $1 - $0 <= 2 * DecodeWork.unitsBetweenLooks })
         for last in [1, looks.count / 2, looks.count] {
-            let task = Task { Self.looks(cancellingAt: last) { _ = try example.encode(frames) } }
+            let task = Task { DecodeWork.looks(cancellingAt: last) { _ = try example.encode(frames) } }
             let (untilCancelled, cancellation) = await task.value
             #expect(cancellation is CancellationError)
             #expect(untilCancelled.count == last)
@@ -118,26 +118,5 @@ import TintypeImage
 
     private static func encode(_ pixels: PixelBuffer) throws -> Data {
         try GIFCoder().encode(Image(pixels: pixels), as: .gif, options: EncodeOptions())
-    }
-
-    /// The work at each look, and what ended `body`.
-    private static func looks(
-        cancellingAt last: Int = .max,
-        _ body: () throws -> Void
-    ) -> (spent: [Int], error: (any Error)?) {
-        let looks = Locked<[Int]>([])
-        let observer = DecodeWork.Observer { spent in
-            let count = looks.withLock {
-                $0.append(spent)
-                return $0.count
-            }
-            if count >= last { withUnsafeCurrentTask { $0?.cancel() } }
-        }
-        do {
-            try DecodeWork.$observer.withValue(observer) { try body() }
-            return (looks.withLock { $0 }, nil)
-        } catch {
-            return (looks.withLock { $0 }, error)
-        }
     }
 }

@@ -80,7 +80,7 @@ import TintypeImage
 
     /// The verdicts of a file in text, if they differ.
     ///
-    /// Two differences are none: libjpeg's fast loop takes invalid codes for zeros without a warning, and a decode to an
+    /// Two differences do not count: libjpeg's fast loop takes invalid codes for zeros without a warning, and a decode to an
     /// eighth does not read scans that it can do without.
     private static func disagreement(_ data: Data) throws -> String? {
         let verdicts = try self.verdicts(of: data)

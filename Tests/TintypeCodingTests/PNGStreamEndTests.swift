@@ -8,7 +8,7 @@ import TintypeImage
 
 /// Ends of compressed pixels, with the verdicts of libpng 1.6.
 @Suite(.computing, .timeLimit(.minutes(2))) struct PNGStreamEndTests {
-    /// What is done to a sound zlib stream.
+    /// A change to a sound zlib stream.
     enum Change: CaseIterable {
         case nothing
         case wrongChecksum
@@ -92,7 +92,7 @@ import TintypeImage
         let samples = Self.samples(side: 40)
         let options = DecodeOptions(allowsTruncated: true)
         let sound = PNGWays.whole(Self.file(side: 40, [Self.deflated(samples)]), options)
-        // Of a stream without its end the last row may be missing.
+        // The last row may be missing if the stream has no end.
         guard case .pixels(_, _, let expected) = sound else { throw Missing() }
         let data = Self.file(side: 40, change.bodies(samples))
         for result in [PNGWays.whole(data, options), PNGWays.pieces(data, options, size: 9)] {

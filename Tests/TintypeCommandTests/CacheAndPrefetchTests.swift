@@ -157,7 +157,7 @@ import Tintype
         #expect(run.errorLines.count == 21)
         let last = try #require(run.errorLines.last)
         #expect(last.hasPrefix("tintype: The first 20 lines of the list on standard input are not URLs"))
-        // A list with a URL may have more lines that are none.
+        // A list with a URL may have more lines that are no URLs.
         let list = [self.url(1)] + lines.prefix(40)
         let mixed = try await self.fixture.run("prefetch", "-", input: list.joined(separator: "\n"))
         #expect(mixed.errorLines.count == 40)

@@ -67,16 +67,36 @@ import Testing
         let foreign = try await self.fixture.run("cache", action, "--cache-dir", "mine")
         #expect(foreign.code == 0 && foreign.errorLines.count == 1)
         #expect(foreign.errors.hasSuffix("/mine has no cache in it.\n"), "\(foreign.errors)")
-        // A command that only looks leaves nothing behind.
-        let look = ["load", "https://127.0.0.1:9/a.jpg", "--cache-only", "--cache-dir", "mine"]
-        #expect(try await self.fixture.run(look).code == 1)
-        #expect(try self.fixture.names(in: "mine") == ["letter.txt"])
         let missing = try await self.fixture.run("cache", action, "--cache-dir", "mistyped", "--json")
         #expect(missing.code == 0 && missing.errorLines.count == 1)
         #expect(missing.errors.contains("There is no folder ") && missing.errors.contains("/mistyped yet"))
         let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.picture))])
         _ = try await self.fixture.run("load", origin.url("/a.jpg").absoluteString, "--cache-dir", "cache")
         #expect(try await self.fixture.run("cache", action, "--cache-dir", "cache").errors == "")
+    }
+
+    @Test(arguments: [
+        "load URL --cache-only", "load URL", "load in.jpg", "show URL", "show in.jpg", "prefetch URL", "cache stats",
+        "cache clear", "cache prune", "cache verify",
+    ])
+    func `a command that stores nothing leaves nothing in a folder`(command: String) async throws {
+        let origin = try FaultyOrigin(["/a.jpg": .body([], status: 404)])
+        try self.fixture.folder.write(self.picture, to: "in.jpg")
+        try self.fixture.folder.write([1], to: "mine/letter.txt")
+        let words = command.split(separator: " ").map { $0 == "URL" ? origin.url("/a.jpg").absoluteString : String($0) }
+        let run = try await self.fixture.run(words + ["--cache-dir", "mine"])
+        #expect(run.code == (words.contains { $0.hasPrefix("http") } ? 1 : 0), "\(run.testDescription)")
+        #expect(try self.fixture.names(in: "mine") == ["letter.txt"])
+    }
+
+    @Test func `a load that stores makes a cache beside what is in the folder`() async throws {
+        let origin = try FaultyOrigin(["/a.jpg": .body(Array(self.picture))])
+        try self.fixture.folder.write([1], to: "mine/letter.txt")
+        let words = ["load", origin.url("/a.jpg").absoluteString, "--cache-dir", "mine"]
+        #expect(try await self.fixture.run(words).code == 0)
+        #expect(try self.fixture.names(in: "mine").contains("entries"))
+        #expect(try await self.fixture.run(words + ["--cache-only"]).code == 0)
+        #expect(try self.fixture.names(in: "mine").contains("letter.txt"))
     }
 
     @Test(arguments: [["stats"], ["clear"], ["prune"], ["verify"]])

@@ -3,7 +3,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// What the messages of the library say to those who use the command.
+/// The messages of the library as users of the command read them.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct MessageTests {
     let fixture: CommandFixture
     let picture: Data

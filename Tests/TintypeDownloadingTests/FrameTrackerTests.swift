@@ -5,7 +5,7 @@ import Testing
 @testable import TintypeDownloading
 
 @Suite struct FrameTrackerTests {
-    /// What a tracker says of the stream of one request once `frames` have come.
+    /// Returns the tracker's verdict on the stream of one request once `frames` have come.
     private static func hasEnded(
         _ frames: [UInt8],
         bodyBytes: Int,

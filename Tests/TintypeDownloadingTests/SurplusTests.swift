@@ -148,14 +148,14 @@ struct SurplusTests {
         defer { for descriptor in pair { close(descriptor) } }
         let poll = try SocketPoll()
         poll.didOpen(pair[0])
-        #expect(poll.claim(localPort: 0, remotePort: 0, isNew: true, by: 1) == pair[0])
+        #expect(poll.claim(localPort: 0, remotePort: 0, remoteAddress: nil, isNew: true, by: 1) == pair[0])
         poll.release(pair[0], by: 1)
-        #expect(poll.claim(localPort: 0, remotePort: 0, isNew: false, by: 2) == pair[0])
+        #expect(poll.claim(localPort: 0, remotePort: 0, remoteAddress: nil, isNew: false, by: 2) == pair[0])
         poll.release(pair[0], by: 2)
         _ = write(pair[1], "H", 1)
-        #expect(poll.claim(localPort: 0, remotePort: 0, isNew: false, by: 3) == nil)
+        #expect(poll.claim(localPort: 0, remotePort: 0, remoteAddress: nil, isNew: false, by: 3) == nil)
         poll.willClose(pair[0])
-        #expect(poll.claim(localPort: 0, remotePort: 0, isNew: false, by: 4) == nil)
+        #expect(poll.claim(localPort: 0, remotePort: 0, remoteAddress: nil, isNew: false, by: 4) == nil)
     }
 
     @Test func `what a paused transfer has not read yet is no surplus`() async throws {

@@ -40,15 +40,21 @@ struct ClosureFetcher: ImageFetching {
     }
 }
 
-/// A cache that holds up stores of pictures in memory, after they are there.
+/// A cache that holds up stores of images in memory, after they are there, and does something else after stores of bytes.
 final class HeldCache: ImageCache {
     let base: CacheActor
     let gate: Gate
     let storeCount = Box(0)
+    private let didStore: @Sendable (CacheKey, Data) async -> Void
 
-    init(_ base: CacheActor, gate: Gate) {
+    init(
+        _ base: CacheActor,
+        gate: Gate,
+        didStore: @escaping @Sendable (CacheKey, Data) async -> Void = { _, _ in }
+    ) {
         self.base = base
         self.gate = gate
+        self.didStore = didStore
     }
 
     func memoryImage(for key: CacheKey) -> Image? { self.base.memoryImage(for: key) }
@@ -69,6 +75,7 @@ final class HeldCache: ImageCache {
         in tiers: CacheTiers
     ) async -> InsertOutcome? {
         let outcome = self.base.store(image, data: data, metadata: metadata, for: key, in: tiers)
+        if let data { await self.didStore(key, data) }
         if image != nil {
             self.storeCount.value = (self.storeCount.value ?? 0) + 1
             await self.gate.wait()
@@ -82,7 +89,9 @@ final class HeldCache: ImageCache {
         for key: CacheKey,
         in tiers: CacheTiers
     ) async throws -> InsertOutcome? {
-        try await self.base.storeAndWait(image, data: data, metadata: metadata, for: key, in: tiers)
+        let outcome = try await self.base.storeAndWait(image, data: data, metadata: metadata, for: key, in: tiers)
+        if let data { await self.didStore(key, data) }
+        return outcome
     }
     func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
         try await self.base.remove(key, from: tiers)

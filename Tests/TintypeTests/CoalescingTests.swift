@@ -93,6 +93,79 @@ import Tintype
         #expect(await loader.cache.contains(plain.sourceKey, in: .disk))
     }
 
+    /// A load that is decoding while another representation is fetched, and one that joins it after that and waits for
+    /// the store.
+    ///
+    /// - Returns: The loader, the load that joined, and the responses to it and to its like.
+    private func latecomer(
+        _ policy: CachePolicy,
+        _ others: [ScriptedResponse],
+        storing tiers: CacheTiers = .all,
+        _ change: (inout LoaderActor.Configuration) -> Void = { _ in }
+    ) async throws -> (loader: LoaderActor, request: ImageRequest, response: ImageResponse) {
+        let fields: HeaderFields = ["Cache-Control": "max-age=600", "Vary": "Accept-Language"]
+        self.origin.script("/varying", sequence: [.body(try makePNG(width: 10), headers: fields)] + others)
+        let latch = Latch()
+        let loader = self.fixture.makeLoader(heldBy: latch, policy, change)
+        func request(_ language: String, _ agent: String) -> ImageRequest {
+            ImageRequest(
+                url: self.origin.url("/varying"),
+                headers: ["Accept-Language": language, "User-Agent": agent]
+            )
+        }
+        var first = request("de", "a")
+        first.originalCaching = CacheUse(query: .all, store: tiers)
+        let held = Task { [first] in try await loader.response(for: first) }
+        await until { self.fixture.decodes.count == 1 }
+        // The first other one is of another representation, the last one of the same.
+        let languages = ["en", "de"]
+        for index in others.indices {
+            var reload = request(languages[index], "b")
+            reload.cachePolicy = index == 0 ? nil : .reload
+            _ = try await loader.data(for: reload)
+        }
+        var late = request("de", "a")
+        late.options = [.waitForStore]
+        let latecomer = Task { [late] in try await loader.response(for: late) }
+        await until { await loader.waiterCount == 2 }
+        latch.open()
+        _ = try await held.value
+        return (loader, late, try await latecomer.value)
+    }
+
+    private func other(width: Int, varyingOn names: String = "Accept-Language") throws -> ScriptedResponse {
+        .body(try makePNG(width: width), headers: ["Cache-Control": "max-age=600", "Vary": names])
+    }
+
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .revalidate])
+    func `a load that joins late hears of its store although another representation was fetched`(
+        policy: CachePolicy
+    ) async throws {
+        let late = try await self.latecomer(policy, [self.other(width: 12)]) { $0.disk?.sizeLimit = 10 }
+        #expect(late.response.image.width == 10)
+        #expect(late.response.storeError != nil)
+    }
+
+    @Test(arguments: [CachePolicy.neverRevalidate, .honorFreshness, .revalidate])
+    func `a load that joins late has its bytes stored although another representation was fetched`(
+        policy: CachePolicy
+    ) async throws {
+        let late = try await self.latecomer(policy, [self.other(width: 12)], storing: .memory)
+        #expect(late.response.storeError == nil)
+        var request = late.request
+        request.cachePolicy = policy == .honorFreshness ? policy : .cacheOnly
+        #expect(try await late.loader.dataResponse(for: request).source == .disk)
+    }
+
+    @Test func `a load that joins late puts back no list in Vary that a reload has replaced`() async throws {
+        let others = try [self.other(width: 12), self.other(width: 13, varyingOn: "Accept-Language, Accept")]
+        let late = try await self.latecomer(.honorFreshness, others)
+        #expect(late.response.image.width == 10)
+        var request = late.request
+        request.headers["User-Agent"] = "c"
+        #expect(try await late.loader.data(for: request) == Data(makePNG(width: 13)))
+    }
+
     @Test func `a load that wants the bytes and joins late gets them`() async throws {
         let url = self.origin.url("/picture")
         let requests = [ImageRequest(url: url), ImageRequest(url: url, options: [.keepData])]

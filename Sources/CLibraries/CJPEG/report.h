@@ -15,7 +15,7 @@ typedef struct cjpeg_report {
     jmp_buf escape;
     /// Whether the library went on where the input had ended.
     bool end_is_missing;
-    /// What the library warned of: `cjpeg_damage`.
+    /// The library's warnings: `cjpeg_damage`.
     unsigned damage;
     /// What reads the Huffman codes in the library's place, if anything does; freed with the library's picture.
     struct cjpeg_entropy *entropy;

@@ -372,7 +372,7 @@ typedef int32_t levels __attribute__((vector_size(16)));
 struct cpixels_palette {
     struct search search;
     uint32_t colors[256];
-    /// Colours that were looked for, which often come again; zero is none.
+    /// The colours of recent look-ups, which often come again; zero stands for no colour.
     uint32_t cached_colors[cpixels_cached_colors];
     uint8_t cached_indices[cpixels_cached_colors];
 };

@@ -80,6 +80,15 @@ int cshims_keep_block(void *start, size_t size) {
 #endif
 }
 
+void cshims_drop_blocks(void) {
+    block dropped[SLOTS];
+    int dropped_count = 0;
+    pthread_mutex_lock(&lock);
+    while (kept_count > 0) dropped[dropped_count++] = remove_at(0);
+    pthread_mutex_unlock(&lock);
+    for (int index = 0; index < dropped_count; index++) free(dropped[index].start);
+}
+
 void cshims_pause_blocks(int change) {
     pthread_mutex_lock(&lock);
     pause_count += change;

@@ -441,7 +441,7 @@ struct DecodePipeline: Sendable {
     /// Whether the process may take so many bytes: under a limit of its own, and in its cgroup.
     private func hasRoom(for byteCount: Int) -> Bool {
         MemoryRoom.has(byteCount)
-            && (byteCount < Self.largeByteCount || byteCount <= self.memory.freeByteCount)
+            && (byteCount < Self.largeByteCount || self.memory.hasRoom(for: byteCount))
     }
 
     /// - Throws: `ImageError.Code.outOfMemory` unless the process may take so many bytes.

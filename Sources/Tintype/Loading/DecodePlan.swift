@@ -261,8 +261,8 @@ package struct DecodePlan: Sendable {
         }
     }
 
-    /// What the codec gives, as other plans may want it too; `nil` if the image is larger than that, or takes so much memory
-    /// besides that other images should not wait for it.
+    /// The layout of the codec's result, which other plans may want too; `nil` if the image is larger than that, or takes so
+    /// much memory besides that other images should not wait for it.
     var step: PixelLayout? {
         guard let layout = try? self.decoder.encoded.decodedLayout(options: self.options),
             self.geometry.map({ $0.width <= layout.width && $0.height <= layout.height }) ?? true,
@@ -316,7 +316,7 @@ package struct DecodePlan: Sendable {
     /// Names what the first `count` transforms make of a step.
     func partKey(_ count: Int) -> String { "\(self.base), \(self.transforms.keys(ofFirst: count))" }
 
-    /// What is there of an image: what its codec gave, or the finished image after some of the transforms.
+    /// The state of an image in the making: the codec's result, or the image after some of the transforms.
     enum Part: Sendable {
         case stored(DecodedImage)
         case finished(Image, transformCount: Int)

@@ -19,6 +19,12 @@ struct Fetch: Sendable {
     let fetcher: any ImageFetching
 }
 
+/// A response that a flight has fetched from its origin.
+struct FetchedResponse: Sendable {
+    let flight: LoadTable.ID
+    let name: ResponseName
+}
+
 /// The side of a flight that is reached without a hop: its observers, what is wanted of it at the moment, and which body
 /// of its source is the newest.
 final class Flight: Sendable {
@@ -40,7 +46,8 @@ final class Flight: Sendable {
     private struct State {
         var demand: LoadTable.Demand
         var newestBody: UInt64?
-        var latestFetch: LoadTable.ID?
+        /// The latest response of each name that flights have fetched from the origin meanwhile, the latest last.
+        var fetched: [FetchedResponse] = []
         var observers: [LoadTable.ID: Observer] = [:]
         /// Those that came when bytes had been shown already: a part of them is of no use.
         var latecomers: Set<LoadTable.ID> = []
@@ -72,11 +79,21 @@ final class Flight: Sendable {
         self.state.withLock { $0.newestBody = body }
     }
 
-    /// The flight that has brought the latest body from its origin, of this source or another one, while this flight was
-    /// under way.
-    var latestFetch: LoadTable.ID? {
-        @inline(never) get { self.state.withLock { $0.latestFetch } }
-        set { self.state.withLock { $0.latestFetch = newValue } }
+    /// Records a response that a flight has fetched from the same origin, for this source or another one.
+    func note(_ response: FetchedResponse) {
+        self.state.withLock { state in
+            state.fetched.removeAll { $0.name == response.name }
+            state.fetched.append(response)
+        }
+    }
+
+    /// Returns whether no later response of the origin takes the place of `response` on disk.
+    @inline(never)
+    func isLatest(_ response: FetchedResponse) -> Bool {
+        self.state.withLock { state in
+            let later = state.fetched.lastIndex { $0.flight == response.flight }.map { $0 + 1 } ?? 0
+            return state.fetched[later...].allSatisfy { $0.name.isApart(from: response.name) }
+        }
     }
 
     /// Whether what was made of `body` may be kept: no newer one is known.

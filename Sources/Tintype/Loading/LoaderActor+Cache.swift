@@ -167,7 +167,7 @@ extension LoaderActor {
 
     /// The file on disk that has the encoded bytes of `request`, opened, to serve them from there.
     ///
-    /// Of a request for a variant it is that one's own file, in the encoding that the cache chose for it: the metadata
+    /// A request for a variant gets the variant's own file, in the encoding that the cache chose for it: the metadata
     /// names that format, its media type and its size. Nothing is loaded, and freshness is not looked at.
     ///
     /// - Returns: The file; `nil` where the disk has none.

@@ -91,14 +91,7 @@ extension LoaderActor {
         options: EncodeOptions = EncodeOptions(),
         maximumSide: Int? = nil
     ) async throws -> Data {
-        do {
-            let decoding = self.services.decoding
-            return try await decoding.leavingOnCancellation {
-                try await decoding.encode(image, as: format, options: options, maximumSide: maximumSide)
-            }
-        } catch {
-            throw LoadError.wrapping(error)
-        }
+        try await self.encoded { try await $0.encode(image, as: format, options: options, maximumSide: maximumSide) }
     }
 
     /// Decodes all frames of an animation and encodes them, on lanes.
@@ -111,14 +104,7 @@ extension LoaderActor {
         as format: ImageFormat,
         options: EncodeOptions = EncodeOptions()
     ) async throws -> Data {
-        do {
-            let decoding = self.services.decoding
-            return try await decoding.leavingOnCancellation {
-                try await decoding.encode(frames, as: format, options: options)
-            }
-        } catch {
-            throw LoadError.wrapping(error)
-        }
+        try await self.encoded { try await $0.encode(frames, as: format, options: options) }
     }
 
     /// Encodes an animation on a lane.
@@ -131,11 +117,16 @@ extension LoaderActor {
         as format: ImageFormat,
         options: EncodeOptions = EncodeOptions()
     ) async throws -> Data {
+        try await self.encoded { try await $0.encode(animation, as: format, options: options) }
+    }
+
+    /// Runs an encode that its caller can leave at once.
+    private nonisolated func encoded(
+        by encode: @escaping @Sendable (DecodePipeline) async throws -> Data
+    ) async throws -> Data {
         do {
             let decoding = self.services.decoding
-            return try await decoding.leavingOnCancellation {
-                try await decoding.encode(animation, as: format, options: options)
-            }
+            return try await decoding.leavingOnCancellation { try await encode(decoding) }
         } catch {
             throw LoadError.wrapping(error)
         }

@@ -555,8 +555,8 @@ public actor LoaderActor {
             guard let body = response.metadata.bodyDigest, let arrival = response.arrival else { return [:] }
             let date = response.metadata.responseDate
             let succession = self.table.accept(body, from: flight.id, arrival, date: date)
-            if case .fetched = arrival {
-                for id in self.table.flights(of: product.origin) { self.flights[id]?.latestFetch = flight.id }
+            if case .fetched = arrival, let fetched = response.fetched {
+                for id in self.table.flights(of: product.origin) { self.flights[id]?.note(fetched) }
             }
             for id in succession.flights { self.flights[id]?.note(newestBody: body) }
             return succession.obsolete

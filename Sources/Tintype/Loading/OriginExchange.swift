@@ -183,6 +183,7 @@ struct OriginExchange: Sendable {
         } else if isNews {
             await store.remove(self.request)
         }
+        let name = store.name(of: metadata, for: self.request)
         return DataResponse(
             data: response.body,
             source: self.request.isLocal ? .file : .network,
@@ -192,7 +193,8 @@ struct OriginExchange: Sendable {
             // An origin without conditions may send the same again.
             revalidation: stored.map { $0.metadata.bodyDigest == body ? .notModified : .modified },
             mayBeKept: isAllowed,
-            arrival: isNews ? .fetched(as: store.name(of: metadata, for: self.request).key) : nil,
+            arrival: isNews ? .fetched(as: name.key) : nil,
+            fetched: FetchedResponse(flight: self.flight.id, name: name),
             keptFor: isAllowed && isStorable ? demand : nil,
             claim: response.claim
         )
@@ -236,6 +238,7 @@ struct OriginExchange: Sendable {
         } else if isNews, let data = stored.data {
             storeError = await store.keep(data, metadata: metadata, for: self.request, self.flight.demand)
         }
+        let name = store.name(of: metadata, for: self.request)
         return DataResponse(
             data: stored.data ?? Data(),
             source: stored.data == nil ? .memory : .disk,
@@ -244,7 +247,8 @@ struct OriginExchange: Sendable {
             storeError: storeError,
             revalidation: .notModified,
             mayBeKept: isAllowed,
-            arrival: .fetched(as: store.name(of: metadata, for: self.request).key),
+            arrival: .fetched(as: name.key),
+            fetched: FetchedResponse(flight: self.flight.id, name: name),
             claim: stored.claim
         )
     }

@@ -393,12 +393,11 @@ struct PictureLoad: Sendable {
     /// - Returns: Why they are not on disk, where a load waits.
     private func storeForLatecomers(_ bytes: DataResponse) async -> LoadError? {
         let demand = self.flight.demand
-        guard let before = bytes.keptFor, demand.storesBytes,
+        guard let before = bytes.keptFor, let fetched = bytes.fetched, demand.storesBytes,
             !before.storesBytes || demand.waitsForStore && !before.waitsForStore
         else { return nil }
-        // Unless all have left meanwhile, or newer bytes are there, also of another source whose response has this name.
-        guard (try? await self.loader.waitForTurn(of: self.flight)) != nil,
-            self.flight.latestFetch ?? bytes.flightID == bytes.flightID,
+        // Unless all have left meanwhile, or another response has replaced this one, also one of another source.
+        guard (try? await self.loader.waitForTurn(of: self.flight)) != nil, self.flight.isLatest(fetched),
             self.flight.admits(bytes.metadata.bodyDigest), (try? self.flight.beginKeeping()) != nil
         else { return nil }
         return await self.services.keep(bytes.data, bytes.metadata, for: self.request, demand)

@@ -18,7 +18,7 @@ struct StoredSource: Sendable {
     /// What counts the bytes, where they were read to be used.
     var claim: ByteClaim?
 
-    /// What the response is called among those of its origin.
+    /// The name of the response among the responses of its origin.
     var name: CacheKey { self.representation ?? self.key }
 }
 
@@ -155,7 +155,7 @@ struct SourceStore: Sendable {
             return nil
         }
         do {
-            let key = try await self.key(for: metadata, of: request, waits: demand.waitsForStore)
+            let key = try await self.key(for: metadata, of: request)
             await self.removeOthers(of: request) { $0.key != key }
             try await self.store(body, metadata, for: key, waits: demand.waitsForStore)
             return nil
@@ -173,7 +173,7 @@ struct SourceStore: Sendable {
         }
     }
 
-    /// Removes the entries that a new response for a request replaces: those that `isReplaced` says it of.
+    /// Removes the entries that a new response for a request replaces, if `isReplaced` is true of them.
     ///
     /// One that is left would be found again under another policy, or when the new one is lost.
     private func removeOthers(of request: ImageRequest, if isReplaced: (StoredSource) -> Bool) async {
@@ -277,8 +277,8 @@ struct SourceStore: Sendable {
         return StoredSource(key: key, metadata: entry.metadata, data: entry.data)
     }
 
-    /// The key for a response; if the names of the fields that select it are new, they are stored.
-    private func key(for metadata: EntryMetadata, of request: ImageRequest, waits: Bool) async throws -> CacheKey {
+    /// Returns the key for a response, and stores the names of the fields that select it if they are new.
+    private func key(for metadata: EntryMetadata, of request: ImageRequest) async throws -> CacheKey {
         let name = self.name(of: metadata, for: request)
         guard let fields = name.fields, let digest = metadata.response?.selectionDigest else { return name.key }
         let resource = self.rules.resourceKey(of: request)
@@ -289,25 +289,46 @@ struct SourceStore: Sendable {
         let list = selectors.data
         // An older list must not be found if this one can't be stored.
         let metadata = EntryMetadata(bodyDigest: BodyDigest.value(of: list))
-        try await self.store(list, metadata, for: RequestKeys.selectors(of: resource), waits: waits)
+        try await self.store(list, metadata, for: RequestKeys.selectors(of: resource), waits: true)
+        // Another process may have stored the same names with a mark of its own.
+        if let stored = try await self.selectors(of: resource), stored.names == fields {
+            return stored.key(of: resource, digest: digest)
+        }
         return selectors.key(of: resource, digest: digest)
     }
 
-    /// The name of a response, and the request fields that select it, if any do.
-    func name(of metadata: EntryMetadata, for request: ImageRequest) -> (key: CacheKey, fields: [String]?) {
-        guard self.rules.plan(for: request).usesHTTPKeys else { return (request.sourceKey, nil) }
+    /// Returns the name that the policy of `request` gives a response.
+    func name(of metadata: EntryMetadata, for request: ImageRequest) -> ResponseName {
         let resource = self.rules.resourceKey(of: request)
+        guard self.rules.plan(for: request).usesHTTPKeys else {
+            return ResponseName(key: request.sourceKey, resource: resource)
+        }
         guard resource != request.sourceKey, let record = metadata.response,
             let digest = record.selectionDigest, let fields = RequestSelection.names(in: record.values(for: "Vary"))
-        else { return (resource, nil) }
-        return (RequestKeys.representation(of: resource, digest: digest), fields)
+        else { return ResponseName(key: resource, resource: resource) }
+        let key = RequestKeys.representation(of: resource, digest: digest)
+        return ResponseName(key: key, resource: resource, fields: fields)
+    }
+}
+
+/// The name of a response among the responses of its resource.
+struct ResponseName: Hashable, Sendable {
+    let key: CacheKey
+    let resource: CacheKey
+    /// The names of the request fields that select the response, if any do.
+    var fields: [String]?
+
+    /// Returns whether the disk can have both responses: neither takes the place of the other one, nor of the list of
+    /// fields by which it is found.
+    func isApart(from other: ResponseName) -> Bool {
+        self.key != other.key && self.fields == other.fields && self.key != self.resource && other.key != other.resource
     }
 }
 
 /// The names of the request fields that select among the representations of a resource.
 ///
 /// A list that takes the place of another one has a mark of its own, which is a part of the keys of its representations:
-/// those that were stored under an older list are never found again, even if the same names come back.
+/// representations that were stored under an older list are never found again, even if the same names come back.
 private struct Selectors {
     let names: [String]
     private let mark: String

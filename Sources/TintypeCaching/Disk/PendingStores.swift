@@ -48,7 +48,7 @@ final class PendingStores: Sendable {
         var head = 0
         var byteCount = 0
         var isWriting = false
-        /// What is being written, which a read must see as well.
+        /// The store that is being written, which a read must see as well.
         var current: Item?
 
         /// Others wait, so that a task is writing.
@@ -62,7 +62,7 @@ final class PendingStores: Sendable {
 
         /// Refuses the stores whose keys `isUnwanted` says it of, and says whether there were any.
         ///
-        /// - Returns: What waited under these keys, to be let go of without the lock.
+        /// - Returns: The stores that waited under these keys, to be released without the lock.
         mutating func refuse(where isUnwanted: (CacheKey) -> Bool) -> [Item] {
             var unwanted: [Item] = []
             for (key, item) in self.items where !item.isRefused && isUnwanted(key) {
@@ -145,7 +145,7 @@ final class PendingStores: Sendable {
 
     /// What was taken out has been written, or has failed; says whether it is still wanted.
     ///
-    /// What is not goes on hiding the entry until it `isRemoved`, too.
+    /// A refused store goes on hiding the entry until that `isRemoved`, too.
     func endItem(isRemoved: Bool) -> Bool {
         let ended = self.state.withLock { state -> (isWanted: Bool, item: Item?) in
             let isRefused = state.current?.isRefused ?? false

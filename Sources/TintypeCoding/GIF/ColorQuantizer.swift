@@ -25,7 +25,7 @@ package struct ColorQuantizer: ~Copyable {
         self.memory.start.assumingMemoryBound(to: cpixels_cell.self)
     }
 
-    /// Counts pixels, except those that are zero, which are transparent.
+    /// Counts pixels, except pixels that are zero, which are transparent.
     package mutating func count(_ pixels: [UInt32]) {
         cpixels_count_pixels(self.cells, pixels, pixels.count)
     }

@@ -3,7 +3,7 @@ package import TintypeImage
 
 /// Writes an image in the colours of a palette, row by row from the top.
 ///
-/// Dithering spreads the error of each pixel over those that follow. Rows are read to and fro, which hides the pattern.
+/// Dithering spreads the error of each pixel over the next ones. Rows are read to and fro, which hides the pattern.
 /// Source: R. Floyd and L. Steinberg, "An Adaptive Algorithm for Spatial Greyscale", Proceedings of the Society for
 /// Information Display 17 (1976).
 package struct PaletteMapper: ~Copyable {

@@ -16,7 +16,7 @@ struct JPEGRecoding {
     let allowsTruncated: Bool
     let maximumByteCount: Int
 
-    /// What came of it, and the damage that was found on the way.
+    /// The recoded file, and the damage that was found on the way.
     struct Outcome {
         var data: Data
         var damage: ImageDamage = []

@@ -63,7 +63,7 @@ enum SixelEncoder {
         return (palette, Self.marking(masked, indices, none: palette.count))
     }
 
-    /// The indices, of which those of pixels without a colour become `none`.
+    /// The indices: pixels without a colour have the index `none`.
     private static func marking(_ pixels: [UInt32], _ indices: [UInt8], none: Int) -> [UInt16] {
         zip(pixels, indices).map { $0 == 0 ? UInt16(none) : UInt16($1) }
     }

@@ -36,7 +36,7 @@ struct DecodeCommand: Subcommand {
         }
         self.url = input.url
         guard let target = arguments.file("--raw") else { throw UsageError("--raw FILE is missing; see --help") }
-        // What pixels look like as text is up to who made the file.
+        // Raw pixels may form control characters: the author of the file chose them.
         guard target.text != "-" || !Output.standard.isTerminal else {
             throw UsageError("standard output is a terminal; send the pixels to a file or a pipe")
         }

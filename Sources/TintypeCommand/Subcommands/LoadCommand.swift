@@ -81,12 +81,7 @@ struct LoadCommand: Subcommand {
 
     func run() async throws -> Bool {
         let board = ProgressBoard(output: .error, isEnabled: self.showsProgress)
-        var configuration = await self.options.configuration.sparing()
-        // A look-up would make a catalogue in a folder that has no cache.
-        if self.options.cachePolicy == .cacheOnly, configuration.disk.flatMap({ CacheFolder.absence($0) }) != nil {
-            configuration.disk = nil
-        }
-        let loader = LoaderActor(configuration: configuration)
+        let loader = LoaderActor(configuration: await self.options.configuration.sparing())
         let job = LoadJob(loader: loader, options: self.options, board: board)
         return try await board.whileShown { try await self.loadAll(job, board) }
     }

@@ -54,7 +54,7 @@ struct PrefetchCommand: Subcommand {
         return totals.failed == 0
     }
 
-    /// What ends while a list is prefetched.
+    /// An event while a list is prefetched.
     private enum Step: Sendable {
         case read(ListReader.Line?)
         case loaded(PrefetchProgress?, name: String)

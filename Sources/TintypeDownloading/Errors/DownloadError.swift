@@ -81,7 +81,7 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
 
     /// What kind of failure it was.
     public let code: Code
-    /// What happened and what to do, in a full sentence, for the people who run the program.
+    /// The event and the advice, in a full sentence, for the people who run the program.
     ///
     /// It may name addresses inside and rules of the network policy: not for clients of a server.
     public let message: String

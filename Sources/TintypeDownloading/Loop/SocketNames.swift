@@ -24,19 +24,31 @@ struct SocketNames {
         }
     }
 
-    /// The sockets that a connection may have: one, but for Unix-domain sockets, which have no ports.
-    mutating func descriptors(localPort: Int, remotePort: Int, isNew: Bool) -> [CInt] {
+    /// The sockets that a connection may have: one, except for Unix-domain sockets, which have no ports.
+    ///
+    /// `remoteAddress` is the address of the other end in words, as libcurl gives it.
+    mutating func descriptors(
+        localPort: Int,
+        remotePort: Int,
+        remoteAddress: UnsafePointer<CChar>?,
+        isNew: Bool
+    ) -> [CInt] {
         if isNew { self.nameAll() }
         guard let found = self.byLocalPort[localPort] else { return [] }
         guard found.count > 1, localPort != 0 else { return found }
         // The kernel gives a port out again for connections to other places.
-        let exact = found.filter { Self.port(of: $0, getpeername) == remotePort }
-        return exact.isEmpty ? found : exact
+        let remote = Endpoint(address: remoteAddress.flatMap { IPAddress(String(cString: $0)) }, port: remotePort)
+        let ends = found.map { ($0, Endpoint(of: $0, getpeername)) }
+        for isMeant in [{ $0 == remote }, { $0.port == remotePort }] as [(Endpoint) -> Bool] {
+            let meant = ends.filter { _, end in end.map(isMeant) ?? false }
+            if !meant.isEmpty { return meant.map { $0.0 } }
+        }
+        return found
     }
 
     private mutating func nameAll() {
         self.unnamed.removeAll { descriptor in
-            let port = Self.port(of: descriptor, getsockname)
+            let port = Endpoint(of: descriptor, getsockname)?.port
             // Those of others in between are not connected yet.
             if port == 0 { return false }
             self.byLocalPort[port ?? 0, default: []].append(descriptor)
@@ -44,22 +56,33 @@ struct SocketNames {
             return true
         }
     }
+}
 
-    private static func port(
+/// One end of a connection.
+private struct Endpoint: Equatable {
+    let address: IPAddress?
+    let port: Int
+
+    init(address: IPAddress?, port: Int) {
+        self.address = address
+        self.port = port
+    }
+
+    /// Asks the kernel for an end of a socket; `nil` if it has no port.
+    init?(
         of descriptor: CInt,
         _ name: (CInt, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> CInt
-    ) -> Int? {
+    ) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        return withUnsafeMutableBytes(of: &storage) { bytes -> Int? in
-            guard let start = bytes.baseAddress,
-                name(descriptor, start.assumingMemoryBound(to: sockaddr.self), &length) == 0
+        let end = withUnsafeMutableBytes(of: &storage) { bytes -> (IPAddress, Int)? in
+            guard let start = bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
+                name(descriptor, start, &length) == 0, let address = IPAddress(start, length: Int(length))
             else { return nil }
-            switch CInt(bytes.load(as: sa_family_t.self)) {
-            // The port has the same place in both.
-            case AF_INET, AF_INET6: return Int(UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self)))
-            default: return nil
-            }
+            // The port has the same place in both families.
+            return (address, Int(UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self))))
         }
+        guard let end else { return nil }
+        (self.address, self.port) = end
     }
 }

@@ -134,8 +134,19 @@ final class SocketPoll {
     /// nothing can have come for another request.
     ///
     /// - Returns: The socket; -1 where several may be meant, none of which has anything; `nil` to use another.
-    func claim(localPort: Int, remotePort: Int, isNew: Bool, by user: UInt64) -> CInt? {
-        let candidates = self.names.descriptors(localPort: localPort, remotePort: remotePort, isNew: isNew)
+    func claim(
+        localPort: Int,
+        remotePort: Int,
+        remoteAddress: UnsafePointer<CChar>?,
+        isNew: Bool,
+        by user: UInt64
+    ) -> CInt? {
+        let candidates = self.names.descriptors(
+            localPort: localPort,
+            remotePort: remotePort,
+            remoteAddress: remoteAddress,
+            isNew: isNew
+        )
         // Unix-domain sockets have no ports to tell them apart: one without a user is meant.
         let meant = candidates.count == 1 ? candidates : candidates.filter { self.sockets[Int($0)].user == 0 }
         guard isNew || !meant.isEmpty && meant.allSatisfy(Self.isSilent) else { return nil }
@@ -148,8 +159,13 @@ final class SocketPoll {
     // MARK: Connections of many transfers
 
     /// Lets a transfer share a connection; returns its socket, or -1 where that is not known.
-    func share(localPort: Int, remotePort: Int, isNew: Bool) -> CInt {
-        let candidates = self.names.descriptors(localPort: localPort, remotePort: remotePort, isNew: isNew)
+    func share(localPort: Int, remotePort: Int, remoteAddress: UnsafePointer<CChar>?, isNew: Bool) -> CInt {
+        let candidates = self.names.descriptors(
+            localPort: localPort,
+            remotePort: remotePort,
+            remoteAddress: remoteAddress,
+            isNew: isNew
+        )
         guard candidates.count == 1, let descriptor = candidates.first else { return -1 }
         let index = Int(descriptor)
         if self.sockets[index].sharerCount == 0 {
@@ -161,7 +177,7 @@ final class SocketPoll {
         return descriptor
     }
 
-    /// Ends what ``share(localPort:remotePort:isNew:)`` began.
+    /// Ends what ``share(localPort:remotePort:remoteAddress:isNew:)`` began.
     func endSharing(_ descriptor: CInt, isWhole: Bool) {
         guard self.sockets.indices.contains(Int(descriptor)) else { return }
         let index = Int(descriptor)
@@ -212,7 +228,7 @@ final class SocketPoll {
 
     // MARK: One transfer at a time
 
-    /// Ends what ``claim(localPort:remotePort:isNew:by:)`` began; from now on whatever comes is surplus.
+    /// Ends what ``claim(localPort:remotePort:remoteAddress:isNew:by:)`` began; from now on whatever comes is surplus.
     func release(_ descriptor: CInt, by user: UInt64) {
         let index = Int(descriptor)
         guard self.sockets.indices.contains(index), self.sockets[index].user == user else { return }

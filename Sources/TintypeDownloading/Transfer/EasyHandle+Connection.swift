@@ -24,7 +24,11 @@ extension EasyHandle {
                 let handle = EasyHandle.of(context)
                 let isUsable =
                     handle.mayReuseConnection(to: remoteAddress)
-                    && handle.claimConnection(localPort: localPort, remotePort: remotePort)
+                    && handle.claimConnection(
+                        localPort: Int(localPort),
+                        remotePort: Int(remotePort),
+                        remoteAddress: remoteAddress
+                    )
                 return CInt(isUsable ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
             },
             Unmanaged.passUnretained(self).toOpaque()
@@ -62,14 +66,19 @@ extension EasyHandle {
         return isAllowed
     }
 
-    private func claimConnection(localPort: CInt, remotePort: CInt) -> Bool {
+    private func claimConnection(localPort: Int, remotePort: Int, remoteAddress: UnsafePointer<CChar>?) -> Bool {
         guard let transfer else { return false }
         var hasPending = false
         if transfer.address.scheme == .https {
             // Frames come at any time, and belong to streams. Of another TLS library nothing is known.
             guard let tls = ccurl_get_openssl(self.easy) else { return true }
             guard ccrypto_speaks_http2(tls) == 0 else {
-                return self.shareConnection(of: tls, localPort: Int(localPort), remotePort: Int(remotePort))
+                return self.shareConnection(
+                    of: tls,
+                    localPort: localPort,
+                    remotePort: remotePort,
+                    remoteAddress: remoteAddress
+                )
             }
             self.multi.limitReads(of: tls)
             // Tickets come before the first answer; a late one costs the connection.
@@ -82,8 +91,9 @@ extension EasyHandle {
         let isNew = newConnections > 0
         guard isNew || !hasPending,
             let descriptor = self.multi.poll.claim(
-                localPort: Int(localPort),
-                remotePort: Int(remotePort),
+                localPort: localPort,
+                remotePort: remotePort,
+                remoteAddress: remoteAddress,
                 isNew: isNew,
                 by: transfer.id
             )
@@ -96,12 +106,22 @@ extension EasyHandle {
     }
 
     /// Lets the transfer share an HTTP/2 connection; returns false if it must use another one.
-    private func shareConnection(of tls: UnsafeMutableRawPointer, localPort: Int, remotePort: Int) -> Bool {
+    private func shareConnection(
+        of tls: UnsafeMutableRawPointer,
+        localPort: Int,
+        remotePort: Int,
+        remoteAddress: UnsafePointer<CChar>?
+    ) -> Bool {
         self.leaveConnection(isWhole: false)
         var newConnections = 0
         ccurl_getinfo_long(self.easy, CURLINFO_NUM_CONNECTS, &newConnections)
         let isNew = newConnections > 0
-        let descriptor = self.multi.poll.share(localPort: localPort, remotePort: remotePort, isNew: isNew)
+        let descriptor = self.multi.poll.share(
+            localPort: localPort,
+            remotePort: remotePort,
+            remoteAddress: remoteAddress,
+            isNew: isNew
+        )
         self.sharedDescriptor = descriptor
         guard descriptor >= 0 else {
             // Two sockets have these ports, so that nobody can tell which one to watch.

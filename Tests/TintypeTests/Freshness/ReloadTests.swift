@@ -6,7 +6,7 @@ import Tintype
 
 @testable import LoaderTorture
 
-/// What a reload leaves of older images.
+/// Reloads leave no older images.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct ReloadTests {
     private static let tiers = [CacheTiers.none, .memory, .disk, .all]
     private static let policies = [CachePolicy.neverRevalidate, .honorFreshness, .revalidate]
@@ -140,6 +140,40 @@ import Tintype
         #expect(try await load("de", nil) == 13)
         #expect(try await load("en", .cacheOnly) == 12)
         #expect(try await load("de", .cacheOnly) == 13)
+    }
+
+    @Test(arguments: [LoadOptions.waitForStore, []])
+    func `a response is found although another process has stored its list in Vary at the same time`(
+        options: LoadOptions
+    ) async throws {
+        let fixture = try LoaderFixture(origin: self.scripted)
+        self.scripted.script(
+            "/a",
+            .body(try makePNG(), headers: ["Cache-Control": "max-age=600", "Vary": "Accept-Language"])
+        )
+        let gate = Gate()
+        await gate.open()
+        let disk = DiskCache.Configuration(directory: fixture.directory.url(of: "cache"))
+        let rival = DiskCache(disk)
+        let cache = HeldCache(CacheActor(disk: DiskCache(disk)), gate: gate) { key, data in
+            guard key.text.contains("selectors") else { return }
+            let names = String(decoding: data, as: UTF8.self).split(separator: "\n").dropFirst()
+            let list = Data((["rival"] + names).joined(separator: "\n").utf8)
+            try? await rival.store(list, metadata: EntryMetadata(), for: key)
+        }
+        let loader = fixture.makeLoader {
+            $0.cachePolicy = .honorFreshness
+            $0.cache = cache
+        }
+        var request = ImageRequest(
+            url: self.scripted.url("/a"),
+            headers: ["Accept-Language": "de"],
+            options: options
+        )
+        _ = try await loader.data(for: request)
+        await loader.shutdown()
+        request.cachePolicy = .cacheOnly
+        #expect(try await fixture.makeLoader().dataResponse(for: request).source == .disk)
     }
 
     @Test(arguments: 0..<6) func `after a reload no load gets an older image, from no tier and in no form`(

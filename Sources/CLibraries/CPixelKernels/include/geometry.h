@@ -65,7 +65,7 @@ typedef struct {
     /// How far one target column further is in the source.
     int64_t column_step;
     int64_t row_step;
-    /// What is beside the image, with straight alpha.
+    /// The colour beside the image, with straight alpha.
     uint8_t background[4];
 } cpixels_rotation;
 

@@ -18,7 +18,7 @@ void cpixels_pack_pixels(const uint8_t *_Nonnull samples, size_t channels, uint3
 /// Makes pixels opaque, or zero if their alpha is below `least_alpha`.
 void cpixels_cut_alpha(uint32_t *_Nonnull pixels, size_t count, uint8_t least_alpha);
 
-/// Replaces pixels that are equal to those of `before` by zero.
+/// Replaces pixels that are equal to the pixels of `before` by zero.
 void cpixels_keep_changes(uint32_t *_Nonnull pixels, const uint32_t *_Nonnull before, size_t count);
 
 /// Returns whether any pixel is zero.
@@ -48,14 +48,14 @@ struct cpixels_columns cpixels_find_cleared(
 /// Adds the colours of pixels to a set; returns whether there was room for all.
 ///
 /// - colors: `cpixels_most_colors`, in the order in which they were met.
-/// - color_count: those that are there.
+/// - color_count: the colours of the palette.
 /// - places: `cpixels_color_places`.
 /// - skips_zero: whether pixels that are zero are left out.
 bool cpixels_collect_colors(
     const uint32_t *_Nonnull pixels, size_t count, bool skips_zero, uint32_t *_Nonnull colors,
     size_t *_Nonnull color_count, int16_t *_Nonnull places);
 
-/// Writes the index of each pixel's colour; `missing` for those that are not in the set.
+/// Writes the index of each pixel's colour; `missing` for colours that are not in the set.
 void cpixels_index_colors(
     const uint32_t *_Nonnull pixels, size_t count, const uint32_t *_Nonnull colors, const int16_t *_Nonnull places,
     uint8_t missing, uint8_t *_Nonnull indices);
@@ -72,7 +72,7 @@ struct cpixels_cell {
     int64_t red, green, blue, count, squares;
 };
 
-/// Adds pixels to their cells, except those that are zero.
+/// Adds pixels to their cells, except pixels that are zero.
 void cpixels_count_pixels(struct cpixels_cell *_Nonnull cells, const uint32_t *_Nonnull pixels, size_t count);
 
 /// Cuts colour space into at most `maximum` boxes, always the one with the largest squared error; returns their number.
@@ -104,16 +104,16 @@ size_t cpixels_palette_size(void);
 /// Prepares a search in 1 to 256 colours, in `cpixels_palette_size()` bytes at a multiple of 64.
 void cpixels_palette_prepare(struct cpixels_palette *_Nonnull palette, const uint32_t *_Nonnull colors, size_t count);
 
-/// Writes the index of the nearest colour of each pixel, and `transparent` for those that are zero.
+/// Writes the index of the nearest colour of each pixel, and `transparent` for pixels that are zero.
 void cpixels_map_row(
     struct cpixels_palette *_Nonnull palette, const uint32_t *_Nonnull pixels, size_t count, uint8_t transparent,
     uint8_t *_Nonnull indices);
 
-/// Does the same with the error of each pixel spread over those that follow, as Floyd and Steinberg do.
+/// Does the same with the error of each pixel spread over the next ones, as Floyd and Steinberg do.
 ///
 /// - is_reversed: whether the row is read from its end.
 /// - errors: of this row, 4 for each of `count + 2` pixels, in sixteenths of a level.
-/// - next_errors: those of the next row, which this function sets.
+/// - next_errors: the errors of the next row, which this function sets.
 void cpixels_dither_row(
     struct cpixels_palette *_Nonnull palette, const uint32_t *_Nonnull pixels, size_t count, uint8_t transparent,
     bool is_reversed, const int32_t *_Nonnull errors, int32_t *_Nonnull next_errors, uint8_t *_Nonnull indices);

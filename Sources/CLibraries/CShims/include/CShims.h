@@ -157,6 +157,9 @@ void *_Nullable cshims_take_block(size_t size, size_t *_Nonnull actual);
 /// memory of its own.
 int cshims_keep_block(void *_Nonnull start, size_t size);
 
+/// Frees the blocks that are kept.
+void cshims_drop_blocks(void);
+
 /// While more pauses were begun (1) than ended (-1), no block is kept or taken: for measurements.
 void cshims_pause_blocks(int change);
 

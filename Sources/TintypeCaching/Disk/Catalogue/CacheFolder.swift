@@ -240,7 +240,7 @@ final class CacheFolder: Sendable {
     /// What came of an attempt to open a folder.
     enum Opening {
         case opened(CacheFolder)
-        /// There is no folder.
+        /// There is no folder, or no cache in it.
         case missing
         /// Another holds the lock, which is not waited for.
         case busy
@@ -252,10 +252,12 @@ final class CacheFolder: Sendable {
     /// Opens the folder at `path`.
     ///
     /// `isLocking` says whether to take the lock for it, which puts in order what was left unfinished, and makes a
-    /// catalogue where there is none. Without it only a folder that is in use can be opened.
+    /// catalogue if there is none. Without it only a folder that is in use can be opened. `isMaking` says whether to
+    /// make a cache in a folder that has none.
     static func open(
         _ path: String,
         isLocking: Bool = true,
+        isMaking: Bool,
         patience: Patience
     ) throws(SystemCallError) -> Opening {
         guard cshims_has_descriptors(self.neededDescriptors) != 0 else { throw SystemCallError.last("open") }
@@ -266,6 +268,10 @@ final class CacheFolder: Sendable {
         guard descriptor >= 0 else {
             if errno == ENOENT || errno == ENOTDIR { return .missing }
             throw SystemCallError.last("open")
+        }
+        guard isMaking || self.hasCache(descriptor) else {
+            close(descriptor)
+            return .missing
         }
         do {
             let folder = try isLocking ? self.open(path, descriptor, patience) : self.join(path, descriptor, patience)
@@ -415,9 +421,18 @@ final class CacheFolder: Sendable {
     }
 
     /// Whether there may be entries that a new catalogue does not know.
-    private static func hasEntries(_ folder: CInt) -> Bool {
+    private static func hasEntries(_ folder: CInt) -> Bool { self.has(self.entriesName, folder) }
+
+    /// Whether a cache has made anything in the folder.
+    private static func hasCache(_ folder: CInt) -> Bool {
+        [self.catalogueName, self.entriesName, FolderLock.fileName, self.temporaryName].contains {
+            self.has($0, folder)
+        }
+    }
+
+    private static func has(_ name: String, _ folder: CInt) -> Bool {
         var status = stat()
-        return fstatat(folder, self.entriesName, &status, AT_SYMLINK_NOFOLLOW) == 0
+        return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0
     }
 
     /// Takes the lowest number that no process has that lives, and under which nothing was left.

@@ -31,18 +31,22 @@ final class FolderHandle: Sendable {
     /// The folder if it is open already; never blocks.
     var opened: CacheFolder? { self.folder.withLock { $0 } }
 
-    /// The folder, opened; `nil` when there is none.
+    /// The folder, opened; `nil` if there is no folder, or no cache in it: only a store makes one.
     ///
     /// While another process keeps the lock it is opened for look-ups, if it has a catalogue.
     ///
     /// - Throws: ``SystemCallError/lockTimedOut`` also.
     func open() throws(SystemCallError) -> CacheFolder? {
+        try self.open(isMaking: false)
+    }
+
+    private func open(isMaking: Bool) throws(SystemCallError) -> CacheFolder? {
         if let folder = self.opened, !folder.isAbandoned { return folder }
         var wait = self.patience.begin()
         repeat {
-            if let folder = try self.tryOpening(isLocking: true) { return self.inspected(folder) }
+            if let folder = try self.tryOpening(isLocking: true, isMaking) { return self.inspected(folder) }
         } while wait.pause()
-        guard let folder = try self.tryOpening(isLocking: false) else { throw .lockTimedOut }
+        guard let folder = try self.tryOpening(isLocking: false, isMaking) else { throw .lockTimedOut }
         return self.inspected(folder)
     }
 
@@ -58,13 +62,19 @@ final class FolderHandle: Sendable {
     }
 
     /// The folder, or `nil` as there is none; `nil` around it when another holds the lock.
-    private func tryOpening(isLocking: Bool) throws(SystemCallError) -> CacheFolder?? {
+    private func tryOpening(isLocking: Bool, _ isMaking: Bool) throws(SystemCallError) -> CacheFolder?? {
         try self.opening.withLock { _ throws(SystemCallError) -> CacheFolder?? in
             if let folder = self.opened {
                 if !folder.isAbandoned { return folder }
                 self.forget(folder)
             }
-            switch try CacheFolder.open(self.directory, isLocking: isLocking, patience: self.patience) {
+            let opening = try CacheFolder.open(
+                self.directory,
+                isLocking: isLocking,
+                isMaking: isMaking,
+                patience: self.patience
+            )
+            switch opening {
             case .busy:
                 return nil
             case .missing:
@@ -91,7 +101,7 @@ final class FolderHandle: Sendable {
         }
         for _ in 0..<8 {
             try Self.makeFolder(self.directory)
-            guard let folder = try self.open() else { continue }
+            guard let folder = try self.open(isMaking: true) else { continue }
             if case .readOnly(let reason) = folder.mode { throw reason }
             return folder
         }

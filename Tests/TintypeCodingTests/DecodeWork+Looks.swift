@@ -1,0 +1,25 @@
+import TintypeCoding
+import TintypeConcurrency
+
+extension DecodeWork {
+    /// The work at each look, and what ended `body`.
+    static func looks(
+        cancellingAt last: Int = .max,
+        _ body: () throws -> Void
+    ) -> (spent: [Int], error: (any Error)?) {
+        let looks = Locked<[Int]>([])
+        let observer = DecodeWork.Observer { spent in
+            let count = looks.withLock {
+                $0.append(spent)
+                return $0.count
+            }
+            if count >= last { withUnsafeCurrentTask { $0?.cancel() } }
+        }
+        do {
+            try DecodeWork.$observer.withValue(observer) { try body() }
+            return (looks.withLock { $0 }, nil)
+        } catch {
+            return (looks.withLock { $0 }, error)
+        }
+    }
+}
