@@ -105,28 +105,38 @@ let package = Package(
         // libwebp decodes a large flat picture in one call; this asks between its rows whether to go on.
         .target(name: "CWebPSteps", dependencies: ["CWebP"], path: "Sources/CLibraries/CWebPSteps"),
 
+        // The errors that all modules have in common.
+        .target(name: "TintypeErrors"),
+
         // Floor 1
-        .target(name: "TintypeImage", dependencies: ["CPixelKernels", "CShims"]),
-        .target(name: "TintypeConcurrency", dependencies: ["CShims"]),
+        .target(name: "TintypeImage", dependencies: ["TintypeErrors", "CPixelKernels", "CShims"]),
+        .target(name: "TintypeConcurrency", dependencies: ["TintypeErrors", "CShims"]),
         .target(name: "TintypeHTTP", dependencies: ["CCrypto"]),
 
         // Floor 2
         .target(
             name: "TintypeCoding",
             dependencies: [
-                "TintypeImage", "TintypeConcurrency", "CJPEG", "CTurboJPEG", "CDeflate", "CGIF", "CInflate",
+                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "CJPEG", "CTurboJPEG", "CDeflate", "CGIF",
+                "CInflate",
                 "CPNGDeflate", "CPNGFilters", "CPixelKernels", "CWebP", "CWebPSteps", "CLCMS2",
             ]
         ),
-        .target(name: "TintypeTransforms", dependencies: ["TintypeImage", "CCrypto", "CPixelKernels"]),
+        .target(
+            name: "TintypeTransforms",
+            dependencies: ["TintypeErrors", "TintypeImage", "CCrypto", "CPixelKernels"]
+        ),
         .target(
             name: "TintypeCaching",
-            dependencies: ["TintypeImage", "TintypeConcurrency", "TintypeHTTP", "CCrypto", "CShims", "CXXHash"]
+            dependencies: [
+                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "CCrypto", "CShims", "CXXHash",
+            ]
         ),
         .target(
             name: "TintypeDownloading",
             dependencies: [
-                "TintypeConcurrency", "TintypeHTTP", "CCurl", "CCrypto", "CShims", "CZlib", "CBrotli", "CZstd",
+                "TintypeErrors", "TintypeConcurrency", "TintypeHTTP", "CCurl", "CCrypto", "CShims", "CZlib", "CBrotli",
+                "CZstd",
             ]
         ),
 
@@ -134,7 +144,8 @@ let package = Package(
         .target(
             name: "Tintype",
             dependencies: [
-                "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TintypeCoding", "TintypeTransforms",
+                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TintypeCoding",
+                "TintypeTransforms",
                 "TintypeCaching", "TintypeDownloading",
             ]
         ),

@@ -22,7 +22,7 @@ struct BadDisks {
                     for: Bodies.keys[number]
                 )
                 stored += 1
-            } catch let error as CacheError where error.code == .noSpace {
+            } catch let error as CacheError where error.code == .diskFull {
                 refused += 1
             }
         }
@@ -42,7 +42,7 @@ struct BadDisks {
         let again = try await Bodies.checkAll(reader)
         guard again == found else { throw Failure("\(again) of \(found) entries were read on a read-only disk") }
         let error = await self.storeError(reader)
-        guard error?.code == .notWritable else {
+        guard error?.code == .cacheNotWritable else {
             throw Failure("a store on a read-only disk says \(String(describing: error))")
         }
         await reader.shutdown()

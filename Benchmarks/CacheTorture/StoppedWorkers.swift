@@ -27,7 +27,7 @@ struct StoppedWorkers {
                 do {
                     let body = Bodies.make(number, version: generator.next())
                     try await cache.store(body, metadata: EntryMetadata(), for: Bodies.keys[number])
-                } catch let error as CacheError where error.code == .lockTimedOut || error.code == .noSpace {
+                } catch let error as CacheError where error.code == .lockTimedOut || error.code == .diskFull {
                     refused += 1
                 }
             }

@@ -1,46 +1,13 @@
 import Glibc
 import TintypeConcurrency
+@_exported public import TintypeErrors
 
 /// Why a cache could not do what it was asked.
 ///
 /// A missing, expired or damaged entry is a miss and never an error.
-public struct CacheError: Error, Sendable, CustomStringConvertible {
-    /// The kinds of failure; more may be added.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The stable name of the code.
-        public let description: String
-
-        /// The disk, or the quota of the user, is full (`ENOSPC`, `EDQUOT`).
-        public static let noSpace = Code(description: "noSpace")
-        /// The folder can't be written to (`EACCES`, `EPERM`, `EROFS`, `ENOTDIR` and their like).
-        public static let notWritable = Code(description: "notWritable")
-        /// An entry or the folder can't be read (`EACCES`, `EPERM`).
-        public static let notReadable = Code(description: "notReadable")
-        /// One entry is bigger than the whole size limit.
-        public static let entryTooLarge = Code(description: "entryTooLarge")
-        /// The process or the system has no file descriptor left (`EMFILE`, `ENFILE`).
-        public static let tooManyOpenFiles = Code(description: "tooManyOpenFiles")
-        /// The system refused the thread that reads and writes.
-        public static let tooManyThreads = Code(description: "tooManyThreads")
-        /// The disk is so slow that the stores which wait in memory have reached their limit.
-        public static let tooManyPendingStores = Code(description: "tooManyPendingStores")
-        /// There is no memory to read an entry into.
-        public static let outOfMemory = Code(description: "outOfMemory")
-        /// The disk failed to read or write (`EIO`).
-        public static let diskFault = Code(description: "diskFault")
-        /// Another process kept the folder's lock for longer than this one waits; it may have been stopped.
-        public static let lockTimedOut = Code(description: "lockTimedOut")
-        /// A file of the cache can't be deleted; its bytes go on counting towards the limit.
-        public static let notRemovable = Code(description: "notRemovable")
-        /// The catalogue of the folder can't be shared with other processes: each knows only what it does itself.
-        public static let catalogueUnusable = Code(description: "catalogueUnusable")
-        /// Another user may change the folder, and so what the cache serves; the folder is used all the same.
-        public static let notPrivate = Code(description: "notPrivate")
-        /// The cache was used after it was shut down.
-        public static let shutDown = Code(description: "shutDown")
-        /// A failure that has no code of its own; ``CacheError/underlyingError`` has the number.
-        public static let unexpected = Code(description: "unexpected")
-    }
+public struct CacheError: TintypeError {
+    /// The kinds of failure.
+    public typealias Code = TintypeErrorCode
 
     /// What kind of failure it was.
     public let code: Code
@@ -63,7 +30,7 @@ public struct CacheError: Error, Sendable, CustomStringConvertible {
 
     /// The thread of a lane was refused.
     static func threadRefused(_ error: ThreadError) -> CacheError {
-        CacheError(code: error.code == .outOfMemory ? .outOfMemory : .tooManyThreads, message: error.message)
+        CacheError(code: error.code, message: error.message)
     }
 
     /// The error of a store, a removal or the making of a folder that failed in `directory`.
@@ -72,22 +39,28 @@ public struct CacheError: Error, Sendable, CustomStringConvertible {
         let (code, message): (Code, String) =
             switch error.number {
             case _ where error.meansNoInode:
-                (.noSpace, "The disk of the \(folder) has no room for another file; remove some files from it.")
-            case ENOSPC: (.noSpace, "The disk of the \(folder) is full; free some space or lower the size limit.")
-            case EDQUOT: (.noSpace, "The disk quota for the \(folder) is used up; raise it or lower the size limit.")
+                (.diskFull, "The disk of the \(folder) has no room for another file; remove some files from it.")
+            case ENOSPC: (.diskFull, "The disk of the \(folder) is full; free some space or lower the size limit.")
+            case EDQUOT: (.diskFull, "The disk quota for the \(folder) is used up; raise it or lower the size limit.")
             case EACCES, EPERM:
-                (.notWritable, "The \(folder) is not writable by this user; change its permissions or choose another.")
+                (
+                    .cacheNotWritable,
+                    "The \(folder) is not writable by this user; change its permissions or choose another."
+                )
             case EROFS:
-                (.notWritable, "The \(folder) is on a read-only file system; choose a folder that can be written.")
+                (.cacheNotWritable, "The \(folder) is on a read-only file system; choose a folder that can be written.")
             case EEXIST where error.call == "rename":
                 (
-                    .notWritable,
+                    .cacheNotWritable,
                     "Something that no cache has written is in the place of an entry in \(directory); move it away."
                 )
             case ENOTDIR, EEXIST, EISDIR, ELOOP:
-                (.notWritable, "The \(folder) can't be made because something else is in its place; choose another.")
+                (
+                    .cacheNotWritable,
+                    "The \(folder) can't be made because something else is in its place; choose another."
+                )
             case ENAMETOOLONG, ENOENT:
-                (.notWritable, "The \(folder) can't be made; check its path or choose another.")
+                (.cacheNotWritable, "The \(folder) can't be made; check its path or choose another.")
             default: self.general(error, in: directory)
             }
         return CacheError(code: code, message: message, underlyingError: error)
@@ -131,7 +104,7 @@ public struct CacheError: Error, Sendable, CustomStringConvertible {
     /// Others than this user and root may change what the cache of `directory` serves.
     static func exposed(to strangers: String, in directory: String) -> CacheError {
         CacheError(
-            code: .notPrivate,
+            code: .cacheNotPrivate,
             message:
                 "\(strangers) may change the cache folder \(directory), and so the images that are served from it; make it this user's own (chown, chmod 700) or choose another."
         )
@@ -149,7 +122,7 @@ public struct CacheError: Error, Sendable, CustomStringConvertible {
     /// The size limit left no room, because others kept all of it.
     static func noRoom(in directory: String) -> CacheError {
         CacheError(
-            code: .noSpace,
+            code: .diskFull,
             message:
                 "No room could be made within the size limit of the cache folder \(directory); raise the limit or check what else uses the folder."
         )
@@ -192,6 +165,29 @@ public struct CacheError: Error, Sendable, CustomStringConvertible {
         default: (.unexpected, "The \(folder) can't be used: \(error). Check it, or choose another folder.")
         }
     }
+}
+
+extension TintypeErrorCode {
+    /// The disk, or the quota of the user, is full (`ENOSPC`, `EDQUOT`).
+    public static let diskFull = TintypeErrorCode("diskFull")
+    /// The folder can't be written to (`EACCES`, `EPERM`, `EROFS`, `ENOTDIR` and their like).
+    public static let cacheNotWritable = TintypeErrorCode("cacheNotWritable")
+    /// An entry or the folder can't be read (`EACCES`, `EPERM`).
+    public static let notReadable = TintypeErrorCode("notReadable")
+    /// One entry is bigger than the whole size limit.
+    public static let entryTooLarge = TintypeErrorCode("entryTooLarge")
+    /// The disk is so slow that the stores which wait in memory have reached their limit.
+    public static let tooManyPendingStores = TintypeErrorCode("tooManyPendingStores")
+    /// The disk failed to read or write (`EIO`).
+    public static let diskFault = TintypeErrorCode("diskFault")
+    /// Another process kept the folder's lock for longer than this one waits; it may have been stopped.
+    public static let lockTimedOut = TintypeErrorCode("lockTimedOut")
+    /// A file of the cache can't be deleted; its bytes go on counting towards the limit.
+    public static let notRemovable = TintypeErrorCode("notRemovable")
+    /// The catalogue of the folder can't be shared with other processes: each knows only what it does itself.
+    public static let catalogueUnusable = TintypeErrorCode("catalogueUnusable")
+    /// Another user may change the folder, and so what the cache serves; the folder is used all the same.
+    public static let cacheNotPrivate = TintypeErrorCode("cacheNotPrivate")
 }
 
 /// A system call that failed.

@@ -1,47 +1,11 @@
 import TintypeConcurrency
+@_exported public import TintypeErrors
 public import TintypeImage
 
 /// Why bytes could not be made into a picture, or a picture into bytes.
-public struct CodingError: Error, Sendable, CustomStringConvertible {
-    /// The kinds of failure; more may be added.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The stable name of the code.
-        public let description: String
-
-        /// The bytes are no picture of any known format.
-        public static let notAnImage = Code(description: "notAnImage")
-        /// The format is known, but no registered coder reads or writes it.
-        public static let unsupportedFormat = Code(description: "unsupportedFormat")
-        /// The coder knows the format, but not the variant that the bytes use.
-        public static let unsupportedFeature = Code(description: "unsupportedFeature")
-        /// The bytes break the rules of their format.
-        public static let corrupt = Code(description: "corrupt")
-        /// The end of the image is missing, and ``DecodeOptions/allowsTruncated`` is false.
-        public static let truncated = Code(description: "truncated")
-        /// The header declares more pixels than the limits allow: ``DecodingLimits/maximumPixels``.
-        public static let tooManyPixels = Code(description: "tooManyPixels")
-        /// The header declares a longer side than the limits allow: ``DecodingLimits/maximumSide``.
-        public static let sideTooLong = Code(description: "sideTooLong")
-        /// There are more encoded bytes than the limits allow: ``DecodingLimits/maximumEncodedBytes``.
-        public static let tooManyBytes = Code(description: "tooManyBytes")
-        /// Decoding takes more work than the limits allow: ``DecodingLimits/maximumWork``.
-        public static let tooMuchWork = Code(description: "tooMuchWork")
-        /// An animation has more frames than the limits allow: ``DecodingLimits/maximumFrames``.
-        public static let tooManyFrames = Code(description: "tooManyFrames")
-        /// The frames of an animation have more pixels together than the limits allow:
-        /// ``DecodingLimits/maximumAnimationPixels``.
-        public static let animationTooLarge = Code(description: "animationTooLarge")
-        /// An option makes no sense for this picture.
-        public static let invalidOptions = Code(description: "invalidOptions")
-        /// What is asked for can't be done without loss.
-        public static let notLossless = Code(description: "notLossless")
-        /// The encoder refused the picture.
-        public static let encodingFailed = Code(description: "encodingFailed")
-        /// The system refused memory.
-        public static let outOfMemory = Code(description: "outOfMemory")
-        /// The system refused the thread to work on.
-        public static let tooManyThreads = Code(description: "tooManyThreads")
-    }
+public struct CodingError: TintypeError {
+    /// The kinds of failure.
+    public typealias Code = TintypeErrorCode
 
     /// What kind of failure it was.
     public let code: Code
@@ -57,11 +21,9 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
         self.format = format
     }
 
-    public var description: String { "\(self.code): \(self.message)" }
-
     /// The thread of a lane was refused.
     init(_ error: ThreadError) {
-        self.init(code: error.code == .outOfMemory ? .outOfMemory : .tooManyThreads, message: error.message)
+        self.init(code: error.code, message: error.message)
     }
 
     /// Whether the bytes are at fault, and what can be read of them may be shown: not where memory or work ran out.
@@ -112,4 +74,36 @@ public struct CodingError: Error, Sendable, CustomStringConvertible {
             format: format
         )
     }
+}
+
+extension TintypeErrorCode {
+    /// The bytes are no picture of any known format.
+    public static let notAnImage = TintypeErrorCode("notAnImage")
+    /// The format is known, but no registered coder reads or writes it.
+    public static let unsupportedFormat = TintypeErrorCode("unsupportedFormat")
+    /// The coder knows the format, but not the variant that the bytes use.
+    public static let unsupportedFeature = TintypeErrorCode("unsupportedFeature")
+    /// The bytes break the rules of their format.
+    public static let corrupt = TintypeErrorCode("corrupt")
+    /// The end of the image is missing, and ``DecodeOptions/allowsTruncated`` is false.
+    public static let truncated = TintypeErrorCode("truncated")
+    /// The header declares more pixels than the limits allow: ``DecodingLimits/maximumPixels``.
+    public static let tooManyPixels = TintypeErrorCode("tooManyPixels")
+    /// The header declares a longer side than the limits allow: ``DecodingLimits/maximumSide``.
+    public static let sideTooLong = TintypeErrorCode("sideTooLong")
+    /// There are more encoded bytes than the limits allow: ``DecodingLimits/maximumEncodedBytes``.
+    public static let tooManyBytes = TintypeErrorCode("tooManyBytes")
+    /// Decoding takes more work than the limits allow: ``DecodingLimits/maximumWork``.
+    public static let tooMuchWork = TintypeErrorCode("tooMuchWork")
+    /// An animation has more frames than the limits allow: ``DecodingLimits/maximumFrames``.
+    public static let tooManyFrames = TintypeErrorCode("tooManyFrames")
+    /// The frames of an animation have more pixels together than the limits allow:
+    /// ``DecodingLimits/maximumAnimationPixels``.
+    public static let animationTooLarge = TintypeErrorCode("animationTooLarge")
+    /// An option makes no sense for this picture.
+    public static let invalidOptions = TintypeErrorCode("invalidOptions")
+    /// What is asked for can't be done without loss.
+    public static let notLossless = TintypeErrorCode("notLossless")
+    /// The encoder refused the picture.
+    public static let encodingFailed = TintypeErrorCode("encodingFailed")
 }

@@ -66,14 +66,8 @@ struct ErrorText {
     init(_ error: any Error) {
         let (code, message): (String, String) =
             switch error {
-            case let error as LoadError: (error.code.description, error.message)
-            case let error as CodingError: (error.code.description, error.message)
-            case let error as DownloadError: (error.code.description, error.message)
-            case let error as CacheError: (error.code.description, error.message)
-            case let error as TransformError: (error.code.description, error.message)
-            case let error as ImageError: (error.code.description, error.message)
+            case let error as any TintypeError: (error.code.description, error.message)
             case let error as OutputError: ("outputFailed", error.message)
-            case let error as ThreadError: (error.code.description, error.message)
             case let error as ListError: ("listUnreadable", error.message)
             case let error as UsageError: ("wrongUsage", error.message)
             case is CancellationError: ("cancelled", "The load was cancelled.")

@@ -1,5 +1,6 @@
 import CShims
 import Glibc
+@_exported public import TintypeErrors
 
 /// A POSIX thread and its handle.
 package struct POSIXThread: Sendable {
@@ -71,17 +72,9 @@ private final class ThreadBody: Sendable {
 }
 
 /// Why the system refused to start a thread.
-public struct ThreadError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The kinds of failure; more may be added.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The stable name of the code.
-        public let description: String
-
-        /// The process, its user or its cgroup has as many threads as it may have.
-        public static let tooManyThreads = Code(description: "tooManyThreads")
-        /// There is no memory, or no address space, for the thread's stack.
-        public static let outOfMemory = Code(description: "outOfMemory")
-    }
+public struct ThreadError: TintypeError, Equatable {
+    /// The kinds of failure.
+    public typealias Code = TintypeErrorCode
 
     /// What kind of failure it was.
     public let code: Code
@@ -100,6 +93,4 @@ public struct ThreadError: Error, Sendable, Equatable, CustomStringConvertible {
                     + "raise the limit of threads (ulimit -u, or pids.max of the cgroup)."
             }
     }
-
-    public var description: String { "\(self.code): \(self.message)" }
 }

@@ -1,15 +1,9 @@
-/// Why a picture's pixels could not be laid out or allocated.
-public struct ImageError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The kinds of failure; more may be added.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The stable name of the code.
-        public let description: String
+@_exported public import TintypeErrors
 
-        /// A side is under 1, or the bytes of the picture do not fit in an `Int`.
-        public static let invalidSize = Code(description: "invalidSize")
-        /// The system refused the memory for the pixels.
-        public static let outOfMemory = Code(description: "outOfMemory")
-    }
+/// Why a picture's pixels could not be laid out or allocated.
+public struct ImageError: TintypeError, Equatable {
+    /// The kinds of failure.
+    public typealias Code = TintypeErrorCode
 
     /// What kind of failure it was.
     public let code: Code
@@ -21,8 +15,6 @@ public struct ImageError: Error, Sendable, Equatable, CustomStringConvertible {
         self.code = code
         self.message = message
     }
-
-    public var description: String { "\(self.code): \(self.message)" }
 
     /// The system refused so many bytes.
     package static func outOfMemory(_ byteCount: Int) -> ImageError {

@@ -1,19 +1,10 @@
+@_exported public import TintypeErrors
 import TintypeImage
 
 /// Why a picture could not be transformed.
-public struct TransformError: Error, Sendable, CustomStringConvertible {
-    /// The kinds of failure; more may be added.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The stable name of the code.
-        public let description: String
-
-        /// A target size is under 1 pixel, or larger than can be made.
-        public static let invalidSize = Code(description: "invalidSize")
-        /// A parameter makes no sense, or not for this picture.
-        public static let invalidParameter = Code(description: "invalidParameter")
-        /// The library that does the work refused it.
-        public static let failed = Code(description: "failed")
-    }
+public struct TransformError: TintypeError {
+    /// The kinds of failure.
+    public typealias Code = TintypeErrorCode
 
     /// What kind of failure it was.
     public let code: Code
@@ -25,8 +16,6 @@ public struct TransformError: Error, Sendable, CustomStringConvertible {
         self.code = code
         self.message = message
     }
-
-    public var description: String { "\(self.code): \(self.message)" }
 
     /// A parameter makes no sense.
     static func invalidParameter(_ message: String) -> TransformError {
@@ -55,6 +44,13 @@ public struct TransformError: Error, Sendable, CustomStringConvertible {
             "\(name) can't be \(value); choose a number from \(range.lowerBound) to \(range.upperBound)."
         )
     }
+}
+
+extension TintypeErrorCode {
+    /// A parameter makes no sense, or not for this picture.
+    public static let invalidParameter = TintypeErrorCode("invalidParameter")
+    /// The library that does the work refused it.
+    public static let failed = TintypeErrorCode("failed")
 }
 
 extension PixelLayout {

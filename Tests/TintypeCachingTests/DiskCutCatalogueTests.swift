@@ -123,7 +123,7 @@ import Testing
                 do {
                     try await cache.store(makeData(20), metadata: .init(), for: key)
                 } catch {
-                    #expect((error as? CacheError)?.code == .noSpace)
+                    #expect((error as? CacheError)?.code == .diskFull)
                 }
             }
             close(filler)

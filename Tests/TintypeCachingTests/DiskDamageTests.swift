@@ -122,7 +122,7 @@ import Testing
         let error = await #expect(throws: CacheError.self) {
             try await self.cache.store(makeData(20), metadata: .init(), for: self.key)
         }
-        #expect(error?.code == .notWritable)
+        #expect(error?.code == .cacheNotWritable)
         #expect(error?.underlyingError == SystemCallError(call: "rename", number: EEXIST))
     }
 

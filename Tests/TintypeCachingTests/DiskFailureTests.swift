@@ -20,14 +20,14 @@ import Testing
         try await cache.store(makeData(50_000, seed: 2), metadata: .sample, for: CacheKey("b"))
         let files = disk.files()
         let error = try #require(await self.storeError(cache, makeData(400_000)))
-        #expect(error.code == .noSpace)
+        #expect(error.code == .diskFull)
         #expect(error.message.contains(disk.path))
         #expect(error.underlyingError == SystemCallError(call: "write", number: ENOSPC))
         #expect(disk.files() == files)
         #expect(try await cache.entry(for: self.key)?.data == makeData(50_000))
         #expect(try await cache.entry(for: CacheKey("b"))?.data == makeData(50_000, seed: 2))
         let statistics = await cache.statistics()
-        #expect(statistics.lastStoreError?.code == .noSpace)
+        #expect(statistics.lastStoreError?.code == .diskFull)
         #expect(statistics.storeErrors == 1)
         // The room that was set aside is given back.
         try await cache.store(makeData(60_000), metadata: .sample, for: CacheKey("c"))
@@ -62,7 +62,7 @@ import Testing
         var count = 0
         while FileManager.default.createFile(atPath: "\(disk.path)/other-\(count)", contents: nil) { count += 1 }
         let error = try #require(await self.storeError(cache))
-        #expect(error.code == .noSpace)
+        #expect(error.code == .diskFull)
         #expect(error.message.contains("no room for another file"))
         await cache.shutdown()
     }
@@ -79,10 +79,10 @@ import Testing
         let cache = DiskCache(.init(directory: disk.url, now: { clock.now }))
         #expect(try await cache.entry(for: self.key)?.data == makeData(10))
         let error = try #require(await self.storeError(cache))
-        #expect(error.code == .notWritable)
+        #expect(error.code == .cacheNotWritable)
         #expect(error.underlyingError?.number == EROFS)
         let removal = await #expect(throws: CacheError.self) { try await cache.remove(self.key) }
-        #expect(removal?.code == .notWritable)
+        #expect(removal?.code == .cacheNotWritable)
         // Expired, it is a miss although it can't be removed.
         clock.advance(by: 30 * 24 * 3_600)
         #expect(try await cache.entry(for: self.key) == nil)
@@ -95,7 +95,7 @@ import Testing
         #expect(try await cache.entry(for: self.key) == nil)
         #expect(await !cache.contains(self.key))
         let error = try #require(await self.storeError(cache))
-        #expect(error.code == .notWritable)
+        #expect(error.code == .cacheNotWritable)
         #expect(error.message.contains("/dev/null/x"))
         #expect(error.underlyingError?.number == ENOTDIR)
         #expect(try await !cache.remove(self.key))
@@ -134,7 +134,7 @@ import Testing
         let folder = try ScratchFolder()
         #expect(chmod(folder.path, 0o500) == 0)
         let error = await self.storeError(DiskCache(.init(directory: folder.url)))
-        #expect(error?.code == .notWritable)
+        #expect(error?.code == .cacheNotWritable)
         #expect(chmod(folder.path, 0o700) == 0)
     }
 
@@ -145,7 +145,7 @@ import Testing
         let error = await #expect(throws: CacheError.self) { try await cache.entry(for: self.key) }
         #expect(error?.code == .unexpected)
         #expect(error?.underlyingError?.number == ENAMETOOLONG)
-        #expect(await self.storeError(cache)?.code == .notWritable)
+        #expect(await self.storeError(cache)?.code == .cacheNotWritable)
     }
 
     @Test func noDescriptorLeftIsSaid() async {
@@ -184,13 +184,15 @@ import Testing
         await cache.waitForPendingStores()
         var iterator = errors.stream.makeAsyncIterator()
         let error = await iterator.next()
-        #expect(error?.code == .notWritable)
-        #expect(await cache.statistics().lastStoreError?.code == .notWritable)
+        #expect(error?.code == .cacheNotWritable)
+        #expect(await cache.statistics().lastStoreError?.code == .cacheNotWritable)
     }
 
     @Test(arguments: [
-        (ENOSPC, CacheError.Code.noSpace), (EDQUOT, .noSpace), (EACCES, .notWritable), (EPERM, .notWritable),
-        (EROFS, .notWritable), (ENOTDIR, .notWritable), (ELOOP, .notWritable), (EMFILE, .tooManyOpenFiles),
+        (ENOSPC, CacheError.Code.diskFull), (EDQUOT, .diskFull), (EACCES, .cacheNotWritable),
+        (EPERM, .cacheNotWritable),
+        (EROFS, .cacheNotWritable), (ENOTDIR, .cacheNotWritable), (ELOOP, .cacheNotWritable),
+        (EMFILE, .tooManyOpenFiles),
         (ENFILE, .tooManyOpenFiles), (ENOMEM, .outOfMemory), (EIO, .diskFault), (EXDEV, .unexpected),
     ])
     func eachFailureOfAStoreHasItsCodeAndNamesTheFolder(number: Int32, code: CacheError.Code) {

@@ -41,7 +41,7 @@ import TintypeConcurrency
 
     @Test(arguments: [mode_t(0o777), 0o1777, 0o702])
     func `a folder that everyone may change is reported once`(mode: mode_t) async throws {
-        #expect(try await self.reports(mode: mode) == [.notPrivate])
+        #expect(try await self.reports(mode: mode) == [.cacheNotPrivate])
     }
 
     @Test(arguments: [mode_t(0o700), 0o755, 0o2770])
@@ -51,7 +51,7 @@ import TintypeConcurrency
 
     @Test(.enabled(if: geteuid() == 0, "only root can give folders away"))
     func `a folder of another user is reported once`() async throws {
-        #expect(try await self.reports(mode: 0o700, owner: 65_534) == [.notPrivate])
+        #expect(try await self.reports(mode: 0o700, owner: 65_534) == [.cacheNotPrivate])
     }
 
     @Test func `a cache that has stored nothing makes no files in its folder`() async throws {
@@ -184,7 +184,7 @@ import TintypeConcurrency
         } catch let refused as CacheError {
             error = refused
         }
-        #expect(error?.code == (["entries", "temporary"].contains(name) ? .notWritable : nil))
+        #expect(error?.code == (["entries", "temporary"].contains(name) ? .cacheNotWritable : nil))
         try? await cache.removeAll(waitingForDeletion: true)
         _ = await cache.prune()
         _ = await cache.verify()

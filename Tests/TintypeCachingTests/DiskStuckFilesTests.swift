@@ -108,7 +108,7 @@ import TintypeConcurrency
         let error = await #expect(throws: CacheError.self) {
             try await cache.store(Data(repeating: 1, count: 10_000), metadata: .init(), for: CacheKey("large"))
         }
-        #expect(error?.code == .noSpace)
+        #expect(error?.code == .diskFull)
         #expect(try await cache.entry(for: CacheKey("small")) != nil)
         stuck.release()
         await cache.shutdown()
@@ -144,7 +144,7 @@ import TintypeConcurrency
         let error = await #expect(throws: CacheError.self) {
             try await cache.store(Data(repeating: 1, count: 20_000), metadata: .init(), for: CacheKey("new"))
         }
-        #expect(error?.code == .notWritable)
+        #expect(error?.code == .cacheNotWritable)
         _ = await cache.trim(to: 0)
         _ = await cache.prune()
         #expect(await cache.statistics().entryCount == keys.count)

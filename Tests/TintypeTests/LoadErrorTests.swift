@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (CacheError.Code.noSpace, LoadError.Code.diskFull), (.notWritable, .cacheNotWritable),
+        (CacheError.Code.diskFull, LoadError.Code.diskFull), (.cacheNotWritable, .cacheNotWritable),
         (.diskFault, .cacheFailed),
     ])
     func storeErrorsHaveCodesOfTheirOwn(code: CacheError.Code, expected: LoadError.Code) {

@@ -82,7 +82,7 @@ struct LoadCommandOptions: Sendable {
         }
         let hasWarned = Atomic<Bool>(false)
         configuration.disk?.storeErrorHandler = { error in
-            guard error.code == .notPrivate, !hasWarned.exchange(true, ordering: .relaxed) else { return }
+            guard error.code == .cacheNotPrivate, !hasWarned.exchange(true, ordering: .relaxed) else { return }
             Output.error.tell("tintype: warning: \(error.message.printable)")
         }
         return configuration

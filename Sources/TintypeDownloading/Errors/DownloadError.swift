@@ -1,83 +1,13 @@
 public import FoundationEssentials
+@_exported public import TintypeErrors
 public import TintypeHTTP
 
 /// Why a download failed.
 ///
 /// A cancelled download throws `CancellationError` instead.
-public struct DownloadError: Error, Sendable, CustomStringConvertible {
-    /// The kinds of failure; more may be added.
-    public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The stable name of the code.
-        public let description: String
-
-        /// The URL can't be requested.
-        public static let invalidURL = Code(description: "invalidURL")
-        /// A header field of the request, or what becomes one, has a character that would break the request.
-        public static let invalidHeader = Code(description: "invalidHeader")
-        /// The URL's scheme is not `http`, `https`, `file` or `data`.
-        public static let unsupportedScheme = Code(description: "unsupportedScheme")
-        /// The name of the host has no address.
-        public static let hostNotFound = Code(description: "hostNotFound")
-        /// The host does not accept connections.
-        public static let cannotConnect = Code(description: "cannotConnect")
-        /// The proxy refused to connect to the host, or wants other credentials; another try would end like this one.
-        public static let proxyRefused = Code(description: "proxyRefused")
-        /// The TLS handshake failed or the certificate can't be verified.
-        public static let tlsFailed = Code(description: "tlsFailed")
-        /// Connecting, the first byte, a pause or the whole transfer took too long: see the timeouts of
-        /// ``DownloadActor/Configuration``.
-        public static let timedOut = Code(description: "timedOut")
-        /// The connection broke before the response was complete.
-        public static let connectionLost = Code(description: "connectionLost")
-        /// The status is none that the request accepts; those from 200 to 299 are, by default.
-        public static let badStatus = Code(description: "badStatus")
-        /// The server redirects more often than ``DownloadActor/Configuration/maximumRedirects``.
-        public static let tooManyRedirects = Code(description: "tooManyRedirects")
-        /// The server redirects to something that is not `http` or `https`.
-        public static let unsafeRedirect = Code(description: "unsafeRedirect")
-        /// What was received is not an HTTP response.
-        public static let invalidResponse = Code(description: "invalidResponse")
-        /// The body has more bytes than ``DownloadActor/Configuration/maximumBodySize``, or than the request allows.
-        public static let bodyTooLarge = Code(description: "bodyTooLarge")
-        /// The body ended before its declared length.
-        public static let bodyCutShort = Code(description: "bodyCutShort")
-        /// The body has no bytes.
-        public static let emptyBody = Code(description: "emptyBody")
-        /// The body arrives more slowly than ``DownloadActor/Configuration/minimumSpeed``.
-        public static let tooSlow = Code(description: "tooSlow")
-        /// The `Content-Type` is none that the request accepts.
-        public static let unacceptableContentType = Code(description: "unacceptableContentType")
-        /// A hook of the downloader refused the request or the response; the underlying error says why.
-        public static let refused = Code(description: "refused")
-        /// A hook of the downloader could not decrypt the body; the underlying error says why.
-        public static let decryptionFailed = Code(description: "decryptionFailed")
-        /// There is no such file.
-        public static let fileNotFound = Code(description: "fileNotFound")
-        /// The file can't be read, or is no ordinary file.
-        public static let fileUnreadable = Code(description: "fileUnreadable")
-        /// The policy does not allow the URL's scheme.
-        public static let schemeNotAllowed = Code(description: "schemeNotAllowed")
-        /// The URL holds a user or a password, which the policy does not allow.
-        public static let userInformationInURL = Code(description: "userInformationInURL")
-        /// The URL's host is not written in a way that every reader reads alike.
-        public static let malformedHost = Code(description: "malformedHost")
-        /// The policy does not allow the port.
-        public static let portNotAllowed = Code(description: "portNotAllowed")
-        /// The policy does not allow the host.
-        public static let hostNotAllowed = Code(description: "hostNotAllowed")
-        /// The policy denies every address of the host.
-        public static let addressNotAllowed = Code(description: "addressNotAllowed")
-        /// The process or the system has no file descriptor left.
-        public static let tooManyOpenFiles = Code(description: "tooManyOpenFiles")
-        /// The system refused a thread.
-        public static let tooManyThreads = Code(description: "tooManyThreads")
-        /// The system refused memory.
-        public static let outOfMemory = Code(description: "outOfMemory")
-        /// The downloader was shut down before.
-        public static let shutDown = Code(description: "shutDown")
-        /// Something that should not happen; the underlying error says more.
-        public static let unexpected = Code(description: "unexpected")
-    }
+public struct DownloadError: TintypeError {
+    /// The kinds of failure.
+    public typealias Code = TintypeErrorCode
 
     /// What kind of failure it was.
     public let code: Code
@@ -110,6 +40,64 @@ public struct DownloadError: Error, Sendable, CustomStringConvertible {
         self.headers = headers
         self.underlyingError = underlyingError
     }
+}
 
-    public var description: String { "\(self.code): \(self.message)" }
+extension TintypeErrorCode {
+    /// The URL can't be requested.
+    public static let invalidURL = TintypeErrorCode("invalidURL")
+    /// A header field of the request, or what becomes one, has a character that would break the request.
+    public static let invalidHeader = TintypeErrorCode("invalidHeader")
+    /// The URL's scheme is not `http`, `https`, `file` or `data`.
+    public static let unsupportedScheme = TintypeErrorCode("unsupportedScheme")
+    /// The name of the host has no address.
+    public static let hostNotFound = TintypeErrorCode("hostNotFound")
+    /// The host does not accept connections.
+    public static let cannotConnect = TintypeErrorCode("cannotConnect")
+    /// The proxy refused to connect to the host, or wants other credentials; another try would end like this one.
+    public static let proxyRefused = TintypeErrorCode("proxyRefused")
+    /// The TLS handshake failed or the certificate can't be verified.
+    public static let tlsFailed = TintypeErrorCode("tlsFailed")
+    /// Connecting, the first byte, a pause or the whole transfer took too long: see the timeouts of
+    /// ``DownloadActor/Configuration``.
+    public static let timedOut = TintypeErrorCode("timedOut")
+    /// The connection broke before the response was complete.
+    public static let connectionLost = TintypeErrorCode("connectionLost")
+    /// The status is none that the request accepts; those from 200 to 299 are, by default.
+    public static let badStatus = TintypeErrorCode("badStatus")
+    /// The server redirects more often than ``DownloadActor/Configuration/maximumRedirects``.
+    public static let tooManyRedirects = TintypeErrorCode("tooManyRedirects")
+    /// The server redirects to something that is not `http` or `https`.
+    public static let unsafeRedirect = TintypeErrorCode("unsafeRedirect")
+    /// What was received is not an HTTP response.
+    public static let invalidResponse = TintypeErrorCode("invalidResponse")
+    /// The body has more bytes than ``DownloadActor/Configuration/maximumBodySize``, or than the request allows.
+    public static let bodyTooLarge = TintypeErrorCode("bodyTooLarge")
+    /// The body ended before its declared length.
+    public static let bodyCutShort = TintypeErrorCode("bodyCutShort")
+    /// The body has no bytes.
+    public static let emptyBody = TintypeErrorCode("emptyBody")
+    /// The body arrives more slowly than ``DownloadActor/Configuration/minimumSpeed``.
+    public static let tooSlow = TintypeErrorCode("tooSlow")
+    /// The `Content-Type` is none that the request accepts.
+    public static let unacceptableContentType = TintypeErrorCode("unacceptableContentType")
+    /// A hook of the downloader refused the request or the response; the underlying error says why.
+    public static let refused = TintypeErrorCode("refused")
+    /// A hook of the downloader could not decrypt the body; the underlying error says why.
+    public static let decryptionFailed = TintypeErrorCode("decryptionFailed")
+    /// There is no such file.
+    public static let fileNotFound = TintypeErrorCode("fileNotFound")
+    /// The file can't be read, or is no ordinary file.
+    public static let fileUnreadable = TintypeErrorCode("fileUnreadable")
+    /// The policy does not allow the URL's scheme.
+    public static let schemeNotAllowed = TintypeErrorCode("schemeNotAllowed")
+    /// The URL holds a user or a password, which the policy does not allow.
+    public static let userInformationInURL = TintypeErrorCode("userInformationInURL")
+    /// The URL's host is not written in a way that every reader reads alike.
+    public static let malformedHost = TintypeErrorCode("malformedHost")
+    /// The policy does not allow the port.
+    public static let portNotAllowed = TintypeErrorCode("portNotAllowed")
+    /// The policy does not allow the host.
+    public static let hostNotAllowed = TintypeErrorCode("hostNotAllowed")
+    /// The policy denies every address of the host.
+    public static let addressNotAllowed = TintypeErrorCode("addressNotAllowed")
 }
