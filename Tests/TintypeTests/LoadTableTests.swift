@@ -327,7 +327,10 @@ import Testing
                 switch (phase, self.products[other]) {
                 case (.fetching, let other?), (.storing, let other?):
                     let mayMeet = other.source == product.source || other.usesHTTPKeys || product.usesHTTPKeys
-                    self.check(!mayMeet)
+                    let isReplaced = [(other, product), (product, other)].contains { reload, plain in
+                        reload.policy == .reload && plain.source == Self.origin
+                    }
+                    self.check(!mayMeet && !isReplaced)
                 default: break
                 }
             }
@@ -373,8 +376,7 @@ import Testing
             if source != Self.origin, product.usesHTTPKeys || product.policy == .reload,
                 let (other, entry) = self.selected(by: source), other != name
             {
-                // A reload to which freshness means nothing takes no turns with loads of other fields.
-                self.check(entry.body < body || !product.usesHTTPKeys)
+                self.check(entry.body < body)
                 self.disk[other] = nil
             }
             if product.usesHTTPKeys, name == Self.origin { self.disk[CacheKey("\(source.text)|vary")] = nil }
@@ -560,6 +562,36 @@ import Testing
         #expect(table.finish(english.id).contains(.grant(waiter: first)))
         #expect(table.finish(varying.id).contains(.grant(waiter: second)))
         _ = table.finish(late.id)
+        #expect(table.isEmpty)
+    }
+
+    @Test(arguments: [false, true])
+    func `a reload takes turns with loads without header fields, whose responses loads by HTTP's rules find`(
+        isReloadFirst: Bool
+    ) throws {
+        var table = Table()
+        func start(_ source: String, _ policy: CachePolicy) -> (id: Table.ID, hasTurn: Bool) {
+            let product = Table.Product(
+                kind: .bytes,
+                key: CacheKey(source),
+                source: CacheKey(source),
+                origin: CacheKey("origin"),
+                policy: policy
+            )
+            let actions = table.join(product, waiter: table.makeID(), interest: .caller(Demand()))
+            guard case .start(let id, let briefing)? = actions.first else { return (0, false) }
+            return (id, briefing.hasTurn)
+        }
+        func startReload() -> (id: Table.ID, hasTurn: Bool) { start("de", .reload) }
+        func startPlain() -> (id: Table.ID, hasTurn: Bool) { start("origin", .neverRevalidate) }
+        let first = isReloadFirst ? startReload() : startPlain()
+        let second = isReloadFirst ? startPlain() : startReload()
+        let other = start("en", .neverRevalidate)
+        #expect(first.hasTurn && !second.hasTurn && other.hasTurn)
+        let waiter = table.makeID()
+        #expect(table.requestTurn(of: second.id, waiter: waiter) == [])
+        #expect(table.finish(first.id).contains(.grant(waiter: waiter)))
+        for id in [second.id, other.id] { _ = table.finish(id) }
         #expect(table.isEmpty)
     }
 

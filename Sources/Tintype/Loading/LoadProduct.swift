@@ -37,6 +37,10 @@ extension LoadTable {
         /// Whether it is made of a body, and kept in the cache.
         var isOfBody: Bool { self.kind == .picture || self.kind == .encoded }
 
+        /// Returns whether `reload` replaces its response on disk: a response to a request without header fields has the name
+        /// under which loads by HTTP's rules find responses to requests with any.
+        func isReplaced(by reload: Product) -> Bool { reload.policy == .reload && self.source == self.origin }
+
         /// Products that differ in anything else seldom have the same key.
         func hash(into hasher: inout Hasher) {
             hasher.combine(self.key)

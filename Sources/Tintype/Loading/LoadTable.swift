@@ -504,10 +504,11 @@ struct LoadTable: Sendable {
             || origin.queue.contains { self.excludes($0.flight, product) }
     }
 
-    /// Whether a flight and another one of the same origin must not ask at once.
+    /// Returns whether a flight and another one of the same origin must not ask at once.
     private func excludes(_ id: ID, _ product: Product) -> Bool {
         guard let other = self.flights[id]?.product else { return false }
         return other.source == product.source || other.usesHTTPKeys || product.usesHTTPKeys
+            || other.isReplaced(by: product) || product.isReplaced(by: other)
     }
 
     private mutating func giveTurn(to id: ID, _ product: Product) {

@@ -176,6 +176,29 @@ import TintypeConcurrency
         #expect(try await self.makeLoader(.neverRevalidate).image(for: plain).width == 11)
     }
 
+    @Test func `a reload is not followed by an older response to a request without header fields`() async throws {
+        let gate = Gate()
+        let headers: HeaderFields = ["Cache-Control": "max-age=600"]
+        self.scripted.script("/a", .body(try makePNG(width: 11), headers: headers))
+        self.scripted.script("/a", sequence: [.held(by: gate, body: try makePNG(width: 10))])
+        let loader = self.makeLoader(.neverRevalidate)
+        let plain = ImageRequest(url: self.scripted.url("/a"), options: [.waitForStore])
+        var reload = ImageRequest(url: plain.url, headers: ["Accept-Language": "de"], options: [.waitForStore])
+        reload.cachePolicy = .reload
+        let reloadRequest = reload
+        let old = Task { try await loader.image(for: plain) }
+        await self.scripted.waitForRequests(1, for: "/a")
+        let new = Task { try await loader.image(for: reloadRequest) }
+        await until { await loader.queueCount(of: plain) == 1 }
+        await gate.open()
+        #expect(try await old.value.width == 10)
+        #expect(try await new.value.width == 11)
+        // The response to the request without fields would be found here.
+        var honoring = reload
+        honoring.cachePolicy = .honorFreshness
+        #expect(try await loader.data(for: honoring) == Data(makePNG(width: 11)))
+    }
+
     @Test func `loads that name their bytes apart ask the origin at the same time`() async throws {
         let gate = Gate()
         self.scripted.script("/a", .held(by: gate, body: try makePNG()))
