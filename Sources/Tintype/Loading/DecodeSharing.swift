@@ -37,12 +37,11 @@ final class DecodeSharing: Sendable {
 
         /// Plans the load's image, and finds the decode that it shares.
         ///
+        /// - Returns: The plan; `nil` if the part has ended.
         /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
-        func plan(by decoding: DecodePipeline) async throws -> Plan {
+        func plan(by decoding: DecodePipeline) async throws -> Plan? {
             try await self.sharing.planAll(by: decoding)
-            // A part that has ended has no plan any more.
-            guard let plan = self.sharing.plan(of: self.id) else { throw CancellationError() }
-            return try plan.get()
+            return try self.sharing.plan(of: self.id)?.get()
         }
 
         func end() { self.sharing.end(self.id) }

@@ -210,15 +210,16 @@ struct PictureLoad: Sendable {
     private func picture(confirmedBy bytes: DataResponse, _ candidates: [Candidate]) async throws -> FlightResult? {
         guard self.plan.obeysHTTP, let body = bytes.metadata.bodyDigest else { return nil }
         for candidate in candidates where candidate.metadata?.bodyDigest == body {
-            // To read or make it may wait for memory.
-            bytes.sharing?.end()
+            // To read or make an image may wait for memory, so the load ends its part in shared decodes before.
             switch candidate {
             case .held(let entry, _):
+                bytes.sharing?.end()
                 let response = ImageResponse(entry.image, source: .memory, bytes, entry.metadata?.animation)
                 if bytes.mayBeKept { return .picture(response, isKept: await self.keepInMemory(response)) }
                 _ = try await self.cache.remove(self.request.key, from: .memory)
                 return .picture(response, isKept: false)
             case .variant(let entry):
+                bytes.sharing?.end()
                 guard bytes.mayBeKept,
                     let stored = try await self.variants.response(from: entry, for: self.request, self.record)
                 else { continue }
@@ -231,6 +232,7 @@ struct PictureLoad: Sendable {
             case .original(let entry):
                 // Of bytes that are there the codec makes it at the right size.
                 guard bytes.source == .memory else { continue }
+                bytes.sharing?.end()
                 let made = try await self.picture(of: entry)
                 let response = ImageResponse(made.image, source: .memory, bytes, made.metadata.animation)
                 return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
@@ -302,7 +304,10 @@ struct PictureLoad: Sendable {
         defer { part.end() }
         let (decoding, request) = (self.services.decoding, self.request)
         return try await self.services.working(with: bytes) {
-            let planned = try await self.record.timing(.lane) { try await part.plan(by: decoding) }
+            guard let planned = try await self.record.timing(.lane, { try await part.plan(by: decoding) }) else {
+                // The load went another way, which led nowhere: an entry on disk was damaged or removed.
+                return try await decoding.picture(from: bytes.data, for: request, self.record)
+            }
             let plan = planned.plan
             guard let share = planned.share, let decoded = try await self.decoded(share, part.sharing, id) else {
                 // A load that waits for memory must keep none for itself.
