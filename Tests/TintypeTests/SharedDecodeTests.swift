@@ -470,7 +470,7 @@ import TintypeConcurrency
         #expect(fixture.decodes.count == 2)
     }
 
-    @Test func `a thumbnail whose entry on disk is damaged is made of the bytes that others get as well`() async throws {
+    @Test func `a thumbnail with a damaged entry on disk is decoded from bytes that others share`() async throws {
         let (gate, origin) = (Gate(), ScriptedOrigin([:]))
         let body = try Fixtures.data("flower.jpg")
         let fields: HeaderFields = ["Cache-Control": "max-age=0"]
@@ -481,7 +481,8 @@ import TintypeConcurrency
             $0.variantEncoder = { _, _ in Data("no image".utf8) }
         }
         func request(_ width: Int) -> ImageRequest {
-            ImageRequest(url: origin.url("/a"), thumbnail: .fit(width: width, height: width), options: [.waitForStore])
+            let thumbnail = Thumbnail.fit(width: width, height: width)
+            return ImageRequest(url: origin.url("/a"), thumbnail: thumbnail, options: [.waitForStore])
         }
         _ = try await loader.image(for: request(60))
         try await loader.cache.removeAll(from: .memory)
