@@ -481,7 +481,7 @@ import TintypeConcurrency
             $0.variantEncoder = { _, _ in Data("no image".utf8) }
         }
         func request(_ width: Int) -> ImageRequest {
-            let thumbnail = Thumbnail.fit(width: width, height: width)
+            let thumbnail = Resize.fit(width: width, height: width)
             return ImageRequest(url: origin.url("/a"), thumbnail: thumbnail, options: [.waitForStore])
         }
         _ = try await loader.image(for: request(60))
