@@ -24,11 +24,11 @@ public struct DataResponse: Sendable {
     /// Whether HTTP permits to keep what is made of the bytes.
     let mayBeKept: Bool
     /// How the bytes came, where they may be the newest of their source.
-    let arrival: LoadTable.Arrival?
+    let arrival: BodyOrder.Arrival?
     /// The response of the origin, if the bytes are one.
     let fetched: FetchedResponse?
     /// What the loads wanted for which the bytes were stored, or were not; `nil` where nothing is to be stored.
-    let keptFor: LoadTable.Demand?
+    let keptFor: Demand?
     /// What counts the bytes, as long as the loader has them.
     var claim: ByteClaim?
     /// What the load took, and the call that got the response; `nil` for what was found without a load.
@@ -49,9 +49,9 @@ public struct DataResponse: Sendable {
         storeError: LoadError? = nil,
         revalidation: Revalidation? = nil,
         mayBeKept: Bool = true,
-        arrival: LoadTable.Arrival? = nil,
+        arrival: BodyOrder.Arrival? = nil,
         fetched: FetchedResponse? = nil,
-        keptFor: LoadTable.Demand? = nil,
+        keptFor: Demand? = nil,
         claim: ByteClaim? = nil
     ) {
         self.data = data

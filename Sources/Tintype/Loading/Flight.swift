@@ -44,7 +44,7 @@ final class Flight: Sendable {
     }
 
     private struct State {
-        var demand: LoadTable.Demand
+        var demand: Demand
         var newestBody: UInt64?
         /// The latest response of each name that flights have fetched from the origin meanwhile, the latest last.
         var fetched: [FetchedResponse] = []
@@ -68,10 +68,10 @@ final class Flight: Sendable {
     let activities = ActivityQueue()
     private let state: Locked<State>
 
-    init(id: LoadTable.ID, _ briefing: LoadTable.Briefing) {
+    init(id: LoadTable.ID, demand: Demand, hasTurn: Bool, newestBody: UInt64?) {
         self.id = id
-        self.hasTurn = briefing.hasTurn
-        self.state = Locked(State(demand: briefing.demand, newestBody: briefing.newestBody))
+        self.hasTurn = hasTurn
+        self.state = Locked(State(demand: demand, newestBody: newestBody))
     }
 
     /// Takes note of a body of its source that is newer than those before.
@@ -111,10 +111,10 @@ final class Flight: Sendable {
     var hasPicture: Bool { self.state.withLock { $0.hasPicture } }
 
     /// What those want that wait now.
-    var demand: LoadTable.Demand { self.state.withLock { $0.demand } }
+    var demand: Demand { self.state.withLock { $0.demand } }
 
     /// Takes up what is wanted now; returns what is being fetched, where that became more or less urgent.
-    func change(_ demand: LoadTable.Demand) -> Fetch? {
+    func change(_ demand: Demand) -> Fetch? {
         self.state.withLock { state in
             defer { state.demand = demand }
             return state.demand.priority == demand.priority ? nil : state.fetch

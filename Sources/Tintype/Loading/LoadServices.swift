@@ -135,9 +135,9 @@ struct LoadServices: Sendable {
     }
 
     /// What a load of `request` wants beside its product.
-    func demand(of request: ImageRequest) -> LoadTable.Demand {
+    func demand(of request: ImageRequest) -> Demand {
         let plan = self.rules.plan(for: request)
-        return LoadTable.Demand(
+        return Demand(
             priority: request.priority,
             showsPreviews: request.options.contains(.previews),
             keepsPreviews: request.options.isSuperset(of: [.previews, .keepPreviews]),
@@ -155,7 +155,7 @@ struct LoadServices: Sendable {
         of key: CacheKey,
         in memory: FailureMemory,
         for request: ImageRequest,
-        _ demand: LoadTable.Demand
+        _ demand: Demand
     ) -> (any Error)? {
         guard !demand.retriesFailed, self.rules.plan(for: request).policy != .reload else { return nil }
         return memory.failure(of: Self.failureKey(key, of: request))
@@ -191,7 +191,7 @@ struct LoadServices: Sendable {
         _ body: Data,
         _ metadata: EntryMetadata,
         for request: ImageRequest,
-        _ demand: LoadTable.Demand
+        _ demand: Demand
     ) async -> LoadError? {
         guard demand.storesBytes else {
             return await self.store.keep(body, metadata: metadata, for: request, demand)
@@ -235,7 +235,7 @@ struct LoadServices: Sendable {
     }
 
     /// What a load of an encoded picture wants: of the picture that it is made of, neither bytes nor previews.
-    func demand(of request: ImageRequest, _ caching: CacheUse) -> LoadTable.Demand {
+    func demand(of request: ImageRequest, _ caching: CacheUse) -> Demand {
         var demand = self.demand(of: request)
         demand.keepsData = false
         demand.showsPreviews = false

@@ -430,36 +430,36 @@ public actor LoaderActor {
     }
 
     /// The number of loads of pictures in flight.
-    public var loadCount: Int { self.table.flightCount(of: .picture) }
+    public var loadCount: Int { self.table.flights.flightCount(of: .picture) }
 
     /// The number of callers that wait for those loads.
-    public var waiterCount: Int { self.table.waiterCount(of: .picture) }
+    public var waiterCount: Int { self.table.flights.waiterCount(of: .picture) }
 
     /// The number of callers and loads of pictures that wait for bytes.
-    var bytesWaiterCount: Int { self.table.waiterCount(of: .bytes) }
+    var bytesWaiterCount: Int { self.table.flights.waiterCount(of: .bytes) }
 
     /// The number of callers that wait for encoded pictures.
-    var encodedWaiterCount: Int { self.table.waiterCount(of: .encoded) }
+    var encodedWaiterCount: Int { self.table.flights.waiterCount(of: .encoded) }
 
     /// The number of loads of pictures that wait for a decode that they share.
-    var decodeWaiterCount: Int { self.table.waiterCount(of: .decode) }
+    var decodeWaiterCount: Int { self.table.flights.waiterCount(of: .decode) }
 
     /// The number of sources that are loaded, or whose pictures are remembered.
     var sourceCount: Int { self.table.sourceCount }
 
     /// The number of waits and flights so far: a wait enters the actor to join, and a flight to end, which has one task.
-    var stepCount: LoadTable.ID { self.table.lastID }
+    var stepCount: LoadTable.ID { self.table.flights.lastID }
 
     /// The number of loads of a source that wait until they may ask its origin.
     func queueCount(of request: ImageRequest) -> Int {
         self.table.queueCount(
-            of: LoadTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: true).origin
+            of: FlightTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: true).origin
         )
     }
 
     /// Returns when the revalidations in the background that were begun before the call have ended.
     public func waitForRevalidations() async {
-        let tasks = self.revalidations.compactMap { self.table.flight(of: $0) }.compactMap { self.tasks[$0] }
+        let tasks = self.revalidations.compactMap { self.table.flights.flight(of: $0) }.compactMap { self.tasks[$0] }
         for task in tasks { await task.value }
     }
 
@@ -476,8 +476,8 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError.Code.shutDown` for a caller that is too late.
     func join(
-        _ product: LoadTable.Product,
-        _ interest: LoadTable.Interest,
+        _ product: FlightTable.Product,
+        _ interest: FlightTable.Interest,
         observer: Flight.Observer? = nil,
         noted request: ImageRequest? = nil,
         wish: DecodeWish? = nil,
@@ -494,11 +494,16 @@ public actor LoaderActor {
         }
         let waiter = LoadWaiter(id: id, joinedFlight: joined, wish: wish)
         self.waiters[waiter.id] = waiter
-        var others: [LoadTable.Action] = []
+        var others: [FlightTable.Action] = []
         for action in actions {
             switch action {
-            case .start(let id, let briefing):
-                let flight = Flight(id: id, briefing)
+            case .start(let id, let demand):
+                let flight = Flight(
+                    id: id,
+                    demand: demand,
+                    hasTurn: self.table.hasTurn(id),
+                    newestBody: self.table.newestBody(for: id)
+                )
                 if let observer { flight.add(observer, for: waiter.id) }
                 self.flights[id] = flight
                 self.start(flight, product, work)
@@ -515,7 +520,7 @@ public actor LoaderActor {
         self.perform(self.table.leave(waiter.id))
     }
 
-    private func start(_ flight: Flight, _ product: LoadTable.Product, _ work: @escaping Work) {
+    private func start(_ flight: Flight, _ product: FlightTable.Product, _ work: @escaping Work) {
         let store = self.services.store
         self.tasks[flight.id] = Task(name: "load") { @concurrent [weak self] in
             let result: Result<FlightResult, any Error>
@@ -536,7 +541,7 @@ public actor LoaderActor {
     /// - Returns: The pictures that have to go; the flight has not ended then.
     private func conclude(
         _ flight: Flight,
-        _ product: LoadTable.Product,
+        _ product: FlightTable.Product,
         _ result: Result<FlightResult, any Error>,
         isCleared: Bool = false
     ) -> [CacheKey: CacheTiers] {
@@ -547,7 +552,7 @@ public actor LoaderActor {
 
     private func obsolete(
         by flight: Flight,
-        _ product: LoadTable.Product,
+        _ product: FlightTable.Product,
         _ result: Result<FlightResult, any Error>
     ) -> [CacheKey: CacheTiers] {
         switch result {
@@ -573,11 +578,11 @@ public actor LoaderActor {
     /// What a flight has kept of a body that is not the newest.
     private func obsolete(
         by flight: Flight,
-        _ product: LoadTable.Product,
+        _ product: FlightTable.Product,
         madeOf body: UInt64?
     ) -> [CacheKey: CacheTiers] {
         guard let body, !self.table.keep(product.key, madeOf: body, by: flight.id) else { return [:] }
-        return [product.key: LoadTable.tiers(of: product.key, source: product.source)]
+        return [product.key: BodyOrder.tiers(of: product.key, source: product.source)]
     }
 
     private func finish(_ flight: Flight, _ result: Result<FlightResult, any Error>) {
@@ -598,7 +603,7 @@ public actor LoaderActor {
         in response: DataResponse,
         of flight: LoadTable.ID
     ) -> [LoadTable.ID: DecodeSharing.Part] {
-        let waiters = self.table.waiters(of: flight)
+        let waiters = self.table.flights.waiters(of: flight)
         guard waiters.count > 1, !response.data.isEmpty else { return [:] }
         let body = response.metadata.bodyDigest
         let requests = waiters.reduce(into: [LoadTable.ID: ImageRequest]()) { requests, waiter in
@@ -612,7 +617,7 @@ public actor LoaderActor {
     ///
     /// - Throws: `CancellationError` for a flight that was abandoned.
     func requestTurn(of flight: Flight) throws -> LoadWaiter? {
-        guard self.table.demand(of: flight.id) != nil else { throw CancellationError() }
+        guard self.table.flights.demand(of: flight.id) != nil else { throw CancellationError() }
         let waiter = LoadWaiter(id: self.table.makeID())
         guard let actions = self.table.requestTurn(of: flight.id, waiter: waiter.id) else { return nil }
         self.waiters[waiter.id] = waiter
@@ -621,7 +626,7 @@ public actor LoaderActor {
     }
 
     private func perform(
-        _ actions: [LoadTable.Action],
+        _ actions: [FlightTable.Action],
         _ result: Result<FlightResult, any Error> = .failure(CancellationError()),
         _ parts: [LoadTable.ID: DecodeSharing.Part] = [:]
     ) {
@@ -665,8 +670,8 @@ public actor LoaderActor {
     // MARK: What nothing waits for
 
     /// Finds out in the background whether what is cached is current, unless a load does that already.
-    func revalidate(_ kind: LoadTable.Product.Kind, _ request: ImageRequest) {
-        let product = LoadTable.Product(kind, request, rules: self.services.rules, mayServeStale: false)
+    func revalidate(_ kind: FlightTable.Product.Kind, _ request: ImageRequest) {
+        let product = FlightTable.Product(kind, request, rules: self.services.rules, mayServeStale: false)
         let reference = self.reference
         self.revalidate(product, self.services.demand(of: request)) { flight in
             try await reference.make(kind, request, mayServeStale: false, flight)
@@ -676,24 +681,24 @@ public actor LoaderActor {
     /// The same for an encoded picture.
     func revalidate(_ request: ImageRequest, as encoding: PictureEncoding, _ caching: CacheUse) {
         let rules = self.services.rules
-        let product = LoadTable.Product(encoding, of: request, caching, rules: rules, mayServeStale: false)
+        let product = FlightTable.Product(encoding, of: request, caching, rules: rules, mayServeStale: false)
         let reference = self.reference
         self.revalidate(product, self.services.demand(of: request, caching)) { flight in
             try await reference.makeEncoded(request, encoding, caching, mayServeStale: false, flight)
         }
     }
 
-    private func revalidate(_ product: LoadTable.Product, _ demand: LoadTable.Demand, work: @escaping Work) {
-        guard !self.table.makes(product) else { return }
+    private func revalidate(_ product: FlightTable.Product, _ demand: Demand, work: @escaping Work) {
+        guard !self.table.flights.makes(product) else { return }
         // What asks next finds what came of it; an error leaves what is stale as it was.
         if let joined = try? self.join(product, .caller(demand), work: work) { self.revalidations.insert(joined.id) }
     }
 
     /// Stores a picture of `source` in the background.
     func store(_ key: CacheKey, of source: CacheKey, _ work: @escaping Work) {
-        let product = LoadTable.Product(kind: .store(self.table.makeID()), key: key, source: source, origin: source)
+        let product = FlightTable.Product(kind: .store(self.table.makeID()), key: key, source: source, origin: source)
         // Of a loader that has been shut down too: what was made is not lost.
         let joined = try? self.join(product, .background, work: work)
-        if let joined, let id = self.table.flight(of: joined.id) { self.stores.insert(id) }
+        if let joined, let id = self.table.flights.flight(of: joined.id) { self.stores.insert(id) }
     }
 }

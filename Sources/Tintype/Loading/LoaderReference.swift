@@ -20,10 +20,10 @@ struct LoaderReference: Sendable {
         for request: ImageRequest,
         offered offer: BytesOffer? = nil,
         mayServeStale: Bool,
-        interest: LoadTable.Interest,
+        interest: FlightTable.Interest,
         observer: Flight.Observer? = nil
     ) async throws -> ImageResponse {
-        let product = LoadTable.Product(.picture, request, rules: self.services.rules, mayServeStale: mayServeStale)
+        let product = FlightTable.Product(.picture, request, rules: self.services.rules, mayServeStale: mayServeStale)
         let result = try await self.called(product, request, interest, observer, offered: offer) { flight in
             try await self.make(.picture, request, offered: offer, mayServeStale: mayServeStale, flight)
         }
@@ -47,10 +47,10 @@ struct LoaderReference: Sendable {
         held: EntryMetadata? = nil,
         imagesOf bodies: Set<UInt64>? = nil,
         mayServeStale: Bool,
-        interest: LoadTable.Interest,
+        interest: FlightTable.Interest,
         observer: Flight.Observer? = nil
     ) async throws -> DataResponse {
-        var product = LoadTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: mayServeStale)
+        var product = FlightTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: mayServeStale)
         product.held = held?.bodyDigest
         var wish: DecodeWish?
         if case .flight = interest {
@@ -65,10 +65,10 @@ struct LoaderReference: Sendable {
 
     /// Takes up bytes that a caller has as if the origin had sent them now.
     func bytes(given body: Data, _ headers: HeaderFields, for request: ImageRequest) async throws -> DataResponse {
-        var product = LoadTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: false)
+        var product = FlightTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: false)
         let fields = headers.map { "\($0.name): \($0.value)\n" }.joined()
         product.given = BodyDigest.value(of: body) ^ BodyDigest.value(of: Data(fields.utf8))
-        let interest = LoadTable.Interest.caller(self.services.demand(of: request))
+        let interest = FlightTable.Interest.caller(self.services.demand(of: request))
         let result = try await self.result(product, interest) { flight in
             if !flight.hasTurn { try await self.waitForTurn(of: flight) }
             try Task.checkCancellation()
@@ -91,7 +91,7 @@ struct LoaderReference: Sendable {
         for flight: Flight,
         _ work: @escaping @Sendable (LoadRecord) async throws -> DecodePipeline.SharedStep
     ) async throws -> DecodePipeline.SharedStep {
-        let product = LoadTable.Product(kind: .decode, key: key, source: source, origin: source)
+        let product = FlightTable.Product(kind: .decode, key: key, source: source, origin: source)
         let result = try await self.result(product, .flight(flight.id)) { .decoded(try await work($0.record)) }
         guard case .decoded(let decoded) = result else { preconditionFailure("a flight made another product") }
         return decoded
@@ -114,8 +114,8 @@ struct LoaderReference: Sendable {
         _ caching: CacheUse
     ) async throws -> EncodedResponse {
         let rules = self.services.rules
-        let product = LoadTable.Product(encoding, of: request, caching, rules: rules, mayServeStale: true)
-        let interest = LoadTable.Interest.caller(self.services.demand(of: request, caching))
+        let product = FlightTable.Product(encoding, of: request, caching, rules: rules, mayServeStale: true)
+        let interest = FlightTable.Interest.caller(self.services.demand(of: request, caching))
         let result = try await self.called(product, request, interest) { flight in
             try await self.makeEncoded(request, encoding, caching, mayServeStale: true, flight)
         }
@@ -145,7 +145,7 @@ struct LoaderReference: Sendable {
 
     /// Does the work of a flight, and tells of its beginning and its end.
     func make(
-        _ kind: LoadTable.Product.Kind,
+        _ kind: FlightTable.Product.Kind,
         _ request: ImageRequest,
         held: EntryMetadata? = nil,
         offered offer: BytesOffer? = nil,
@@ -180,7 +180,7 @@ struct LoaderReference: Sendable {
     }
 
     private func work(
-        _ kind: LoadTable.Product.Kind,
+        _ kind: FlightTable.Product.Kind,
         _ request: ImageRequest,
         held: EntryMetadata?,
         offered offer: BytesOffer?,
@@ -214,9 +214,9 @@ struct LoaderReference: Sendable {
 
     /// The result of a flight as one call gets it.
     private func called(
-        _ product: LoadTable.Product,
+        _ product: FlightTable.Product,
         _ request: ImageRequest,
-        _ interest: LoadTable.Interest,
+        _ interest: FlightTable.Interest,
         _ observer: Flight.Observer? = nil,
         offered offer: BytesOffer? = nil,
         wish: DecodeWish? = nil,
@@ -244,8 +244,8 @@ struct LoaderReference: Sendable {
     }
 
     private func result(
-        _ product: LoadTable.Product,
-        _ interest: LoadTable.Interest,
+        _ product: FlightTable.Product,
+        _ interest: FlightTable.Interest,
         _ observer: Flight.Observer? = nil,
         noted request: ImageRequest? = nil,
         wish: DecodeWish? = nil,

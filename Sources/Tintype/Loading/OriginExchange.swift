@@ -311,11 +311,6 @@ struct OriginExchange: Sendable {
     }
 }
 
-extension LoadTable.Demand {
-    /// Whether any tier is filled.
-    fileprivate var storesAnything: Bool { self.storesBytes || !self.pictureTiers.union(self.encodedTiers).isEmpty }
-}
-
 extension DownloadResponse {
     /// The response of any fetcher as a loader takes it: within its limits, and counted in `budget`, unless it is
     /// already.

@@ -147,7 +147,7 @@ struct SourceStore: Sendable {
         _ body: Data,
         metadata: EntryMetadata,
         for request: ImageRequest,
-        _ demand: LoadTable.Demand
+        _ demand: Demand
     ) async -> LoadError? {
         guard demand.storesBytes else {
             await self.removeOthers(of: request) { $0.metadata.bodyDigest != metadata.bodyDigest }

@@ -85,8 +85,8 @@ import Testing
         self.request = ImageRequest(url: try #require(URL(string: "https://example.com/a.png")))
     }
 
-    private func product(_ kind: LoadTable.Product.Kind, _ request: ImageRequest) -> LoadTable.Product {
-        LoadTable.Product(kind, request, rules: self.rules, mayServeStale: true)
+    private func product(_ kind: FlightTable.Product.Kind, _ request: ImageRequest) -> FlightTable.Product {
+        FlightTable.Product(kind, request, rules: self.rules, mayServeStale: true)
     }
 
     @Test(arguments: Self.all)

@@ -1,47 +1,43 @@
 import TintypeCaching
 
-extension LoadTable {
-    /// What a flight makes.
+extension FlightTable {
+    /// The product of a flight.
     ///
     /// Loads that may be answered from the same places share it.
     struct Product: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
             case bytes
             case picture
-            /// A picture as a server sends it.
+            /// An image in an encoding, as a server sends it.
             case encoded
-            /// What a codec gives for several pictures of the same bytes.
+            /// A part of a decode that several images of the same bytes share.
             case decode
-            /// An entry on disk, which nothing waits for; each has a number of its own.
+            /// An entry on disk, for which no caller waits. Each has a number of its own.
             case store(ID)
         }
 
         let kind: Kind
         let key: CacheKey
-        /// Whose bytes it is made of.
+        /// The key of the bytes of which it is made.
         let source: CacheKey
-        /// What is asked for the bytes: sources that may select the same response have one.
+        /// The resource that is requested for the bytes, shared by sources that may select the same response.
         let origin: CacheKey
-        /// The tiers that may answer: those for the bytes, and those for the picture.
+        /// The tiers that may answer: for the bytes, and for the image.
         var queries: [CacheTiers] = []
-        /// What else makes that a load must not get what another one is given.
+        /// The other fields of requests that must be equal for their loads to share a flight.
         var terms: ImageRequest.BoxedDetails?
         var policy = CachePolicy.neverRevalidate
         var usesHTTPKeys = false
         var mayServeStale = true
-        /// The bytes of which a picture is there already.
+        /// The body of which the load has an image already.
         var held: UInt64?
-        /// The bytes that a caller gives, instead of any that could be found.
+        /// The body that a caller gives, instead of any that could be found.
         var given: UInt64?
 
-        /// Whether it is made of a body, and kept in the cache.
+        /// Whether the product is made of a body and stored in the cache.
         var isOfBody: Bool { self.kind == .picture || self.kind == .encoded }
 
-        /// Returns whether `reload` replaces its response on disk: a response to a request without header fields has the name
-        /// under which loads by HTTP's rules find responses to requests with any.
-        func isReplaced(by reload: Product) -> Bool { reload.policy == .reload && self.source == self.origin }
-
-        /// Products that differ in anything else seldom have the same key.
+        /// Hashes the key and the kind: products that differ in anything else seldom have the same key.
         func hash(into hasher: inout Hasher) {
             hasher.combine(self.key)
             hasher.combine(self.kind)
@@ -49,7 +45,7 @@ extension LoadTable {
     }
 }
 
-extension LoadTable.Product {
+extension FlightTable.Product {
     init(_ kind: Kind, _ request: ImageRequest, rules: FreshnessRules, mayServeStale: Bool) {
         let plan = rules.plan(for: request)
         let isPicture = kind == .picture
@@ -73,7 +69,7 @@ extension LoadTable.Product {
         rules: FreshnessRules,
         mayServeStale: Bool
     ) {
-        let picture = LoadTable.Product(.picture, request, rules: rules, mayServeStale: mayServeStale)
+        let picture = FlightTable.Product(.picture, request, rules: rules, mayServeStale: mayServeStale)
         self.init(
             kind: .encoded,
             key: encoding.key(of: request.key),
@@ -146,7 +142,7 @@ enum FlightResult: Sendable {
 
 extension LoadActivity.Product {
     /// What is told of a flight that a caller may wait for.
-    init(_ kind: LoadTable.Product.Kind) {
+    init(_ kind: FlightTable.Product.Kind) {
         self =
             switch kind {
             case .bytes: .bytes

@@ -1,0 +1,38 @@
+import TintypeCaching
+import TintypeDownloading
+
+/// What a waiter asks for in addition to the product.
+///
+/// The demand of a flight is the union of its waiters' demands.
+struct Demand: Hashable, Sendable {
+    var priority = DownloadPriority.veryLow
+    var showsPreviews = false
+    var keepsPreviews = false
+    var keepsData = false
+    var waitsForStore = false
+    /// Whether the load tries again although a failure is remembered.
+    var retriesFailed = false
+    /// Whether the download is completed for the cache after the last caller has left.
+    var finishesDownload = false
+    var storesBytes = false
+    /// The tiers that store the image.
+    var pictureTiers = CacheTiers.none
+    /// The tiers that store the encoded image.
+    var encodedTiers = CacheTiers.none
+
+    /// Whether any tier stores something.
+    var storesAnything: Bool { self.storesBytes || !self.pictureTiers.union(self.encodedTiers).isEmpty }
+
+    mutating func formUnion(_ other: Demand) {
+        self.priority = max(self.priority, other.priority)
+        self.showsPreviews = self.showsPreviews || other.showsPreviews
+        self.keepsPreviews = self.keepsPreviews || other.keepsPreviews
+        self.keepsData = self.keepsData || other.keepsData
+        self.waitsForStore = self.waitsForStore || other.waitsForStore
+        self.retriesFailed = self.retriesFailed || other.retriesFailed
+        self.finishesDownload = self.finishesDownload || other.finishesDownload
+        self.storesBytes = self.storesBytes || other.storesBytes
+        self.pictureTiers.formUnion(other.pictureTiers)
+        self.encodedTiers.formUnion(other.encodedTiers)
+    }
+}

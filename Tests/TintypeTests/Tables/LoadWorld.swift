@@ -1,0 +1,252 @@
+import FoundationEssentials
+import TestSupport
+
+@testable import Tintype
+
+/// Loads of three sources of one origin over a disk, which take their steps one by one in any order.
+struct LoadWorld {
+    /// The loads of a sequence that follow HTTP's freshness.
+    enum Mode: CaseIterable {
+        case never, always, sometimes
+    }
+
+    enum Phase {
+        /// A flight for bytes that has not looked on disk.
+        case reading
+        case waitingForTurn
+        case fetching(body: UInt64)
+        case storing(body: UInt64)
+        case ended(body: UInt64, BodyOrder.Arrival)
+        /// A flight for an image that waits for its bytes.
+        case waiting
+        case made(body: UInt64)
+        case kept(body: UInt64)
+        case abandoned
+    }
+
+    struct Entry {
+        let body: UInt64
+        /// The one source that selects it; `nil` for any.
+        let selector: CacheKey?
+    }
+
+    static let origin = CacheKey("a")
+
+    typealias Table = LoadTable
+
+    let mode: Mode
+    var table = Table(imageLimit: 1_000)
+    var products: [Table.ID: Table.Product] = [:]
+    var phases: [Table.ID: Phase] = [:]
+    var hasTurn: Set<Table.ID> = []
+    var newest: [Table.ID: UInt64] = [:]
+    /// What callers and pictures wait for: the flight of a picture, or nothing for a caller.
+    var waiters: [Table.ID: Table.ID?] = [:]
+    var turns: [Table.ID: Table.ID] = [:]
+    var disk: [CacheKey: Entry] = [:]
+    var memory: [CacheKey: (body: UInt64, source: CacheKey)] = [:]
+    var lastBody: UInt64 = 0
+    /// Whether responses vary now, and those that did.
+    var varies = false
+    var varying: Set<UInt64> = []
+    /// Which bodies the disk refuses.
+    var refuses: ((UInt64) -> Bool)?
+    var isRight = true
+
+    init(_ mode: Mode) { self.mode = mode }
+
+    mutating func check(_ condition: Bool) { self.isRight = self.isRight && condition }
+
+    mutating func join(_ product: Table.Product, for picture: Table.ID?) {
+        let waiter = self.table.makeID()
+        self.waiters[waiter] = .some(picture)
+        let interest = picture.map { FlightTable.Interest.flight($0) } ?? .caller(Demand())
+        self.perform(self.table.join(product, waiter: waiter, interest: interest), product)
+    }
+
+    mutating func joinAny(_ random: inout SeededGenerator) {
+        let source = ["a", "ad", "ae"].randomElement(using: &random) ?? "a"
+        var product = Table.Product(
+            kind: .picture,
+            key: CacheKey("\(source)\(Int.random(in: 0..<3, using: &random))"),
+            source: CacheKey(source),
+            origin: Self.origin,
+            policy: Bool.random(using: &random) ? .reload : .neverRevalidate
+        )
+        product.usesHTTPKeys = self.mode == .always || self.mode == .sometimes && Bool.random(using: &random)
+        self.join(product, for: nil)
+    }
+
+    mutating func perform(_ actions: [Table.Action], _ product: Table.Product? = nil, body: UInt64 = 0) {
+        for action in actions {
+            switch action {
+            case .start(let id, _):
+                self.products[id] = product
+                self.newest[id] = self.table.newestBody(for: id)
+                if self.table.hasTurn(id) { self.hasTurn.insert(id) }
+                self.phases[id] = product?.kind == .bytes ? .reading : .waiting
+                if let product, product.kind == .picture {
+                    var bytes = Table.Product(
+                        kind: .bytes,
+                        key: product.source,
+                        source: product.source,
+                        origin: product.origin,
+                        policy: product.policy
+                    )
+                    bytes.usesHTTPKeys = product.usesHTTPKeys
+                    self.join(bytes, for: id)
+                }
+            case .cancel(let id):
+                switch self.phases[id] {
+                // What is on its way into a cache gets there all the same.
+                case .storing, .ended(_, .fetched): continue
+                case .ended, .kept: break
+                default: self.phases[id] = .abandoned
+                }
+                self.perform(self.table.passTurn(of: id))
+            case .resume(let waiter):
+                self.check(self.waiters[waiter] != nil)
+                if let picture = self.waiters.removeValue(forKey: waiter) ?? nil {
+                    self.phases[picture] = .made(body: body)
+                }
+            case .dismiss(let waiter, _):
+                self.check(
+                    self.waiters.removeValue(forKey: waiter) != nil || self.turns.removeValue(forKey: waiter) != nil
+                )
+            case .grant(let waiter):
+                guard let id = self.turns.removeValue(forKey: waiter) else { return self.check(false) }
+                self.hasTurn.insert(id)
+                self.phases[id] = .reading
+            case .wait, .change: break
+            }
+        }
+    }
+
+    /// One step of one flight.
+    mutating func advance(_ id: Table.ID) {
+        guard let product = self.products[id], let phase = self.phases[id] else { return }
+        let source = product.source
+        switch phase {
+        case .waiting, .waitingForTurn: break
+        case .reading:
+            if product.policy != .reload, let (name, entry) = self.entry(for: product) {
+                self.phases[id] = .ended(body: entry.body, .read(as: name))
+            } else if self.hasTurn.contains(id) {
+                self.checkIsAlone(product)
+                self.lastBody += 1
+                if self.varies { self.varying.insert(self.lastBody) }
+                self.phases[id] = .fetching(body: self.lastBody)
+            } else {
+                self.requestTurn(of: id)
+            }
+        case .fetching(let body): self.phases[id] = .storing(body: body)
+        case .storing(let body): self.phases[id] = .ended(body: body, .fetched(as: self.store(body, of: product)))
+        case .ended(let body, let arrival):
+            let date = Date(timeIntervalSince1970: Double(body))
+            let succession = self.table.accept(body, from: id, arrival, date: date)
+            for flight in succession.flights { self.newest[flight] = body }
+            for key in succession.obsolete.keys { self.memory[key] = nil }
+            self.end(id, body: body)
+        case .made(let body):
+            if self.newest[id] == nil || self.newest[id] == body {
+                // No older picture replaces a newer one.
+                if self.mode != .sometimes { self.check(self.memory[product.key].map { $0.body <= body } ?? true) }
+                self.memory[product.key] = (body, source)
+                self.phases[id] = .kept(body: body)
+            } else {
+                self.end(id, body: body)
+            }
+        case .kept(let body):
+            if !self.table.keep(product.key, madeOf: body, by: id) { self.memory[product.key] = nil }
+            self.end(id, body: body)
+        case .abandoned: self.end(id, body: 0)
+        }
+    }
+
+    /// Of loads that may store under the same name, one fetches at a time.
+    private mutating func checkIsAlone(_ product: Table.Product) {
+        for (other, phase) in self.phases {
+            switch (phase, self.products[other]) {
+            case (.fetching, let other?), (.storing, let other?):
+                let mayMeet = other.source == product.source || other.usesHTTPKeys || product.usesHTTPKeys
+                let isReplaced = [(other, product), (product, other)].contains { reload, plain in
+                    reload.policy == .reload && plain.source == Self.origin
+                }
+                self.check(!mayMeet && !isReplaced)
+            default: break
+            }
+        }
+    }
+
+    private mutating func requestTurn(of id: Table.ID) {
+        let waiter = self.table.makeID()
+        guard self.table.flights.demand(of: id) != nil else { return self.end(id, body: 0) }
+        if let actions = self.table.requestTurn(of: id, waiter: waiter) {
+            self.turns[waiter] = id
+            self.phases[id] = .waitingForTurn
+            self.perform(actions)
+        } else {
+            self.hasTurn.insert(id)
+        }
+    }
+
+    /// What the disk has for a load.
+    func entry(for product: Table.Product) -> (CacheKey, Entry)? {
+        guard product.usesHTTPKeys else { return self.disk[product.source].map { (product.source, $0) } }
+        return self.selected(by: product.source)
+    }
+
+    func selected(by source: CacheKey) -> (CacheKey, Entry)? {
+        if let entry = self.disk[Self.origin], entry.selector == nil || entry.selector == source {
+            return (Self.origin, entry)
+        }
+        let name = CacheKey("\(source.text)|vary")
+        return self.disk[name].map { (name, $0) }
+    }
+
+    /// Puts a body on the disk, unless that refuses it, in place of what it replaces.
+    private mutating func store(_ body: UInt64, of product: Table.Product) -> CacheKey {
+        let source = product.source
+        var name = source
+        let isVarying = self.varying.contains(body)
+        if product.usesHTTPKeys {
+            name = isVarying && source != Self.origin ? CacheKey("\(source.text)|vary") : Self.origin
+        }
+        // No older body replaces a newer one.
+        self.check(self.disk[name].map { $0.body < body } ?? true)
+        if product.usesHTTPKeys, name != source { self.disk[source] = nil }
+        if source != Self.origin, product.usesHTTPKeys || product.policy == .reload,
+            let (other, entry) = self.selected(by: source), other != name
+        {
+            self.check(entry.body < body)
+            self.disk[other] = nil
+        }
+        if product.usesHTTPKeys, name == Self.origin { self.disk[CacheKey("\(source.text)|vary")] = nil }
+        let isRefused = self.refuses?(body) ?? false
+        let hasSelector = isVarying && name == Self.origin
+        self.disk[name] = isRefused ? nil : Entry(body: body, selector: hasSelector ? source : nil)
+        return name
+    }
+
+    private mutating func end(_ id: Table.ID, body: UInt64) {
+        self.phases[id] = nil
+        self.products[id] = nil
+        self.hasTurn.remove(id)
+        self.perform(self.table.finish(id), body: max(body, 1))
+    }
+
+    /// Whether the pictures of each source are of one body, which is the one that its loads find on disk, if any.
+    var hasOneBodyForEachSource: Bool {
+        Dictionary(grouping: self.memory.values, by: \.source).allSatisfy { source, pictures in
+            let bodies = Set(pictures.map(\.body))
+            let stored: UInt64? =
+                switch self.mode {
+                case .never: self.disk[source]?.body
+                case .always: self.selected(by: source)?.1.body
+                // A load to which freshness means nothing leaves what is fresh to others.
+                case .sometimes: nil
+                }
+            return bodies.count == 1 && (stored.map { bodies == [$0] } ?? true)
+        }
+    }
+}
