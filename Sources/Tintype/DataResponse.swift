@@ -1,6 +1,5 @@
 public import FoundationEssentials
 public import TintypeCaching
-import TintypeConcurrency
 public import TintypeHTTP
 
 /// Loaded bytes and what is known about them.
@@ -17,63 +16,26 @@ public struct DataResponse: Sendable {
     /// that the origin does not want reused are left out. Empty where no response is known.
     public let headers: HeaderFields
     /// Why the bytes are not on disk, where the request waited for the store.
-    public private(set) var storeError: LoadError?
+    public let storeError: LoadError?
     /// What became of the cached bytes, where their freshness was in question; `nil` where it was not,
     /// or nothing was cached.
     public let revalidation: Revalidation?
-    /// Whether HTTP permits to keep what is made of the bytes.
+    /// Whether HTTP permits to store what is made of the bytes.
     let mayBeKept: Bool
-    /// How the bytes came, where they may be the newest of their source.
-    let arrival: BodyOrder.Arrival?
-    /// The response of the origin, if the bytes are one.
-    let fetched: FetchedResponse?
-    /// What the loads wanted for which the bytes were stored, or were not; `nil` where nothing is to be stored.
-    let keptFor: Demand?
-    /// What counts the bytes, as long as the loader has them.
-    var claim: ByteClaim?
-    /// What the load took, and the call that got the response; `nil` for what was found without a load.
-    var call: CallRecord?
-    /// The load's part in the decodes that it shares with other loads of the bytes; `nil` if it shares none.
-    var sharing: DecodeSharing.Part?
-    /// The flight that brought them.
-    var flightID: LoadTable.ID?
+    private let call: CallRecord?
 
     /// Where the time went.
     public var metrics: LoadMetrics { self.call?.metrics ?? LoadMetrics() }
 
-    init(
-        data: Data,
-        source: LoadSource,
-        metadata: EntryMetadata,
-        headers: HeaderFields = [:],
-        storeError: LoadError? = nil,
-        revalidation: Revalidation? = nil,
-        mayBeKept: Bool = true,
-        arrival: BodyOrder.Arrival? = nil,
-        fetched: FetchedResponse? = nil,
-        keptFor: Demand? = nil,
-        claim: ByteClaim? = nil
-    ) {
-        self.data = data
-        self.source = source
-        self.metadata = metadata
-        self.headers = headers
-        self.storeError = storeError
-        self.revalidation = revalidation
-        self.mayBeKept = mayBeKept
-        self.arrival = arrival
-        self.fetched = fetched
-        self.keptFor = keptFor
-        self.claim = claim
-    }
-
-    /// The same, as the caller gets it that asked with `request`.
-    ///
-    /// From then on the bytes are the caller's; pictures that are made of them may still count them.
-    func finished(for request: ImageRequest) -> DataResponse {
-        var copy = self
-        copy.claim = nil
-        if !request.options.contains(.waitForStore) { copy.storeError = nil }
-        return copy
+    /// Creates the response to `request`, which drops what only other callers of the load have asked for.
+    init(_ body: Body, for request: ImageRequest) {
+        self.data = body.data
+        self.source = body.source
+        self.metadata = body.metadata
+        self.headers = body.headers
+        self.storeError = request.options.contains(.waitForStore) ? body.storeError : nil
+        self.revalidation = body.revalidation
+        self.mayBeKept = body.mayBeKept
+        self.call = body.call
     }
 }

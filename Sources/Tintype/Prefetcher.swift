@@ -219,7 +219,9 @@ private struct PrefetchList: Sendable {
             )
         }
         // What is a file already needs no copy.
-        if response.source == .network { try await self.loader.services.checkStored(response, of: request) }
+        if response.source == .network {
+            try await self.loader.services.checkStored(response.metadata, mayBeKept: response.mayBeKept, of: request)
+        }
         return .init(source: response.source, byteCount: response.data.count)
     }
 }

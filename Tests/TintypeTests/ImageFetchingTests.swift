@@ -370,7 +370,7 @@ struct SigningFetcher: ImageFetching {
     }
 
     @Test func `a change is seen by a fetch that begins`() async {
-        let flight = Flight(id: 1, demand: .init(priority: .low), hasTurn: true, newestBody: nil)
+        let flight = FlightState(id: 1, demand: .init(priority: .low), hasTurn: true, newestBody: nil)
         let request = DownloadRequest(url: URL(filePath: "/a"))
         // Before the download begins it has nothing to tell; then the download sees the change itself.
         #expect(flight.change(.init(priority: .veryHigh)) == nil)

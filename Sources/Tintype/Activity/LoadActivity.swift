@@ -99,7 +99,12 @@ final class ActivityCenter: Sendable {
 
     /// Counts and tells what happened: in a load, after all that happened there before, or without one.
     @inline(never)
-    func send(_ kind: LoadActivity.Kind, _ product: LoadActivity.Product, _ request: ImageRequest, of flight: Flight?) {
+    func send(
+        _ kind: LoadActivity.Kind,
+        _ product: LoadActivity.Product,
+        _ request: ImageRequest,
+        of flight: FlightState?
+    ) {
         guard let flight else {
             self.counters.count(kind, product)
             if self.isObserved { self.tell(kind, product, request) }
@@ -111,7 +116,12 @@ final class ActivityCenter: Sendable {
 
     /// Counts what happened in a load, and tells it with what is told of that load next.
     @inline(never)
-    func note(_ kind: LoadActivity.Kind, _ product: LoadActivity.Product, _ request: ImageRequest, of flight: Flight) {
+    func note(
+        _ kind: LoadActivity.Kind,
+        _ product: LoadActivity.Product,
+        _ request: ImageRequest,
+        of flight: FlightState
+    ) {
         self.counters.count(kind, product)
         guard self.isObserved else { return }
         flight.activities.add(LoadActivity(loadID: flight.id, product: product, request: request, kind: kind))
@@ -119,7 +129,7 @@ final class ActivityCenter: Sendable {
 
     /// Tells what was noted of a load, unless another thread does.
     @inline(never)
-    func tellNoted(of flight: Flight) {
+    func tellNoted(of flight: FlightState) {
         flight.activities.takeEach { self.tell($0) }
     }
 
@@ -146,7 +156,12 @@ final class ActivityCenter: Sendable {
     }
 
     /// Counts and tells how a load ended.
-    func sendEnd(of product: LoadActivity.Product, _ request: ImageRequest, of flight: Flight, _ error: any Error) {
+    func sendEnd(
+        of product: LoadActivity.Product,
+        _ request: ImageRequest,
+        of flight: FlightState,
+        _ error: any Error
+    ) {
         guard !(error is CancellationError), let error = LoadError.wrapping(error) as? LoadError else {
             return self.send(.cancelled, product, request, of: flight)
         }

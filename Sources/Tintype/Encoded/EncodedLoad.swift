@@ -14,13 +14,13 @@ struct EncodedLoad: Sendable {
     let caching: CacheUse
     /// Whether what is stale may be served where that is permitted; it must then be revalidated.
     let mayServeStale: Bool
-    let flight: Flight
+    let flight: FlightState
 
     private var cache: any ImageCache { self.services.cache }
     private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
     private var key: CacheKey { self.encoding.key(of: self.request.key) }
 
-    func run() async throws -> FlightResult {
+    func run() async throws -> Kept<EncodedResponse> {
         let query = self.plan.policy == .reload ? CacheTiers.none : self.caching.query
         var candidate: (entry: EncodedEntry, source: LoadSource)?
         if query.contains(.memory), let entry = self.peek() {
@@ -28,7 +28,7 @@ struct EncodedLoad: Sendable {
             if self.flight.admits(entry.metadata.bodyDigest), self.serves(decision) {
                 self.tell(.hit(.memory))
                 let revalidation: Revalidation? = decision == .serve ? nil : .inBackground
-                return .encoded(EncodedResponse(entry, source: .memory, revalidation: revalidation), isKept: false)
+                return Kept(EncodedResponse(entry, source: .memory, revalidation: revalidation), isKept: false)
             }
             candidate = (entry, .memory)
         }
@@ -36,7 +36,7 @@ struct EncodedLoad: Sendable {
             if try await self.mayServeStored(entry.metadata) {
                 self.tell(.hit(.disk))
                 self.keepInMemory(entry)
-                return .encoded(EncodedResponse(entry, source: .disk), isKept: true)
+                return Kept(EncodedResponse(entry, source: .disk), isKept: true)
             }
             candidate = candidate ?? (entry, .disk)
         }
@@ -101,7 +101,7 @@ struct EncodedLoad: Sendable {
         _ candidate: EncodedEntry,
         from source: LoadSource,
         orOffering news: BytesOffer
-    ) async throws -> FlightResult? {
+    ) async throws -> Kept<EncodedResponse>? {
         guard self.plan.obeysHTTP, let body = candidate.metadata.bodyDigest else { return nil }
         let bytes = try await self.loader.bytes(
             for: self.request,
@@ -120,10 +120,10 @@ struct EncodedLoad: Sendable {
         guard bytes.mayBeKept else {
             // A cache that can't remove it finds it stale again.
             _ = try? await self.cache.remove(candidate.key, from: .all)
-            return .encoded(EncodedResponse(entry, source: source, revalidation: bytes.revalidation), isKept: false)
+            return Kept(EncodedResponse(entry, source: source, revalidation: bytes.revalidation), isKept: false)
         }
         let (isKept, error) = await self.keep(entry)
-        return .encoded(
+        return Kept(
             EncodedResponse(entry, source: source, revalidation: bytes.revalidation, storeError: error),
             isKept: isKept
         )
@@ -151,10 +151,10 @@ struct EncodedLoad: Sendable {
         )
     }
 
-    private func keep(_ entry: EncodedEntry, _ picture: ImageResponse) async -> FlightResult {
+    private func keep(_ entry: EncodedEntry, _ picture: ImageResponse) async -> Kept<EncodedResponse> {
         guard entry.metadata.bodyDigest != nil else {
             await self.keepWhileGiven(entry, picture.image)
-            return .encoded(EncodedResponse(entry, source: picture.source), isKept: false)
+            return Kept(EncodedResponse(entry, source: picture.source), isKept: false)
         }
         let (isKept, error) = picture.mayBeKept ? await self.keep(entry) : (false, nil)
         if self.plan.policy == .reload {
@@ -168,7 +168,7 @@ struct EncodedLoad: Sendable {
             revalidation: picture.revalidation,
             storeError: error ?? picture.storeError
         )
-        return .encoded(response, isKept: isKept)
+        return Kept(response, isKept: isKept)
     }
 
     /// Keeps what was made of a picture that the program has given in memory, beside that picture, which no body replaces.
@@ -226,3 +226,44 @@ struct EncodedLoad: Sendable {
         self.services.activities.send(kind, .encoded, self.request, of: self.flight)
     }
 }
+
+extension LoaderReference {
+    /// Returns the image that `request` describes in an encoding, from a flight that equal requests share.
+    func encoded(
+        _ request: ImageRequest,
+        as encoding: PictureEncoding,
+        _ caching: CacheUse
+    ) async throws -> EncodedResponse {
+        let plan = self.encodedPlan(for: request, encoding, caching, mayServeStale: true)
+        return try await self.result(of: plan, interest: .caller(self.services.demand(of: request, caching))).response
+    }
+
+    func encodedPlan(
+        for request: ImageRequest,
+        _ encoding: PictureEncoding,
+        _ caching: CacheUse,
+        mayServeStale: Bool
+    ) -> FlightPlan<Kept<EncodedResponse>> {
+        let product = FlightTable.Product(
+            encoding,
+            of: request,
+            caching,
+            rules: self.services.rules,
+            mayServeStale: mayServeStale
+        )
+        return FlightPlan(product: product, request: request) { flight in
+            let load = EncodedLoad(
+                services: self.services,
+                loader: self,
+                request: request,
+                encoding: encoding,
+                caching: caching,
+                mayServeStale: mayServeStale,
+                flight: flight
+            )
+            return try await load.run()
+        }
+    }
+}
+
+extension EncodedResponse: LoadResponse {}

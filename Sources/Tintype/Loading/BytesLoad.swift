@@ -17,12 +17,12 @@ struct BytesLoad: Sendable {
     let held: EntryMetadata?
     /// Whether stale bytes may be served where that is permitted; they must then be revalidated.
     let mayServeStale: Bool
-    let flight: Flight
+    let flight: FlightState
 
     /// The bytes, from the nearest place that has them and may answer.
     ///
     /// - Throws: `LoadError.Code.notInCache`, `.notModified`, `DownloadError`, `CancellationError`.
-    func run() async throws -> DataResponse {
+    func run() async throws -> Body {
         var (answer, known) = try await self.look()
         if let answer { return self.hit(answer) }
         guard self.mayAskOrigin else {
@@ -87,11 +87,11 @@ struct BytesLoad: Sendable {
 
     /// The stored bytes that may answer, or what is known of those that may not: a load that waits for its turn or for
     /// the origin holds no bytes.
-    private func look() async throws -> (answer: DataResponse?, known: StoredSource?) {
+    private func look() async throws -> (answer: Body?, known: StoredSource?) {
         try await self.flight.record.timing(.disk) { try await self.lookOnDisk() }
     }
 
-    private func lookOnDisk() async throws -> (answer: DataResponse?, known: StoredSource?) {
+    private func lookOnDisk() async throws -> (answer: Body?, known: StoredSource?) {
         let store = self.services.store
         if self.plan.policy.revalidates, let known = try await store.known(of: self.request),
             try self.reuse(known) == nil
@@ -101,13 +101,13 @@ struct BytesLoad: Sendable {
         return (try await self.reuse(store.entry(for: self.request, countedIn: self.budget)), nil)
     }
 
-    private func hit(_ answer: DataResponse) -> DataResponse {
+    private func hit(_ answer: Body) -> Body {
         self.flight.record.note(byteCount: answer.data.count)
         self.services.activities.send(.hit(.disk), .bytes, self.request, of: self.flight)
         return answer
     }
 
-    private func reuse(_ stored: StoredSource?) throws(LoadError) -> DataResponse? {
+    private func reuse(_ stored: StoredSource?) throws(LoadError) -> Body? {
         try self.services.reuse(stored, for: self.request, mayServeStale: self.mayServeStale)
     }
 
@@ -127,6 +127,77 @@ struct BytesLoad: Sendable {
                 headers: self.request.headers,
                 now: self.services.rules.now()
             )
+    }
+}
+
+extension LoaderReference {
+    /// Returns the bytes that `request` names, from a flight that all images of them share.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - held: Metadata of an image that is there: if the origin confirms it, there may be no bytes.
+    ///   - bodies: The bodies whose image is there; by default the one of `held`.
+    ///   - mayServeStale: Whether stale bytes are of use.
+    ///   - interest: The reason for the wait; a flight that waits decodes the bytes, and shares that with others.
+    ///   - observer: Receives the updates of the flight.
+    /// - Returns: The bytes.
+    /// - Throws: The error of the load.
+    func bytes(
+        for request: ImageRequest,
+        held: EntryMetadata? = nil,
+        imagesOf bodies: Set<UInt64>? = nil,
+        mayServeStale: Bool,
+        interest: FlightTable.Interest,
+        observer: FlightState.Observer? = nil
+    ) async throws -> Body {
+        var wish: DecodeWish?
+        if case .flight = interest {
+            wish = DecodeWish(request: request, bodies: bodies ?? Set([held?.bodyDigest].compactMap(\.self)))
+        }
+        let plan = self.bytesPlan(for: request, held: held, mayServeStale: mayServeStale)
+        return try await self.result(of: plan, interest: interest, observer: observer, wish: wish)
+    }
+
+    func bytesPlan(
+        for request: ImageRequest,
+        held: EntryMetadata? = nil,
+        mayServeStale: Bool
+    ) -> FlightPlan<Body> {
+        var product = FlightTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: mayServeStale)
+        product.held = held?.bodyDigest
+        return FlightPlan(product: product, request: request) { flight in
+            let load = BytesLoad(
+                services: self.services,
+                loader: self,
+                request: request,
+                held: held,
+                mayServeStale: mayServeStale,
+                flight: flight
+            )
+            var body = try await load.run()
+            body.flightID = flight.id
+            return body
+        }
+    }
+
+    /// Takes up bytes that a caller gives as if the origin had just sent them.
+    func bytes(given data: Data, _ headers: HeaderFields, for request: ImageRequest) async throws -> Body {
+        let services = self.services
+        var product = FlightTable.Product(.bytes, request, rules: services.rules, mayServeStale: false)
+        let fields = headers.map { "\($0.name): \($0.value)\n" }.joined()
+        product.given = BodyDigest.value(of: data) ^ BodyDigest.value(of: Data(fields.utf8))
+        let plan = FlightPlan(product: product) { flight in
+            if !flight.hasTurn { try await self.waitForTurn(of: flight) }
+            try Task.checkCancellation()
+            let exchange = OriginExchange(services: services, request: request, flight: flight, isLoad: false)
+            let response = DownloadResponse(body: data, url: request.url, headers: headers)
+            do {
+                return try await exchange.keep(response, replacing: nil)
+            } catch {
+                throw flight.failure(of: error, request)
+            }
+        }
+        return try await self.result(of: plan, interest: .caller(services.demand(of: request)))
     }
 }
 

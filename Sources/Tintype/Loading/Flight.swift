@@ -2,252 +2,179 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeConcurrency
 import TintypeDownloading
-import TintypeImage
 
-/// What happens on the way to a picture or its bytes.
-enum LoadUpdate: Sendable {
-    case progress(TransferProgress)
-    /// Bytes of the body, for those that make previews of them.
-    case bytes(Data)
-    case preview(Image)
-    case cached(ImageResponse)
+/// A product to make, and the work that makes it.
+struct FlightPlan<Output: FlightOutput>: Sendable {
+    let product: FlightTable.Product
+    /// The request that activities name; `nil` if the flight reports none.
+    var request: ImageRequest?
+    let work: @Sendable (FlightState) async throws -> Output
 }
 
-/// A request that is under way, and what brings it.
-struct Fetch: Sendable {
-    let request: DownloadRequest
-    let fetcher: any ImageFetching
-}
-
-/// A response that a flight has fetched from its origin.
-struct FetchedResponse: Sendable {
-    let flight: LoadTable.ID
-    let name: ResponseName
-}
-
-/// The side of a flight that is reached without a hop: its observers, what is wanted of it at the moment, and which body
-/// of its source is the newest.
-final class Flight: Sendable {
-    /// What looks at the updates of a flight.
-    enum Observer: Sendable {
-        case caller(@Sendable (LoadUpdate) -> Void)
-        /// A picture's flight, which shows them to its own, and previews of the bytes.
-        case flight(Flight, previews: ByteMailbox?)
-
-        func see(_ update: LoadUpdate) {
-            switch (self, update) {
-            case (.caller(let see), _): see(update)
-            case (.flight(_, let previews), .bytes(let bytes)): previews?.put(bytes)
-            case (.flight(let flight, _), _): flight.report(update)
-            }
+extension FlightPlan {
+    /// Runs the work of a flight, and reports its start and its end.
+    func result(in flight: FlightState, of loader: LoaderReference) async -> Result<Output, any Error> {
+        guard let request else {
+            do { return .success(try await self.work(flight)) } catch { return .failure(error) }
         }
-    }
-
-    private struct State {
-        var demand: Demand
-        var newestBody: UInt64?
-        /// The latest response of each name that flights have fetched from the origin meanwhile, the latest last.
-        var fetched: [FetchedResponse] = []
-        var observers: [LoadTable.ID: Observer] = [:]
-        /// Those that came when bytes had been shown already: a part of them is of no use.
-        var latecomers: Set<LoadTable.ID> = []
-        var hasShownBytes = false
-        var hasPicture = false
-        var latest: LoadUpdate?
-        var fetch: Fetch?
-        var isAbandoned = false
-        var isKeeping = false
-    }
-
-    let id: LoadTable.ID
-    /// Whether it may ask the origin at once.
-    let hasTurn: Bool
-    /// What it has taken so far.
-    let record = LoadRecord()
-    /// What has happened in it and is yet to be told.
-    let activities = ActivityQueue()
-    private let state: Locked<State>
-
-    init(id: LoadTable.ID, demand: Demand, hasTurn: Bool, newestBody: UInt64?) {
-        self.id = id
-        self.hasTurn = hasTurn
-        self.state = Locked(State(demand: demand, newestBody: newestBody))
-    }
-
-    /// Takes note of a body of its source that is newer than those before.
-    func note(newestBody body: UInt64) {
-        self.state.withLock { $0.newestBody = body }
-    }
-
-    /// Records a response that a flight has fetched from the same origin, for this source or another one.
-    func note(_ response: FetchedResponse) {
-        self.state.withLock { state in
-            state.fetched.removeAll { $0.name == response.name }
-            state.fetched.append(response)
+        let (activities, product) = (loader.services.activities, LoadActivity.Product(self.product.kind))
+        activities.send(.started, product, request, of: flight)
+        let start = ContinuousClock.now
+        do {
+            var output = try await self.work(flight)
+            let call = CallRecord(load: flight.record, total: start.duration(to: .now), isJoined: false)
+            activities.send(.finished(output.source, call.metrics), product, request, of: flight)
+            output.call = call
+            return .success(output)
+        } catch {
+            // The flights of a loader end with it.
+            let failure = loader.isGone ? error : flight.failure(of: error, request)
+            activities.sendEnd(of: product, request, of: flight, failure)
+            return .failure(failure)
         }
-    }
-
-    /// Returns whether no later response of the origin takes the place of `response` on disk.
-    @inline(never)
-    func isLatest(_ response: FetchedResponse) -> Bool {
-        self.state.withLock { state in
-            let later = state.fetched.lastIndex { $0.flight == response.flight }.map { $0 + 1 } ?? 0
-            return state.fetched[later...].allSatisfy { $0.name.isApart(from: response.name) }
-        }
-    }
-
-    /// Whether what was made of `body` may be kept: no newer one is known.
-    func admits(_ body: UInt64?) -> Bool {
-        guard let body else { return true }
-        return self.state.withLock { $0.newestBody == nil || $0.newestBody == body }
-    }
-
-    /// Takes note that the picture is there: a preview that comes now must not be kept.
-    func notePicture() {
-        self.state.withLock { $0.hasPicture = true }
-    }
-
-    /// Whether the picture is there.
-    var hasPicture: Bool { self.state.withLock { $0.hasPicture } }
-
-    /// What those want that wait now.
-    var demand: Demand { self.state.withLock { $0.demand } }
-
-    /// Takes up what is wanted now; returns what is being fetched, where that became more or less urgent.
-    func change(_ demand: Demand) -> Fetch? {
-        self.state.withLock { state in
-            defer { state.demand = demand }
-            return state.demand.priority == demand.priority ? nil : state.fetch
-        }
-    }
-
-    /// Runs the fetch that the flight is for; it asks how urgent it is when it begins.
-    func running<Result>(
-        _ fetch: Fetch,
-        _ run: (_ priority: @escaping @Sendable () -> DownloadPriority) async throws -> Result
-    ) async rethrows -> Result {
-        // In this order: a change before it is seen by the question, one after it by the change.
-        self.note(fetch)
-        defer { self.note(nil) }
-        return try await run { self.demand.priority }
-    }
-
-    /// Stays a function of its own: inlined into an asynchronous one on both sides of a suspension, the lock is given
-    /// back by the identity of the thread that took it before, and traps (Swift 6.3, optimised).
-    @inline(never)
-    private func note(_ fetch: Fetch?) {
-        self.state.withLock { $0.fetch = fetch }
-    }
-
-    // MARK: Its end
-
-    /// Whether nothing waits for it any more: only then is its task to end without a result.
-    ///
-    /// Here and below not inlined, for the reason above.
-    var isAbandoned: Bool {
-        @inline(never) get { self.state.withLock { $0.isAbandoned } }
-    }
-
-    /// What it ends with where its work threw `error`: only what was abandoned was cancelled.
-    ///
-    /// A hook or a coder of the program may throw such an error of its own, or cancel the task that it runs in; callers
-    /// would take themselves to be cancelled.
-    func failure(of error: any Error, _ request: ImageRequest) -> any Error {
-        guard error is CancellationError, !self.isAbandoned else { return error }
-        return LoadError(
-            code: .refused,
-            message: "A hook, a coder or the downloader gave up on \(request.displayURL) as if it had been cancelled; "
-                + "ask again."
-        )
-    }
-
-    /// Takes note that nothing waits any more, and says whether its turn may be another's at once: it has begun to keep
-    /// nothing, and never will.
-    func abandon() -> Bool {
-        self.state.withLock { state in
-            state.isAbandoned = true
-            return !state.isKeeping
-        }
-    }
-
-    /// Begins to keep what it has brought: its turn is its own until it ends.
-    ///
-    /// - Throws: `CancellationError` where it was abandoned.
-    @inline(never)
-    func beginKeeping() throws(CancellationError) {
-        let isAbandoned = self.state.withLock { state in
-            state.isKeeping = !state.isAbandoned
-            return state.isAbandoned
-        }
-        if isAbandoned { throw CancellationError() }
-    }
-
-    // MARK: Updates
-
-    /// Lets a waiter see the updates: the newest so far, and those that follow.
-    ///
-    /// The newest may be shown after one that follows it.
-    func add(_ observer: Observer, for waiter: LoadTable.ID) {
-        let latest = self.state.withLock { state -> LoadUpdate? in
-            state.observers[waiter] = observer
-            if state.hasShownBytes { state.latecomers.insert(waiter) }
-            return state.latest
-        }
-        if let latest { observer.see(latest) }
-    }
-
-    func removeObserver(of waiter: LoadTable.ID) {
-        self.state.withLock { state in
-            state.observers[waiter] = nil
-            state.latecomers.remove(waiter)
-        }
-    }
-
-    /// Shows an update to those that look.
-    func report(_ update: LoadUpdate) {
-        let observers = self.state.withLock { state -> [Observer] in
-            guard case .bytes = update else {
-                state.latest = update
-                return Array(state.observers.values)
-            }
-            state.hasShownBytes = true
-            return state.observers.filter { !state.latecomers.contains($0.key) }.map(\.value)
-        }
-        for observer in observers { observer.see(update) }
     }
 }
 
-/// The wait of one caller, or of one flight, for the result of a flight.
+/// The result of a flight.
+protocol FlightOutput: Sendable {
+    /// Where the product came from.
+    var source: LoadSource { get }
+    /// The durations of the load, and of the call that got the product.
+    var call: CallRecord? { get set }
+    /// The consequences for other flights.
+    var effect: FlightEffect { get }
+    /// Returns the product for waiters that make images of it together; other waiters get the product itself.
+    func divided(among wishes: [FlightTable.ID: DecodeWish]) -> [FlightTable.ID: Self]
+}
+
+extension FlightOutput {
+    var source: LoadSource { .memory }
+    var call: CallRecord? {
+        get { nil }
+        set {}
+    }
+    var effect: FlightEffect { .none }
+    func divided(among wishes: [FlightTable.ID: DecodeWish]) -> [FlightTable.ID: Self] { [:] }
+}
+
+/// The consequences of a product for other flights.
+enum FlightEffect: Sendable {
+    case none
+    /// A body has come, which may be the newest of its source.
+    case brought(UInt64, BodyOrder.Arrival, Date?, FetchedResponse?)
+    /// The cache has a product that was made of a body.
+    case kept(madeOf: UInt64)
+    /// The disk has an entry that was made of a body.
+    case stored(CacheKey, madeOf: UInt64)
+}
+
+/// A product that may be in the cache.
+struct Kept<Response: LoadResponse>: FlightOutput {
+    var response: Response
+    /// Whether the cache has it now.
+    var isKept: Bool
+
+    init(_ response: Response, isKept: Bool) {
+        self.response = response
+        self.isKept = isKept
+    }
+
+    var source: LoadSource { self.response.source }
+    var call: CallRecord? {
+        get { self.response.call }
+        set { self.response.call = newValue }
+    }
+    var effect: FlightEffect {
+        guard self.isKept, let body = self.response.metadata.bodyDigest else { return .none }
+        return .kept(madeOf: body)
+    }
+}
+
+/// A response that callers get.
+protocol LoadResponse: Sendable {
+    var source: LoadSource { get }
+    var metadata: EntryMetadata { get }
+    var call: CallRecord? { get set }
+}
+
+/// An entry on disk that a flight has stored in the background.
+struct StoredEntry: FlightOutput {
+    let key: CacheKey
+    let body: UInt64?
+
+    var effect: FlightEffect { self.body.map { .stored(self.key, madeOf: $0) } ?? .none }
+}
+
+/// The making of one product for all of its waiters.
+final class Flight<Output: FlightOutput>: AnyFlight {
+    let state: FlightState
+    private let waiters = Locked<[FlightTable.ID: FlightWaiter<Output>]>([:])
+
+    init(_ state: FlightState) {
+        self.state = state
+    }
+
+    func add(_ waiter: FlightWaiter<Output>, observer: FlightState.Observer?) {
+        self.waiters.withLock { $0[waiter.id] = waiter }
+        if let observer { self.state.add(observer, for: waiter.id) }
+    }
+
+    func dismiss(_ waiter: FlightTable.ID) {
+        self.state.removeObserver(of: waiter)
+        self.waiters.withLock { $0.removeValue(forKey: waiter) }?.end(with: .failure(CancellationError()))
+    }
+
+    /// Ends the waits of `ids`; waiters that make images of one body together share decodes.
+    func resume(_ ids: [FlightTable.ID], with result: Result<Output, any Error>) {
+        let waiters = self.waiters.withLock { waiters in ids.compactMap { waiters.removeValue(forKey: $0) } }
+        guard case .success(let output) = result, waiters.count > 1 else {
+            for waiter in waiters { waiter.end(with: result) }
+            return
+        }
+        let wishes = waiters.reduce(into: [FlightTable.ID: DecodeWish]()) { $0[$1.id] = $1.wish }
+        let parts = wishes.isEmpty ? [:] : output.divided(among: wishes)
+        for waiter in waiters { waiter.end(with: parts[waiter.id].map { .success($0) } ?? result) }
+    }
+}
+
+/// A flight, whatever its product.
+protocol AnyFlight: AnyObject, Sendable {
+    var state: FlightState { get }
+    /// Ends the wait of a waiter that has left.
+    func dismiss(_ waiter: FlightTable.ID)
+}
+
+/// The wait of a caller or of a flight.
 ///
-/// It ends once, with what comes first: the result, or the cancellation of the task that waits.
-final class LoadWaiter: Sendable {
+/// It ends once: with the result, or as soon as the waiting task is cancelled.
+final class FlightWaiter<Output: Sendable>: Sendable {
     private enum State {
         case pending
-        case waiting(CheckedContinuation<FlightResult, any Error>)
-        case ended(Result<FlightResult, any Error>)
+        case waiting(CheckedContinuation<Output, any Error>)
+        case ended(Result<Output, any Error>)
         case over
     }
 
-    let id: LoadTable.ID
-    /// The flight, where it was under way when the wait began.
-    let joinedFlight: Flight?
-    /// The image that the waiter makes of the bytes that it waits for.
+    let id: FlightTable.ID
+    /// The flight, if it was under way when the wait began.
+    let joinedFlight: FlightState?
+    /// The image that the waiter makes of the bytes for which it waits.
     let wish: DecodeWish?
     private let state = Locked(State.pending)
 
-    init(id: LoadTable.ID, joinedFlight: Flight? = nil, wish: DecodeWish? = nil) {
+    init(id: FlightTable.ID, joinedFlight: FlightState? = nil, wish: DecodeWish? = nil) {
         self.id = id
         self.joinedFlight = joinedFlight
         self.wish = wish
     }
 
-    /// The result, for the one task that waits.
+    /// Returns the result to the one task that waits.
     ///
-    /// - Throws: What the flight threw; `CancellationError` as soon as the task is cancelled.
-    func result() async throws -> FlightResult {
+    /// - Throws: The error of the flight; `CancellationError` as soon as the task is cancelled.
+    func result() async throws -> Output {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let result = self.state.withLock { state -> Result<FlightResult, any Error>? in
+                let result = self.state.withLock { state -> Result<Output, any Error>? in
                     guard case .ended(let result) = state else {
                         state = .waiting(continuation)
                         return nil
@@ -262,9 +189,9 @@ final class LoadWaiter: Sendable {
         }
     }
 
-    /// Ends the wait; the first end counts.
-    func end(with result: Result<FlightResult, any Error>) {
-        let continuation = self.state.withLock { state -> CheckedContinuation<FlightResult, any Error>? in
+    /// Ends the wait; later calls do nothing.
+    func end(with result: Result<Output, any Error>) {
+        let continuation = self.state.withLock { state -> CheckedContinuation<Output, any Error>? in
             switch state {
             case .pending: state = .ended(result)
             case .waiting(let continuation):

@@ -84,64 +84,8 @@ extension FlightTable.Product {
     }
 }
 
-/// What a wait ends with: what a flight made, or the right to ask the origin.
-enum FlightResult: Sendable {
-    case bytes(DataResponse)
-    /// A picture, and whether the cache has it now.
-    case picture(ImageResponse, isKept: Bool)
-    /// A picture as a server sends it, and whether the cache has it now.
-    case encoded(EncodedResponse, isKept: Bool)
-    case decoded(DecodePipeline.SharedStep)
-    /// An entry on disk of a picture that was made of such bytes.
-    case stored(CacheKey, madeOf: UInt64?)
-    case turn
-
-    /// Where the product came from.
-    var source: LoadSource? {
-        switch self {
-        case .bytes(let response): response.source
-        case .picture(let response, _): response.source
-        case .encoded(let response, _): response.source
-        case .decoded, .stored, .turn: nil
-        }
-    }
-
-    /// What the load took, and the call that got the product.
-    var call: CallRecord? {
-        switch self {
-        case .bytes(let response): response.call
-        case .picture(let response, _): response.call
-        case .encoded(let response, _): response.call
-        case .decoded, .stored, .turn: nil
-        }
-    }
-
-    /// The same bytes, as a load gets them that shares decodes.
-    func shared(_ part: DecodeSharing.Part) -> FlightResult {
-        guard case .bytes(var response) = self else { return self }
-        response.sharing = part
-        return .bytes(response)
-    }
-
-    /// The same, as one call gets it.
-    func called(_ call: CallRecord) -> FlightResult {
-        switch self {
-        case .bytes(var response):
-            response.call = call
-            return .bytes(response)
-        case .picture(var response, let isKept):
-            response.call = call
-            return .picture(response, isKept: isKept)
-        case .encoded(var response, let isKept):
-            response.call = call
-            return .encoded(response, isKept: isKept)
-        case .decoded, .stored, .turn: return self
-        }
-    }
-}
-
 extension LoadActivity.Product {
-    /// What is told of a flight that a caller may wait for.
+    /// The product of a flight as activities name it.
     init(_ kind: FlightTable.Product.Kind) {
         self =
             switch kind {

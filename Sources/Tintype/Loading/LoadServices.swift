@@ -106,7 +106,7 @@ struct LoadServices: Sendable {
         _ stored: StoredSource?,
         for request: ImageRequest,
         mayServeStale: Bool
-    ) throws(LoadError) -> DataResponse? {
+    ) throws(LoadError) -> Body? {
         guard let stored else { return nil }
         let plan = self.rules.plan(for: request)
         let decision = self.rules.decision(for: stored.metadata, of: request, under: plan.policy)
@@ -121,8 +121,8 @@ struct LoadServices: Sendable {
     }
 
     /// Stored bytes as a response.
-    func response(of stored: StoredSource, _ revalidation: Revalidation?) -> DataResponse {
-        DataResponse(
+    func response(of stored: StoredSource, _ revalidation: Revalidation?) -> Body {
+        Body(
             data: stored.data ?? Data(),
             source: stored.data == nil ? .memory : .disk,
             metadata: stored.metadata,
@@ -217,8 +217,8 @@ struct LoadServices: Sendable {
     /// Checks that the disk has a response after its load.
     ///
     /// - Throws: `LoadError` that says why it does not.
-    func checkStored(_ response: DataResponse, of request: ImageRequest) async throws(LoadError) {
-        guard response.mayBeKept else {
+    func checkStored(_ metadata: EntryMetadata, mayBeKept: Bool, of request: ImageRequest) async throws(LoadError) {
+        guard mayBeKept else {
             throw LoadError(
                 code: .cacheFailed,
                 message: "The response for \(request.displayURL) may not be stored: "
@@ -226,7 +226,7 @@ struct LoadServices: Sendable {
                     + "A cache policy that never revalidates stores it whatever its fields say."
             )
         }
-        guard await !self.store.contains(response.metadata, of: request) else { return }
+        guard await !self.store.contains(metadata, of: request) else { return }
         throw LoadError(
             code: .cacheFailed,
             message: "\(request.displayURL) is not on disk after its load; "
@@ -245,17 +245,10 @@ struct LoadServices: Sendable {
 
     /// Makes the picture of bytes that count in the budget of bodies.
     func decode(
-        _ bytes: DataResponse,
+        _ bytes: Body,
         for request: ImageRequest,
         _ record: LoadRecord? = nil
     ) async throws -> DecodePipeline.MadePicture {
-        try await self.working(with: bytes) { try await self.decoding.picture(from: bytes.data, for: request, record) }
-    }
-
-    /// Tells the budget of bodies that the bytes are at work: nothing that a decode waits for waits for bytes.
-    func working<Result>(with bytes: DataResponse, _ work: () async throws -> Result) async rethrows -> Result {
-        bytes.claim?.beginWork()
-        defer { bytes.claim?.endWork() }
-        return try await work()
+        try await bytes.working { try await self.decoding.picture(from: bytes.data, for: request, record) }
     }
 }

@@ -93,7 +93,7 @@ extension LoaderActor {
         do {
             let response = try await self.reference.bytes(given: data, headers, for: request)
             if let error = response.storeError { throw error }
-            try await self.services.checkStored(response, of: request)
+            try await self.services.checkStored(response.metadata, mayBeKept: response.mayBeKept, of: request)
             self.services.forgetFailures(of: request)
         } catch {
             throw LoadError.wrapping(error)

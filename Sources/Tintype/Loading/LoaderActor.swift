@@ -27,16 +27,7 @@ public actor LoaderActor {
     /// The requests that the memory answers without a look at the entry: none where they have to be changed first.
     nonisolated let unchecked: CachingPlan.UncheckedMemory
 
-    /// Which loads there are, and what waits for them.
-    private var table = LoadTable()
-    private var flights: [LoadTable.ID: Flight] = [:]
-    private var tasks: [LoadTable.ID: Task<Void, Never>] = [:]
-    private var waiters: [LoadTable.ID: LoadWaiter] = [:]
-    /// The waiters of revalidations, behind which there is no caller.
-    private var revalidations: Set<LoadTable.ID> = []
-    private var stores: Set<LoadTable.ID> = []
-    /// What tells fetchers of another urgency: no caller waits until one has heard.
-    private var notices: [LoadTable.ID: Task<Void, Never>] = [:]
+    private var flights: Flights
     private var isShutDown = false
 
     /// Creates a loader.
@@ -76,14 +67,14 @@ public actor LoaderActor {
             activities: activities
         )
         self.services = services
+        self.flights = Flights(activities)
         self.unchecked =
             services.hooks.changeRequests ? [] : CachingPlan.UncheckedMemory(acceptedUnder: configuration.cachePolicy)
     }
 
     deinit {
         // Each caller keeps the loader: what is left is what nothing waits for.
-        for task in self.tasks.values { task.cancel() }
-        for notice in self.notices.values { notice.cancel() }
+        for task in self.flights.allTasks { task.cancel() }
         self.services.activities.finish()
     }
 
@@ -122,7 +113,7 @@ public actor LoaderActor {
             return try await self.load(request, observer: nil).image
         }
         if self.services.activities.isObserved { self.noteMemoryHit(request) }
-        if decision == .serveWhileRevalidating { await self.revalidate(.picture, request) }
+        if decision == .serveWhileRevalidating { await self.revalidateImage(of: request) }
         return entry.image
     }
 
@@ -169,18 +160,18 @@ public actor LoaderActor {
             try Task.checkCancellation()
             // What is there without waiting needs no flight.
             let ready = self.services.store.readyEntry(for: request)
-            if let response = try self.services.reuse(ready, for: request, mayServeStale: true) {
+            if let body = try self.services.reuse(ready, for: request, mayServeStale: true) {
                 self.services.activities.send(.hit(.disk), .bytes, request, of: nil)
-                if response.revalidation == .inBackground { await self.revalidate(.bytes, request) }
-                return response
+                if body.revalidation == .inBackground { await self.revalidateBytes(of: request) }
+                return DataResponse(body, for: request)
             }
-            let response = try await self.reference.bytes(
+            let body = try await self.reference.bytes(
                 for: request,
                 mayServeStale: true,
                 interest: .caller(self.services.demand(of: request))
             )
-            if response.revalidation == .inBackground { await self.revalidate(.bytes, request) }
-            return response.finished(for: request)
+            if body.revalidation == .inBackground { await self.revalidateBytes(of: request) }
+            return DataResponse(body, for: request)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -228,7 +219,7 @@ public actor LoaderActor {
             return nil
         }
         if self.services.activities.isObserved { self.noteMemoryHit(request) }
-        if response.revalidation == .inBackground { await self.revalidate(.picture, request) }
+        if response.revalidation == .inBackground { await self.revalidateImage(of: request) }
         return try await self.animated(response, for: request)
     }
 
@@ -261,7 +252,10 @@ public actor LoaderActor {
         return ImageResponse(picture.image, source: bytes.source, bytes, picture.animation)
     }
 
-    private nonisolated func load(_ request: ImageRequest, observer: Flight.Observer?) async throws -> ImageResponse {
+    private nonisolated func load(
+        _ request: ImageRequest,
+        observer: FlightState.Observer?
+    ) async throws -> ImageResponse {
         guard !request.alternatives.isEmpty || request.fallback != nil else {
             return try await self.loadAlone(request, observer: observer)
         }
@@ -335,9 +329,19 @@ public actor LoaderActor {
         return messages.joined(separator: " ")
     }
 
+    private nonisolated func revalidateImage(of request: ImageRequest) async {
+        let plan = self.reference.imagePlan(for: request, mayServeStale: false)
+        await self.revalidate(plan, self.services.demand(of: request))
+    }
+
+    private nonisolated func revalidateBytes(of request: ImageRequest) async {
+        let plan = self.reference.bytesPlan(for: request, mayServeStale: false)
+        await self.revalidate(plan, self.services.demand(of: request))
+    }
+
     private nonisolated func loadAlone(
         _ request: ImageRequest,
-        observer: Flight.Observer?
+        observer: FlightState.Observer?
     ) async throws -> ImageResponse {
         do {
             let response = try await self.reference.picture(
@@ -346,7 +350,7 @@ public actor LoaderActor {
                 interest: .caller(self.services.demand(of: request)),
                 observer: observer
             )
-            if response.revalidation == .inBackground { await self.revalidate(.picture, request) }
+            if response.revalidation == .inBackground { await self.revalidateImage(of: request) }
             let complete = try await self.completed(response, for: request)
             return try await self.animated(complete, for: request).finished(for: request)
         } catch {
@@ -371,7 +375,7 @@ public actor LoaderActor {
 
     /// Ends every load and revalidation; each caller gets a `CancellationError`.
     public func cancelAll() {
-        self.perform(self.table.leaveAll())
+        self.flights.leaveAll()
     }
 
     /// Ends the loader: refuses new loads, ends those under way, and returns when nothing of it runs any more.
@@ -388,10 +392,9 @@ public actor LoaderActor {
         self.isShutDown = true
         if !finishesLoads { self.cancelAll() }
         // Loads that end may begin others, and stores.
-        while let task = self.tasks.values.first { await task.value }
+        while let task = self.flights.allTasks.first { await task.value }
         await self.services.decoding.previews.waitForAll()
-        for notice in self.notices.values { notice.cancel() }
-        while let notice = self.notices.values.first { await notice.value }
+        await self.flights.endNotices().waitForAll()
         await self.cache.waitForPendingStores()
         await self.downloads.shutdown()
         self.services.activities.finish()
@@ -399,8 +402,7 @@ public actor LoaderActor {
 
     /// Returns when all that was to be stored before the call is on disk, or is known not to be storable.
     public func waitForPendingStores() async {
-        let tasks = self.tasks.filter { self.stores.contains($0.key) }.values
-        for task in tasks { await task.value }
+        for task in self.flights.storeTasks { await task.value }
         await self.cache.waitForPendingStores()
     }
 
@@ -430,275 +432,108 @@ public actor LoaderActor {
     }
 
     /// The number of loads of pictures in flight.
-    public var loadCount: Int { self.table.flights.flightCount(of: .picture) }
+    public var loadCount: Int { self.flights.table.flights.flightCount(of: .picture) }
 
     /// The number of callers that wait for those loads.
-    public var waiterCount: Int { self.table.flights.waiterCount(of: .picture) }
+    public var waiterCount: Int { self.flights.table.flights.waiterCount(of: .picture) }
 
     /// The number of callers and loads of pictures that wait for bytes.
-    var bytesWaiterCount: Int { self.table.flights.waiterCount(of: .bytes) }
+    var bytesWaiterCount: Int { self.flights.table.flights.waiterCount(of: .bytes) }
 
     /// The number of callers that wait for encoded pictures.
-    var encodedWaiterCount: Int { self.table.flights.waiterCount(of: .encoded) }
+    var encodedWaiterCount: Int { self.flights.table.flights.waiterCount(of: .encoded) }
 
     /// The number of loads of pictures that wait for a decode that they share.
-    var decodeWaiterCount: Int { self.table.flights.waiterCount(of: .decode) }
+    var decodeWaiterCount: Int { self.flights.table.flights.waiterCount(of: .decode) }
 
     /// The number of sources that are loaded, or whose pictures are remembered.
-    var sourceCount: Int { self.table.sourceCount }
+    var sourceCount: Int { self.flights.table.sourceCount }
 
     /// The number of waits and flights so far: a wait enters the actor to join, and a flight to end, which has one task.
-    var stepCount: LoadTable.ID { self.table.flights.lastID }
+    var stepCount: LoadTable.ID { self.flights.table.flights.lastID }
 
     /// The number of loads of a source that wait until they may ask its origin.
     func queueCount(of request: ImageRequest) -> Int {
-        self.table.queueCount(
+        self.flights.table.queueCount(
             of: FlightTable.Product(.bytes, request, rules: self.services.rules, mayServeStale: true).origin
         )
     }
 
     /// Returns when the revalidations in the background that were begun before the call have ended.
     public func waitForRevalidations() async {
-        let tasks = self.revalidations.compactMap { self.table.flights.flight(of: $0) }.compactMap { self.tasks[$0] }
-        for task in tasks { await task.value }
+        for task in self.flights.revalidationTasks { await task.value }
     }
 
-    // MARK: The table
+    // MARK: Flights
 
-    /// What a flight does, off the actor.
-    typealias Work = @Sendable (Flight) async throws -> FlightResult
-
-    /// The loader, for those that must not keep it.
+    /// The loader, for flights that must not keep it alive.
     nonisolated var reference: LoaderReference { LoaderReference(self) }
 
-    /// Lets a caller or a flight wait for `product`, which `work` makes unless it is being made; that is noted in the
-    /// flight then, where there is a `request` to tell of.
+    /// Lets a caller or a flight wait for a product, and starts the flight that makes it unless it is under way.
     ///
-    /// - Throws: `LoadError.Code.shutDown` for a caller that is too late.
-    func join(
-        _ product: FlightTable.Product,
+    /// - Throws: `LoadError.Code.shutDown` for a caller after the shutdown.
+    func join<Output>(
+        _ plan: FlightPlan<Output>,
         _ interest: FlightTable.Interest,
-        observer: Flight.Observer? = nil,
-        noted request: ImageRequest? = nil,
-        wish: DecodeWish? = nil,
-        work: @escaping Work
-    ) throws(LoadError) -> LoadWaiter {
+        observer: FlightState.Observer?,
+        wish: DecodeWish?
+    ) throws(LoadError) -> FlightWaiter<Output> {
         if self.isShutDown, case .caller = interest { throw .shutDown }
-        let id = self.table.makeID()
-        let actions = self.table.join(product, waiter: id, interest: interest)
-        let joined = actions.lazy.compactMap { if case .wait(let flight) = $0 { self.flights[flight] } else { nil } }
-            .first
-        // Before the flight can end: its callers tell of themselves, and may be late.
-        if let joined, let request {
-            self.services.activities.note(.joined, LoadActivity.Product(product.kind), request, of: joined)
-        }
-        let waiter = LoadWaiter(id: id, joinedFlight: joined, wish: wish)
-        self.waiters[waiter.id] = waiter
-        var others: [FlightTable.Action] = []
-        for action in actions {
-            switch action {
-            case .start(let id, let demand):
-                let flight = Flight(
-                    id: id,
-                    demand: demand,
-                    hasTurn: self.table.hasTurn(id),
-                    newestBody: self.table.newestBody(for: id)
-                )
-                if let observer { flight.add(observer, for: waiter.id) }
-                self.flights[id] = flight
-                self.start(flight, product, work)
-            case .wait(let id): if let observer { self.flights[id]?.add(observer, for: waiter.id) }
-            default: others.append(action)
-            }
-        }
-        self.perform(others)
-        return waiter
+        return self.flights.join(plan, interest, observer: observer, wish: wish) { self.task(of: $0, plan) }
     }
 
-    /// Takes out a waiter whose task was cancelled; does nothing for one that has its result.
-    func leave(_ waiter: LoadWaiter) {
-        self.perform(self.table.leave(waiter.id))
+    /// Removes a waiter whose task was cancelled; does nothing for one that has its result.
+    func leave(_ waiter: FlightTable.ID) {
+        self.flights.leave(waiter)
     }
 
-    private func start(_ flight: Flight, _ product: FlightTable.Product, _ work: @escaping Work) {
-        let store = self.services.store
-        self.tasks[flight.id] = Task(name: "load") { @concurrent [weak self] in
-            let result: Result<FlightResult, any Error>
-            do {
-                result = .success(try await work(flight))
-            } catch {
-                result = .failure(error)
-            }
-            // What a newer body makes obsolete is gone before any caller has that body.
-            guard let obsolete = await self?.conclude(flight, product, result), !obsolete.isEmpty else { return }
-            await store.removePictures(obsolete)
-            _ = await self?.conclude(flight, product, result, isCleared: true)
-        }
-    }
-
-    /// Ends a flight whose work is done, unless something has to go from the cache before and has not (`isCleared`).
+    /// Lets a flight wait for its turn to ask the origin; returns `nil` if it has its turn.
     ///
-    /// - Returns: The pictures that have to go; the flight has not ended then.
-    private func conclude(
-        _ flight: Flight,
+    /// - Throws: `CancellationError` if the flight was abandoned.
+    func requestTurn(of flight: FlightTable.ID) throws(CancellationError) -> FlightWaiter<Void>? {
+        try self.flights.requestTurn(of: flight)
+    }
+
+    /// Stores an image of `source` in the background, also after a shutdown: no image that was made is lost.
+    func store(
+        _ key: CacheKey,
+        of source: CacheKey,
+        _ work: @escaping @Sendable (FlightState) async -> StoredEntry
+    ) {
+        self.flights.store(key, of: source, work) { self.task(of: $1, $0) }
+    }
+
+    /// Asks the origin in the background whether a product is current, unless a load does that already.
+    ///
+    /// An error leaves the stale product in the cache.
+    func revalidate<Output>(_ plan: FlightPlan<Output>, _ demand: Demand) {
+        guard !self.isShutDown else { return }
+        self.flights.revalidate(plan, demand) { self.task(of: $0, plan) }
+    }
+
+    /// Asks the origin in the background whether an encoded image is current.
+    func revalidate(_ request: ImageRequest, as encoding: PictureEncoding, _ caching: CacheUse) {
+        let plan = self.reference.encodedPlan(for: request, encoding, caching, mayServeStale: false)
+        self.revalidate(plan, self.services.demand(of: request, caching))
+    }
+
+    private func task<Output>(of flight: Flight<Output>, _ plan: FlightPlan<Output>) -> Task<Void, Never> {
+        let (store, reference) = (self.services.store, self.reference)
+        return Task(name: "load") { @concurrent [weak self] in
+            let result = await plan.result(in: flight.state, of: reference)
+            // Images that a newer body makes obsolete leave the cache before any caller has that body.
+            guard let obsolete = await self?.conclude(flight, plan.product, result), !obsolete.isEmpty else { return }
+            await store.removePictures(obsolete)
+            _ = await self?.conclude(flight, plan.product, result, isCleared: true)
+        }
+    }
+
+    private func conclude<Output>(
+        _ flight: Flight<Output>,
         _ product: FlightTable.Product,
-        _ result: Result<FlightResult, any Error>,
+        _ result: Result<Output, any Error>,
         isCleared: Bool = false
     ) -> [CacheKey: CacheTiers] {
-        let obsolete = isCleared ? [:] : self.obsolete(by: flight, product, result)
-        if obsolete.isEmpty { self.finish(flight, result) }
-        return obsolete
-    }
-
-    private func obsolete(
-        by flight: Flight,
-        _ product: FlightTable.Product,
-        _ result: Result<FlightResult, any Error>
-    ) -> [CacheKey: CacheTiers] {
-        switch result {
-        case .success(.bytes(let response)):
-            guard let body = response.metadata.bodyDigest, let arrival = response.arrival else { return [:] }
-            let date = response.metadata.responseDate
-            let succession = self.table.accept(body, from: flight.id, arrival, date: date)
-            if case .fetched = arrival, let fetched = response.fetched {
-                for id in self.table.flights(of: product.origin) { self.flights[id]?.note(fetched) }
-            }
-            for id in succession.flights { self.flights[id]?.note(newestBody: body) }
-            return succession.obsolete
-        case .success(.picture(let response, isKept: true)):
-            return self.obsolete(by: flight, product, madeOf: response.metadata.bodyDigest)
-        case .success(.encoded(let response, isKept: true)):
-            return self.obsolete(by: flight, product, madeOf: response.metadata.bodyDigest)
-        case .success(.stored(let key, madeOf: let body?)):
-            return flight.admits(body) ? [:] : [key: .all]
-        case .success, .failure: return [:]
-        }
-    }
-
-    /// What a flight has kept of a body that is not the newest.
-    private func obsolete(
-        by flight: Flight,
-        _ product: FlightTable.Product,
-        madeOf body: UInt64?
-    ) -> [CacheKey: CacheTiers] {
-        guard let body, !self.table.keep(product.key, madeOf: body, by: flight.id) else { return [:] }
-        return [product.key: BodyOrder.tiers(of: product.key, source: product.source)]
-    }
-
-    private func finish(_ flight: Flight, _ result: Result<FlightResult, any Error>) {
-        var (result, parts) = (result, [LoadTable.ID: DecodeSharing.Part]())
-        if case .success(.bytes(var response)) = result {
-            response.flightID = flight.id
-            result = .success(.bytes(response))
-            parts = self.parts(in: response, of: flight.id)
-        }
-        self.tasks[flight.id] = nil
-        self.stores.remove(flight.id)
-        self.flights[flight.id] = nil
-        self.perform(self.table.finish(flight.id), result, parts)
-    }
-
-    /// The parts of the waiters that are going to decode the bytes of a flight, if there are several.
-    private func parts(
-        in response: DataResponse,
-        of flight: LoadTable.ID
-    ) -> [LoadTable.ID: DecodeSharing.Part] {
-        let waiters = self.table.flights.waiters(of: flight)
-        guard waiters.count > 1, !response.data.isEmpty else { return [:] }
-        let body = response.metadata.bodyDigest
-        let requests = waiters.reduce(into: [LoadTable.ID: ImageRequest]()) { requests, waiter in
-            guard let wish = self.waiters[waiter]?.wish, body.map({ !wish.bodies.contains($0) }) ?? true else { return }
-            requests[waiter] = wish.request
-        }
-        return DecodeSharing.parts(of: response.data, for: requests)
-    }
-
-    /// Lets a flight wait until it may ask the origin; `nil` where it may at once.
-    ///
-    /// - Throws: `CancellationError` for a flight that was abandoned.
-    func requestTurn(of flight: Flight) throws -> LoadWaiter? {
-        guard self.table.flights.demand(of: flight.id) != nil else { throw CancellationError() }
-        let waiter = LoadWaiter(id: self.table.makeID())
-        guard let actions = self.table.requestTurn(of: flight.id, waiter: waiter.id) else { return nil }
-        self.waiters[waiter.id] = waiter
-        self.perform(actions)
-        return waiter
-    }
-
-    private func perform(
-        _ actions: [FlightTable.Action],
-        _ result: Result<FlightResult, any Error> = .failure(CancellationError()),
-        _ parts: [LoadTable.ID: DecodeSharing.Part] = [:]
-    ) {
-        for action in actions {
-            switch action {
-            case .start, .wait: break
-            case .change(let id, let demand):
-                guard let flight = self.flights[id], let fetch = flight.change(demand) else { continue }
-                self.tell(fetch, of: flight)
-            case .cancel(let id):
-                let keepsNothing = self.flights[id]?.abandon() ?? false
-                // It takes itself out when it has ended.
-                self.tasks[id]?.cancel()
-                if keepsNothing { self.perform(self.table.passTurn(of: id)) }
-            case .grant(let waiter): self.waiters.removeValue(forKey: waiter)?.end(with: .success(.turn))
-            case .resume(let waiter):
-                self.revalidations.remove(waiter)
-                let own = parts[waiter].map { part in result.map { $0.shared(part) } }
-                self.waiters.removeValue(forKey: waiter)?.end(with: own ?? result)
-            case .dismiss(let waiter, let id):
-                self.revalidations.remove(waiter)
-                if let id { self.flights[id]?.removeObserver(of: waiter) }
-                self.waiters.removeValue(forKey: waiter)?.end(with: .failure(CancellationError()))
-            }
-        }
-    }
-
-    /// Makes a fetch as urgent as it is then: asked for there, since two changes may arrive out of order.
-    private func tell(_ fetch: Fetch, of flight: Flight) {
-        let id = self.table.makeID()
-        self.notices[id] = Task(name: "urgency") { @concurrent [weak self] in
-            await fetch.fetcher.priorityDidChange(of: fetch.request) { flight.demand.priority }
-            await self?.forgetNotice(id)
-        }
-    }
-
-    private func forgetNotice(_ id: LoadTable.ID) {
-        self.notices[id] = nil
-    }
-
-    // MARK: What nothing waits for
-
-    /// Finds out in the background whether what is cached is current, unless a load does that already.
-    func revalidate(_ kind: FlightTable.Product.Kind, _ request: ImageRequest) {
-        let product = FlightTable.Product(kind, request, rules: self.services.rules, mayServeStale: false)
-        let reference = self.reference
-        self.revalidate(product, self.services.demand(of: request)) { flight in
-            try await reference.make(kind, request, mayServeStale: false, flight)
-        }
-    }
-
-    /// The same for an encoded picture.
-    func revalidate(_ request: ImageRequest, as encoding: PictureEncoding, _ caching: CacheUse) {
-        let rules = self.services.rules
-        let product = FlightTable.Product(encoding, of: request, caching, rules: rules, mayServeStale: false)
-        let reference = self.reference
-        self.revalidate(product, self.services.demand(of: request, caching)) { flight in
-            try await reference.makeEncoded(request, encoding, caching, mayServeStale: false, flight)
-        }
-    }
-
-    private func revalidate(_ product: FlightTable.Product, _ demand: Demand, work: @escaping Work) {
-        guard !self.table.flights.makes(product) else { return }
-        // What asks next finds what came of it; an error leaves what is stale as it was.
-        if let joined = try? self.join(product, .caller(demand), work: work) { self.revalidations.insert(joined.id) }
-    }
-
-    /// Stores a picture of `source` in the background.
-    func store(_ key: CacheKey, of source: CacheKey, _ work: @escaping Work) {
-        let product = FlightTable.Product(kind: .store(self.table.makeID()), key: key, source: source, origin: source)
-        // Of a loader that has been shut down too: what was made is not lost.
-        let joined = try? self.join(product, .background, work: work)
-        if let joined, let id = self.table.flights.flight(of: joined.id) { self.stores.insert(id) }
+        self.flights.conclude(flight, product, result, isCleared: isCleared)
     }
 }

@@ -8,7 +8,7 @@ import TintypeHTTP
 struct OriginExchange: Sendable {
     let services: LoadServices
     let request: ImageRequest
-    let flight: Flight
+    let flight: FlightState
     /// Whether it is a load; otherwise a caller gives the bytes.
     var isLoad = true
 
@@ -17,7 +17,7 @@ struct OriginExchange: Sendable {
     private var usesHTTP: Bool { self.plan.obeysHTTP }
 
     /// Asks the origin, with the validators of what is stored, if anything is; its bytes are read when they are confirmed.
-    func response(validating known: StoredSource?) async throws -> DataResponse {
+    func response(validating known: StoredSource?) async throws -> Body {
         let isCallers = self.usesHTTP && Precondition.isConditional(self.request.headers)
         let validators = known.map { Validators($0.metadata) }
         let conditions = isCallers ? [:] : validators?.conditions ?? [:]
@@ -150,7 +150,7 @@ struct OriginExchange: Sendable {
         _ response: DownloadResponse,
         replacing stored: StoredSource?,
         identity: String? = nil
-    ) async throws -> DataResponse {
+    ) async throws -> Body {
         let record = self.record(of: response)
         let body = BodyDigest.value(of: response.body)
         var metadata = EntryMetadata(
@@ -184,7 +184,7 @@ struct OriginExchange: Sendable {
             await store.remove(self.request)
         }
         let name = store.name(of: metadata, for: self.request)
-        return DataResponse(
+        return Body(
             data: response.body,
             source: self.request.isLocal ? .file : .network,
             metadata: metadata,
@@ -205,7 +205,7 @@ struct OriginExchange: Sendable {
         _ stored: StoredSource,
         by response: DownloadResponse,
         identity: String?
-    ) async throws -> DataResponse {
+    ) async throws -> Body {
         try self.flight.beginKeeping()
         var metadata = stored.metadata
         let times = self.times(of: response)
@@ -239,7 +239,7 @@ struct OriginExchange: Sendable {
             storeError = await store.keep(data, metadata: metadata, for: self.request, self.flight.demand)
         }
         let name = store.name(of: metadata, for: self.request)
-        return DataResponse(
+        return Body(
             data: stored.data ?? Data(),
             source: stored.data == nil ? .memory : .disk,
             metadata: metadata,

@@ -15,7 +15,7 @@ struct PictureLoad: Sendable {
     let offer: BytesOffer?
     /// Whether stale pictures may be served where that is permitted; they must then be revalidated.
     let mayServeStale: Bool
-    let flight: Flight
+    let flight: FlightState
 
     private var cache: any ImageCache { self.services.cache }
     private var rules: FreshnessRules { self.services.rules }
@@ -23,21 +23,22 @@ struct PictureLoad: Sendable {
     private var plan: CachingPlan { self.rules.plan(for: self.request) }
     private var record: LoadRecord { self.flight.record }
 
-    func run() async throws -> FlightResult {
-        let result = try await self.picture()
-        guard case .picture(let response, let isKept) = result, response.data == nil, self.flight.demand.keepsData,
+    func run() async throws -> Kept<ImageResponse> {
+        var result = try await self.picture()
+        guard result.response.data == nil, self.flight.demand.keepsData,
             // Not as a flight that needs them: its picture is made and kept, and is obsolete where others come. Loads that
             // want them and find none here ask for them by themselves, and hear the error.
             let bytes = try? await self.loader.bytes(
                 for: self.request,
                 mayServeStale: self.mayServeStale,
                 interest: .follower(self.services.demand(of: self.request))
-            ), bytes.metadata.bodyDigest == response.metadata.bodyDigest
+            ), bytes.metadata.bodyDigest == result.response.metadata.bodyDigest
         else { return result }
-        return .picture(response.with(data: bytes.data), isKept: isKept)
+        result.response = result.response.with(data: bytes.data)
+        return result
     }
 
-    private func picture() async throws -> FlightResult {
+    private func picture() async throws -> Kept<ImageResponse> {
         var candidates: [Candidate] = []
         for place in Candidate.Place.allCases {
             guard let candidate = try await self.candidate(in: place) else { continue }
@@ -86,17 +87,18 @@ struct PictureLoad: Sendable {
         self.services.forgetFailure(of: self.request.key, in: undecodable, for: self.request)
         // Nor while the picture is kept: its encoder may load others.
         bytes.claim = nil
-        guard bytes.mayBeKept, case .picture(let picture, let isKept) = await self.keep(response) else {
+        guard bytes.mayBeKept else {
             await self.removeReplaced(from: .all)
-            return .picture(response, isKept: false)
+            return Kept(response, isKept: false)
         }
+        var result = await self.keep(response)
         await self.removeReplaced(from: CacheTiers.all.subtracting(self.flight.demand.pictureTiers))
-        let storeError = await self.storeForLatecomers(bytes)
-        return .picture(storeError.map { picture.withStoreError($0) } ?? picture, isKept: isKept)
+        if let error = await self.storeForLatecomers(bytes) { result.response = result.response.withStoreError(error) }
+        return result
     }
 
     /// Makes the picture; what is none must not stay in the cache.
-    private func makePictureOrRemove(_ bytes: DataResponse) async throws -> ImageResponse {
+    private func makePictureOrRemove(_ bytes: Body) async throws -> ImageResponse {
         do {
             return try await self.makePicture(of: bytes)
         } catch let error as CodingError where self.isAboutContent(error) {
@@ -174,18 +176,18 @@ struct PictureLoad: Sendable {
     }
 
     /// The picture that a candidate is or becomes, which is a hit; `nil` where it is damaged.
-    private func picture(from candidate: Candidate) async throws -> FlightResult? {
+    private func picture(from candidate: Candidate) async throws -> Kept<ImageResponse>? {
         switch candidate {
         case .held(let entry, let decision):
             self.tell(.hit(.memory))
-            return .picture(self.services.response(of: entry, decision), isKept: false)
+            return Kept(self.services.response(of: entry, decision), isKept: false)
         case .variant(let entry):
             guard let response = try await self.variants.response(from: entry, for: self.request, self.record) else {
                 return nil
             }
             self.tell(.hit(.disk))
             _ = await self.keepInMemory(response)
-            return .picture(response, isKept: true)
+            return Kept(response, isKept: true)
         case .original(let entry):
             self.tell(.hit(.memory))
             return await self.keep(try await self.picture(of: entry))
@@ -207,7 +209,7 @@ struct PictureLoad: Sendable {
     }
 
     /// The candidate that was made of the same bytes, so that the picture need not be made again.
-    private func picture(confirmedBy bytes: DataResponse, _ candidates: [Candidate]) async throws -> FlightResult? {
+    private func picture(confirmedBy bytes: Body, _ candidates: [Candidate]) async throws -> Kept<ImageResponse>? {
         guard self.plan.obeysHTTP, let body = bytes.metadata.bodyDigest else { return nil }
         for candidate in candidates where candidate.metadata?.bodyDigest == body {
             // To read or make an image may wait for memory, so the load ends its part in shared decodes before.
@@ -215,9 +217,9 @@ struct PictureLoad: Sendable {
             case .held(let entry, _):
                 bytes.sharing?.end()
                 let response = ImageResponse(entry.image, source: .memory, bytes, entry.metadata?.animation)
-                if bytes.mayBeKept { return .picture(response, isKept: await self.keepInMemory(response)) }
+                if bytes.mayBeKept { return Kept(response, isKept: await self.keepInMemory(response)) }
                 _ = try await self.cache.remove(self.request.key, from: .memory)
-                return .picture(response, isKept: false)
+                return Kept(response, isKept: false)
             case .variant(let entry):
                 bytes.sharing?.end()
                 guard bytes.mayBeKept,
@@ -228,14 +230,14 @@ struct PictureLoad: Sendable {
                 if kept, self.flight.demand.pictureTiers.contains(.disk) {
                     await self.variants.renew(entry, metadata: response.metadata, for: self.request)
                 }
-                return .picture(response, isKept: kept)
+                return Kept(response, isKept: kept)
             case .original(let entry):
                 // Of bytes that are there the codec makes it at the right size.
                 guard bytes.source == .memory else { continue }
                 bytes.sharing?.end()
                 let made = try await self.picture(of: entry)
                 let response = ImageResponse(made.image, source: .memory, bytes, made.metadata.animation)
-                return bytes.mayBeKept ? await self.keep(response) : .picture(response, isKept: false)
+                return bytes.mayBeKept ? await self.keep(response) : Kept(response, isKept: false)
             }
         }
         return nil
@@ -244,7 +246,7 @@ struct PictureLoad: Sendable {
     // MARK: Bytes
 
     /// The bytes of the picture, which loads of other sizes share; unfinished pictures are shown on the way.
-    private func bytes(held: EntryMetadata? = nil, imagesOf bodies: Set<UInt64> = []) async throws -> DataResponse {
+    private func bytes(held: EntryMetadata? = nil, imagesOf bodies: Set<UInt64> = []) async throws -> Body {
         if let offered = self.offer?.take(), self.flight.admits(offered.metadata.bodyDigest) { return offered }
         guard self.flight.demand.showsPreviews else {
             return try await self.bytes(held: held, imagesOf: bodies, previews: nil)
@@ -270,7 +272,7 @@ struct PictureLoad: Sendable {
         held: EntryMetadata?,
         imagesOf bodies: Set<UInt64>,
         previews: ByteMailbox?
-    ) async throws -> DataResponse {
+    ) async throws -> Body {
         let bytes = try await self.loader.bytes(
             for: self.request,
             held: held,
@@ -289,7 +291,7 @@ struct PictureLoad: Sendable {
 
     // MARK: Making
 
-    private func makePicture(of bytes: DataResponse) async throws -> ImageResponse {
+    private func makePicture(of bytes: Body) async throws -> ImageResponse {
         let picture = try await self.decode(bytes)
         self.tell(.decoded(PixelSize(width: picture.image.width, height: picture.image.height)))
         try Task.checkCancellation()
@@ -297,13 +299,13 @@ struct PictureLoad: Sendable {
     }
 
     /// Decodes the bytes; loads that got them together share what the codec does for several of them.
-    private func decode(_ bytes: DataResponse) async throws -> DecodePipeline.MadePicture {
+    private func decode(_ bytes: Body) async throws -> DecodePipeline.MadePicture {
         guard let part = bytes.sharing, let id = bytes.flightID else {
             return try await self.services.decode(bytes, for: self.request, self.record)
         }
         defer { part.end() }
         let (decoding, request) = (self.services.decoding, self.request)
-        return try await self.services.working(with: bytes) {
+        return try await bytes.working {
             guard let planned = try await self.record.timing(.lane, { try await part.plan(by: decoding) }) else {
                 // The load went another way, which led nowhere: an entry on disk was damaged or removed.
                 return try await decoding.picture(from: bytes.data, for: request, self.record)
@@ -319,7 +321,7 @@ struct PictureLoad: Sendable {
             var step = decoded
             for count in share.transformCounts {
                 let key = RequestKeys.step(share.layout, of: request, broughtBy: id, part: plan.partKey(count))
-                step = try await self.loader.shared(key, of: request.sourceKey, for: self.flight) { [step] record in
+                step = try await self.shared(key) { [step] record in
                     // An earlier flight may have ended.
                     if let made = decoded[key] { return made }
                     let made = try await decoding.step(of: step, by: plan, transformCount: count, record)
@@ -337,12 +339,12 @@ struct PictureLoad: Sendable {
     private func decoded(
         _ share: DecodeSharing.Share,
         _ sharing: DecodeSharing,
-        _ id: LoadTable.ID
+        _ id: FlightTable.ID
     ) async throws -> DecodePipeline.SharedStep? {
-        let (decoding, source) = (self.services.decoding, self.request.sourceKey)
+        let decoding = self.services.decoding
         let key = RequestKeys.step(share.layout, of: self.request, broughtBy: id)
         do {
-            return try await self.loader.shared(key, of: source, for: self.flight) { record in
+            return try await self.shared(key) { record in
                 // An earlier flight may have ended.
                 if let result = sharing.result(of: share) { return result }
                 let result = try await decoding.step(of: share, record)
@@ -352,6 +354,17 @@ struct PictureLoad: Sendable {
         } catch let error as ImageError where error.code == .outOfMemory {
             return nil
         }
+    }
+
+    /// Returns a part of the work that is done once for all images of the same bytes that need it.
+    private func shared(
+        _ key: CacheKey,
+        _ work: @escaping @Sendable (LoadRecord) async throws -> DecodePipeline.SharedStep
+    ) async throws -> DecodePipeline.SharedStep {
+        let source = self.request.sourceKey
+        let product = FlightTable.Product(kind: .decode, key: key, source: source, origin: source)
+        let plan = FlightPlan(product: product) { try await work($0.record) }
+        return try await self.loader.result(of: plan, interest: .flight(self.flight.id))
     }
 
     // MARK: Keeping
@@ -365,22 +378,22 @@ struct PictureLoad: Sendable {
     }
 
     /// Stores a picture that was made, in the tiers that `request` names.
-    private func keep(_ response: ImageResponse) async -> FlightResult {
+    private func keep(_ response: ImageResponse) async -> Kept<ImageResponse> {
         let kept = await self.keepInMemory(response)
         guard kept, self.request.isVariant, self.flight.demand.pictureTiers.contains(.disk) else {
-            return .picture(response, isKept: kept)
+            return Kept(response, isKept: kept)
         }
         let (variants, request) = (self.variants, self.request)
         guard self.flight.demand.waitsForStore else {
             // Without its entry the variant is made anew from the original.
             await self.loader.store(request.key, of: request.sourceKey) { flight in
                 _ = await variants.store(response, for: request, by: flight)
-                return .stored(request.key, madeOf: response.metadata.bodyDigest)
+                return StoredEntry(key: request.key, body: response.metadata.bodyDigest)
             }
-            return .picture(response, isKept: true)
+            return Kept(response, isKept: true)
         }
         let error = await variants.store(response, for: request, by: self.flight)
-        return .picture(error.map { response.withStoreError($0) } ?? response, isKept: true)
+        return Kept(error.map { response.withStoreError($0) } ?? response, isKept: true)
     }
 
     /// Removes what a reload replaces from the tiers that do not store its image.
@@ -396,7 +409,7 @@ struct PictureLoad: Sendable {
     /// have them stored, or to wait for that.
     ///
     /// - Returns: Why they are not on disk, where a load waits.
-    private func storeForLatecomers(_ bytes: DataResponse) async -> LoadError? {
+    private func storeForLatecomers(_ bytes: Body) async -> LoadError? {
         let demand = self.flight.demand
         guard let before = bytes.keptFor, let fetched = bytes.fetched, demand.storesBytes,
             !before.storesBytes || demand.waitsForStore && !before.waitsForStore
@@ -433,16 +446,58 @@ struct PictureLoad: Sendable {
     }
 }
 
+extension LoaderReference {
+    /// Returns the image that `request` describes, from a flight that equal requests share.
+    ///
+    /// A flight that begins with this call makes the image of the bytes that are offered, which have just come.
+    func picture(
+        for request: ImageRequest,
+        offered offer: BytesOffer? = nil,
+        mayServeStale: Bool,
+        interest: FlightTable.Interest,
+        observer: FlightState.Observer? = nil
+    ) async throws -> ImageResponse {
+        let plan = self.imagePlan(for: request, offered: offer, mayServeStale: mayServeStale)
+        return try await self.result(of: plan, interest: interest, observer: observer) {
+            // The flight under way loads bytes of its own, and must find room for them.
+            _ = offer?.take()
+        }.response
+    }
+
+    func imagePlan(
+        for request: ImageRequest,
+        offered offer: BytesOffer? = nil,
+        mayServeStale: Bool
+    ) -> FlightPlan<Kept<ImageResponse>> {
+        let product = FlightTable.Product(.picture, request, rules: self.services.rules, mayServeStale: mayServeStale)
+        return FlightPlan(product: product, request: request) { flight in
+            let load = PictureLoad(
+                services: self.services,
+                loader: self,
+                request: request,
+                offer: offer,
+                mayServeStale: mayServeStale,
+                flight: flight
+            )
+            return try await load.run()
+        }
+    }
+}
+
+extension DecodePipeline.SharedStep: FlightOutput {}
+
+extension ImageResponse: LoadResponse {}
+
 /// Bytes that one flight has got and another one is to make a picture of; the first that asks has them, and what counts
 /// them, for itself.
 final class BytesOffer: Sendable {
-    private let bytes = Locked<DataResponse?>(nil)
+    private let bytes = Locked<Body?>(nil)
 
-    func make(_ bytes: DataResponse) {
+    func make(_ bytes: Body) {
         self.bytes.withLock { $0 = bytes }
     }
 
-    func take() -> DataResponse? {
+    func take() -> Body? {
         self.bytes.withLock { $0.take() }
     }
 
@@ -455,7 +510,7 @@ final class BytesOffer: Sendable {
 
 extension ImageResponse {
     /// A picture that was made of `bytes`, now or before, and the animation that it stands for.
-    init(_ image: Image, source: LoadSource, _ bytes: DataResponse, _ animation: EntryMetadata.Animation?) {
+    init(_ image: Image, source: LoadSource, _ bytes: Body, _ animation: EntryMetadata.Animation?) {
         var metadata = bytes.metadata
         metadata.animation = animation
         self.init(

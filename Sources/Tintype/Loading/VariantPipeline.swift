@@ -91,7 +91,7 @@ struct VariantPipeline: Sendable {
     /// Encodes the variant of `response` and keeps it on disk, unless a newer body has come by then.
     ///
     /// - Returns: Why it is not on disk; nothing of a load that was cancelled.
-    func store(_ response: ImageResponse, for request: ImageRequest, by flight: Flight) async -> LoadError? {
+    func store(_ response: ImageResponse, for request: ImageRequest, by flight: FlightState) async -> LoadError? {
         do {
             let encoded = try await self.encoded(response.image, for: request, flight.record)
             guard let data = encoded, flight.admits(response.metadata.bodyDigest) else { return nil }
