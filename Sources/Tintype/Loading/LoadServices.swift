@@ -4,6 +4,7 @@ import TintypeConcurrency
 import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
+import TintypeRendering
 
 /// What all loads of one loader work with.
 struct LoadServices: Sendable {
@@ -249,7 +250,9 @@ struct LoadServices: Sendable {
         for request: ImageRequest,
         _ record: LoadRecord? = nil
     ) async throws -> DecodePipeline.MadePicture {
-        try await self.working(with: bytes) { try await self.decoding.picture(from: bytes.data, for: request, record) }
+        try await self.working(with: bytes) {
+            try await self.decoding.picture(from: bytes.data, for: request.rendering, record)
+        }
     }
 
     /// Tells the budget of bodies that the bytes are at work: nothing that a decode waits for waits for bytes.
