@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import TintypeCaching
 public import TintypeHTTP
+import TintypeRendering
 
 /// Loaded bytes and what is known about them.
 public struct DataResponse: Sendable {

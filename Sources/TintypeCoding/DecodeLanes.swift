@@ -149,7 +149,7 @@ public final class DecodeLanes: Sendable {
     /// The lane that has the least to do now, for work that stays on one lane for longer.
     ///
     /// Where the system refuses that lane its thread, it is one that has a thread, if there is any.
-    var leastLoaded: DecodeLane {
+    package var leastLoaded: DecodeLane {
         let lane = self.lanes[self.loads.withLock { Self.leastLoaded($0) }]
         do throws(ThreadError) {
             try lane.start()
@@ -165,16 +165,16 @@ public final class DecodeLanes: Sendable {
 }
 
 /// One serial executor and the actor that is pinned to it.
-actor DecodeLane {
+package actor DecodeLane {
     private nonisolated let executor: ThreadExecutor
-    nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
     init(index: Int, startThread: @escaping POSIXThread.Starter) {
         self.executor = ThreadExecutor(name: "tintype-code-\(index)", startThread: startThread)
     }
 
     nonisolated func start() throws(ThreadError) { try self.executor.start() }
-    nonisolated var isStarted: Bool { self.executor.isStarted }
+    package nonisolated var isStarted: Bool { self.executor.isStarted }
     nonisolated var isIdle: Bool { self.executor.queue.isIdle }
     /// Whether work waits for what the lane does, that of actors which stay on it too.
     nonisolated var hasWaitingWork: Bool { self.executor.queue.hasWaitingJobs }
@@ -183,7 +183,7 @@ actor DecodeLane {
         self.executor.shutdown()
     }
 
-    func run<Result: Sendable>(_ work: @Sendable () throws -> Result) throws -> Result {
+    package func run<Result: Sendable>(_ work: @Sendable () throws -> Result) throws -> Result {
         try Task.checkCancellation()
         return try work()
     }

@@ -4,6 +4,7 @@ import TintypeCoding
 import TintypeConcurrency
 import TintypeHTTP
 import TintypeImage
+import TintypeRendering
 
 /// Request to encoded picture, once for all that ask: from memory or disk, without decoding, else from the picture.
 struct EncodedLoad: Sendable {

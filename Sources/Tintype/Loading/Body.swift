@@ -2,6 +2,7 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeConcurrency
 import TintypeHTTP
+import TintypeRendering
 
 /// The encoded bytes of a source on their way through a load.
 struct Body: Sendable {
@@ -39,6 +40,13 @@ struct Body: Sendable {
     }
 }
 
+/// The image that a load makes of the bytes for which it waits.
+struct DecodeWish: Sendable {
+    let request: ImageRequest
+    /// The bodies whose image the load has already: it decodes nothing if one of them comes.
+    let bodies: Set<UInt64>
+}
+
 extension Body: FlightOutput {
     var effect: FlightEffect {
         guard let body = self.metadata.bodyDigest, let arrival else { return .none }
@@ -49,7 +57,7 @@ extension Body: FlightOutput {
         guard !self.data.isEmpty else { return [:] }
         let body = self.metadata.bodyDigest
         let requests = wishes.filter { wish in body.map { !wish.value.bodies.contains($0) } ?? true }
-            .mapValues(\.request)
+            .mapValues(\.request.rendering)
         return DecodeSharing.parts(of: self.data, for: requests).mapValues { part in
             var copy = self
             copy.sharing = part

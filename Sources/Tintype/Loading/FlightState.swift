@@ -3,6 +3,7 @@ import TintypeCaching
 import TintypeConcurrency
 import TintypeDownloading
 import TintypeImage
+import TintypeRendering
 
 /// An event on the way to an image or its bytes.
 enum LoadUpdate: Sendable {

@@ -4,6 +4,7 @@ import TintypeConcurrency
 import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
+import TintypeRendering
 
 /// What all loads of one loader work with.
 struct LoadServices: Sendable {
@@ -249,6 +250,6 @@ struct LoadServices: Sendable {
         for request: ImageRequest,
         _ record: LoadRecord? = nil
     ) async throws -> DecodePipeline.MadePicture {
-        try await bytes.working { try await self.decoding.picture(from: bytes.data, for: request, record) }
+        try await bytes.working { try await self.decoding.picture(from: bytes.data, for: request.rendering, record) }
     }
 }

@@ -4,6 +4,7 @@ import TintypeCoding
 import TintypeConcurrency
 import TintypeDownloading
 public import TintypeImage
+import TintypeRendering
 
 /// Loads pictures: from memory, from disk, or from their origin, once however many ask.
 ///
@@ -249,7 +250,7 @@ public actor LoaderActor {
         guard bytes.metadata.bodyDigest != response.metadata.bodyDigest else { return response.with(data: bytes.data) }
         // Another body has come since the picture was made.
         let picture = try await self.services.decode(bytes, for: request)
-        return ImageResponse(picture.image, source: bytes.source, bytes, picture.animation)
+        return ImageResponse(picture, bytes)
     }
 
     private nonisolated func load(

@@ -2,6 +2,7 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeCoding
 import TintypeImage
+import TintypeRendering
 
 /// Thumbnails and other variants without their original bytes: read from their own entries on
 /// disk, made from decoded originals in memory, and encoded onto the disk.
@@ -68,7 +69,7 @@ struct VariantPipeline: Sendable {
         // That it was found did not count; that it is used does.
         _ = self.cache.memoryImage(for: request.decodedOriginalKey)
         return ImageResponse(
-            image: try await self.decoding.picture(of: original.image, for: request, record)
+            image: try await self.decoding.picture(of: original.image, for: request.rendering, record)
                 .replacingScale(request.pictureScale),
             source: .memory,
             metadata: original.metadata ?? EntryMetadata()

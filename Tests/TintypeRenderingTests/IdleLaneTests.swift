@@ -2,9 +2,12 @@ import FoundationEssentials
 import TestSupport
 import TestTraits
 import Testing
+import TintypeCoding
 import TintypeConcurrency
+import TintypeImage
+import TintypeTransforms
 
-@testable import Tintype
+@testable import TintypeRendering
 
 /// A large picture that several lanes decode is the one that a lane alone makes of it.
 @Suite(.computing, .timeLimit(.minutes(5))) struct IdleLaneTests {
@@ -46,8 +49,7 @@ import TintypeConcurrency
 
     @Test(arguments: [nil, 1_200, 200]) func `the picture is the same`(side: Int?) async throws {
         let data = try Self.picture(width: 1_600, rowCount: 160)
-        let request = ImageRequest(
-            url: try #require(URL(string: "http://127.0.0.1/picture")),
+        let request = RenderingRequest(
             thumbnail: side.map { .fit(width: $0, height: $0) }
         )
         let ends = Locked(0)
@@ -74,7 +76,7 @@ import TintypeConcurrency
         var data = try Self.picture(width: 1_600, rowCount: 160)
         let marker = try #require(data.lastRange(of: Data([0xFF, 0xD3])))
         data[marker.upperBound - 1] = 0xD5
-        let request = ImageRequest(url: try #require(URL(string: "http://127.0.0.1/picture")))
+        let request = RenderingRequest()
         let together = try await Self.pipeline(usesIdleLanes: true).picture(from: data, for: request).image
         let alone = try await Self.pipeline(usesIdleLanes: false).picture(from: data, for: request).image
         #expect(together.pixels.samples == alone.pixels.samples)
@@ -97,8 +99,7 @@ import TintypeConcurrency
         var options = EncodeOptions()
         options.pngLevel = 1
         let data = try PNGCoder().encode(Image(pixels: pixels), as: .png, options: options)
-        let request = ImageRequest(
-            url: try #require(URL(string: "http://127.0.0.1/picture")),
+        let request = RenderingRequest(
             thumbnail: .fit(width: 100, height: 100)
         )
         let pipeline = Self.pipeline(usesIdleLanes: true)

@@ -1,69 +1,92 @@
-import FoundationEssentials
-import TintypeCaching
-import TintypeCoding
-import TintypeConcurrency
-import TintypeImage
+package import FoundationEssentials
+package import TintypeCoding
+package import TintypeConcurrency
+import TintypeErrors
+package import TintypeImage
 import TintypeTransforms
 
 /// Bytes to picture, on one lane, or with those that have nothing to do: header, limits, memory gate, decode, resize, turn.
-struct DecodePipeline: Sendable {
-    let registry: CoderRegistry
-    let lanes: DecodeLanes
+package struct DecodePipeline: Sendable {
+    package let registry: CoderRegistry
+    package let lanes: DecodeLanes
     /// Bounds the bytes of pixels that all decodes hold together.
-    let gate: WeightedGate
+    package let gate: WeightedGate
     /// Bounds the memory of previews: they last as long as their downloads, and must not keep decodes from beginning.
     let previewGate: WeightedGate
-    let limits: DecodingLimits
+    package let limits: DecodingLimits
     /// The memory that the process may use.
-    var memory = MemoryBudget()
+    let memory: MemoryBudget
     /// The bytes from which on work has to find room in the cgroup, too: reading that takes as long as writing half a
     /// megabyte.
     private static let largeByteCount = 64 << 20
     /// Whether lanes that have nothing to do help with large pictures.
     let usesIdleLanes: Bool
     /// Previews in the making: a picture does not wait for the lane of its own.
-    let previews = TaskOwner()
+    package let previews = TaskOwner()
     /// Encodes that a caller waits for itself.
     private let encodes = Coalescer<UUID, Data, Never>()
 
-    private func limits(of request: ImageRequest) -> DecodingLimits {
-        request.decodingLimits ?? self.limits
+    package init(
+        registry: CoderRegistry,
+        lanes: DecodeLanes,
+        gate: WeightedGate,
+        previewGate: WeightedGate,
+        limits: DecodingLimits,
+        memory: MemoryBudget = MemoryBudget(),
+        usesIdleLanes: Bool
+    ) {
+        self.registry = registry
+        self.lanes = lanes
+        self.gate = gate
+        self.previewGate = previewGate
+        self.limits = limits
+        self.memory = memory
+        self.usesIdleLanes = usesIdleLanes
+    }
+
+    private func limits(of request: RenderingRequest) -> DecodingLimits {
+        request.limits ?? self.limits
     }
 
     /// Decodes `data` as `request` asks.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func picture(from data: Data, for request: ImageRequest, _ record: LoadRecord? = nil) async throws -> MadePicture {
-        let plan = try await self.plan(of: data, for: request, record)
-        return try await self.carryOut(plan, record)
+    package func picture(
+        from data: Data,
+        for request: RenderingRequest,
+        _ observer: (any RenderingObserver)? = nil
+    ) async throws -> MadePicture {
+        let plan = try await self.plan(of: data, for: request, observer)
+        return try await self.carryOut(plan, observer)
     }
 
     /// A picture, and the animation that it stands for.
-    struct MadePicture: Sendable {
-        let image: Image
-        let animation: EntryMetadata.Animation?
+    package struct MadePicture: Sendable {
+        package let image: Image
+        /// The frames of the animation; `nil` for a still image.
+        package let animation: AnimationTiming?
     }
 
     /// Decodes a variant that the cache encoded.
     ///
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
-    func variant(from data: Data, _ record: LoadRecord? = nil) async throws -> Image {
-        let plan = try await self.onLane(record) {
+    package func variant(from data: Data, _ observer: (any RenderingObserver)? = nil) async throws -> Image {
+        let plan = try await self.onLane(observer) {
             let decoder = try ImageDecoder(data, registry: self.registry, limits: self.limits)
             return DecodePlan(decoder: decoder, limits: self.limits)
         }
-        return try await self.carryOut(plan, record).image
+        return try await self.carryOut(plan, observer).image
     }
 
     /// Runs `work` on a lane, and takes note of the wait for that.
     private func onLane<Result: Sendable>(
-        _ record: LoadRecord?,
+        _ observer: (any RenderingObserver)?,
         _ work: @Sendable () throws -> Result
     ) async throws -> Result {
-        guard let record else { return try await self.lanes.run(work) }
+        guard let observer else { return try await self.lanes.run(work) }
         let start = ContinuousClock.now
         return try await self.lanes.run {
-            record.end(.lane, since: start)
+            observer.didEnd(.lane, since: start)
             return try work()
         }
     }
@@ -74,8 +97,12 @@ struct DecodePipeline: Sendable {
     /// first of microseconds.
     ///
     /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
-    func plan(of data: Data, for request: ImageRequest, _ record: LoadRecord? = nil) async throws -> DecodePlan {
-        try await self.onLane(record) {
+    package func plan(
+        of data: Data,
+        for request: RenderingRequest,
+        _ observer: (any RenderingObserver)? = nil
+    ) async throws -> DecodePlan {
+        try await self.onLane(observer) {
             let decoder = try self.decoder(of: data, for: request)
             return try DecodePlan(decoder: decoder, request: request, limits: self.limits(of: request))
         }
@@ -85,9 +112,9 @@ struct DecodePipeline: Sendable {
     /// among decodes.
     ///
     /// - Throws: `CodingError`, `CancellationError`; the error of one plan is its result.
-    func plans(
+    package func plans(
         of data: Data,
-        for requests: [LoadTable.ID: ImageRequest]
+        for requests: [DecodeSharing.ID: RenderingRequest]
     ) async throws -> DecodeSharing.Plans {
         guard let first = requests.values.first else { return [:] }
         return try await self.lanes.run {
@@ -109,37 +136,38 @@ struct DecodePipeline: Sendable {
     /// Makes the picture of a plan, once there is room for it.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func carryOut(_ plan: DecodePlan, _ record: LoadRecord? = nil) async throws -> MadePicture {
+    package func carryOut(_ plan: DecodePlan, _ observer: (any RenderingObserver)? = nil) async throws -> MadePicture {
         let byteCount = plan.byteCount
         let start = ContinuousClock.now
         let image = try await self.gate.withWeight(byteCount) {
-            record?.end(.gate, since: start)
-            try await self.requireRoomBeforeHelp(byteCount, record)
-            if let image = try await self.streamedTogether(plan, record) { return image }
+            observer?.didEnd(.gate, since: start)
+            try await self.requireRoomBeforeHelp(byteCount, observer)
+            if let image = try await self.streamedTogether(plan, observer) { return image }
             // Taken out where it is used, so that it goes away as soon as it may.
-            let together = Locked(try await self.decodedTogether(plan, record))
-            return try await self.onLane(record) { @Sendable in
+            let together = Locked(try await self.decodedTogether(plan, observer))
+            return try await self.onLane(observer) { @Sendable in
                 guard let decoded = together.withLock({ $0.take() }) else {
                     try self.requireRoom(byteCount)
-                    return try plan.decode(record)
+                    return try plan.decode(observer)
                 }
-                return try plan.decode(record, from: decoded)
+                return try plan.decode(observer, from: decoded)
             }
         }
         return MadePicture(image: image, animation: plan.animation)
     }
 
     /// What the codec gives for a plan, where lanes that have nothing to do help with it; `nil` elsewhere.
-    private func decodedTogether(_ plan: DecodePlan, _ record: LoadRecord?) async throws -> DecodedImage? {
+    private func decodedTogether(_ plan: DecodePlan, _ observer: (any RenderingObserver)?) async throws -> DecodedImage?
+    {
         guard self.usesIdleLanes else { return nil }
         let start = ContinuousClock.now
         let decoded = try await plan.decodeStep(onIdleOf: self.lanes, gate: self.gate)
-        if decoded != nil { record?.end(.decode, since: start) }
+        if decoded != nil { observer?.didEnd(.decode, since: start) }
         return decoded
     }
 
     /// The picture of a plan that streams it, where a lane that has nothing to do helps with it; `nil` elsewhere.
-    private func streamedTogether(_ plan: DecodePlan, _ record: LoadRecord?) async throws -> Image? {
+    private func streamedTogether(_ plan: DecodePlan, _ observer: (any RenderingObserver)?) async throws -> Image? {
         guard self.usesIdleLanes, let (plan, ahead) = plan.inflatingAhead(), self.lanes.idleCount > 1 else {
             return nil
         }
@@ -150,7 +178,7 @@ struct DecodePipeline: Sendable {
             { @Sendable part in
                 guard !part.isHelper else { return ahead.help(until: part.isWanted) }
                 try self.requireRoom(plan.byteCount)
-                let made = try plan.decode(record)
+                let made = try plan.decode(observer)
                 image.withLock { $0 = made }
             }
         )
@@ -158,18 +186,18 @@ struct DecodePipeline: Sendable {
     }
 
     /// A part of the work that several images share, and the memory that it takes, until the last of them is made.
-    final class SharedStep: Sendable {
+    package final class SharedStep: Sendable {
         fileprivate let part: DecodePlan.Part
         fileprivate let place: WeightedGate.Place
         /// What was made of it for several images: as long as one of them holds the step, others find it.
-        private let made = Locked<[CacheKey: SharedStep]>([:])
+        private let made = Locked<[String: SharedStep]>([:])
 
         fileprivate init(_ part: DecodePlan.Part, _ place: WeightedGate.Place) {
             self.part = part
             self.place = place
         }
 
-        subscript(key: CacheKey) -> SharedStep? {
+        package subscript(key: String) -> SharedStep? {
             get { self.made.withLock { $0[key] } }
             set { self.made.withLock { $0[key] = newValue } }
         }
@@ -178,14 +206,18 @@ struct DecodePipeline: Sendable {
     /// Does the part of a plan that plans for other sizes share.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
-    func step(of share: DecodeSharing.Share, _ record: LoadRecord) async throws -> SharedStep {
+    package func step(of share: DecodeSharing.Share, _ observer: (any RenderingObserver)?) async throws -> SharedStep {
         let (plan, byteCount) = (share.plan, share.byteCount)
-        let place = try await record.timing(.gate) { try await self.gate.place(for: byteCount) }
-        try await self.requireRoomBeforeHelp(byteCount, record)
-        if let decoded = try await self.decodedTogether(plan, record) { return SharedStep(.stored(decoded), place) }
-        let decoded = try await self.onLane(record) {
+        let start = ContinuousClock.now
+        let place = try await self.gate.place(for: byteCount)
+        observer?.didEnd(.gate, since: start)
+        try await self.requireRoomBeforeHelp(byteCount, observer)
+        if let decoded = try await self.decodedTogether(plan, observer) { return SharedStep(.stored(decoded), place) }
+        let decoded = try await self.onLane(observer) {
             try self.requireRoom(byteCount)
-            return try record.timing(.decode) { try plan.decodeStep() }
+            let start = ContinuousClock.now
+            defer { observer?.didEnd(.decode, since: start) }
+            return try plan.decodeStep()
         }
         return SharedStep(.stored(decoded), place)
     }
@@ -193,14 +225,14 @@ struct DecodePipeline: Sendable {
     /// Carries out the transforms of a plan that plans with the same ones share, counted with the step.
     ///
     /// - Throws: `TransformError`, `ImageError`, `CancellationError`, or what a program's own transformer throws.
-    func step(
+    package func step(
         of step: SharedStep,
         by plan: DecodePlan,
         transformCount: Int,
-        _ record: LoadRecord
+        _ observer: (any RenderingObserver)?
     ) async throws -> SharedStep {
-        let image = try await self.onLane(record) {
-            try plan.image(of: step.part, transformCount: transformCount, record)
+        let image = try await self.onLane(observer) {
+            try plan.image(of: step.part, transformCount: transformCount, observer)
         }
         return SharedStep(.finished(image, transformCount: transformCount), step.place)
     }
@@ -208,56 +240,68 @@ struct DecodePipeline: Sendable {
     /// Makes the picture of a plan out of a step that it shares: no larger than that, and counted with it.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func picture(of step: SharedStep, by plan: DecodePlan, _ record: LoadRecord) async throws -> MadePicture {
-        let image = try await self.onLane(record) { try plan.image(of: step.part, record) }
+    package func picture(
+        of step: SharedStep,
+        by plan: DecodePlan,
+        _ observer: (any RenderingObserver)?
+    ) async throws -> MadePicture {
+        let image = try await self.onLane(observer) { try plan.image(of: step.part, observer) }
         return MadePicture(image: image, animation: plan.animation)
     }
 
     /// Makes what `request` asks for of the decoded original.
     ///
     /// - Throws: `TransformError`, `ImageError`, `CancellationError`, or what a program's own transformer throws.
-    func picture(of original: Image, for request: ImageRequest, _ record: LoadRecord) async throws -> Image {
+    package func picture(
+        of original: Image,
+        for request: RenderingRequest,
+        _ observer: (any RenderingObserver)?
+    ) async throws -> Image {
         let (size, limits) = (PixelSize(width: original.width, height: original.height), self.limits(of: request))
         let plan = try DecodePlan.transforms(for: request, size: size, hasAlpha: original.hasAlpha, limits: limits)
         let footprint = try plan.footprint(for: original.pixels.layout)
         let weight = footprint.workingByteCount.saturatingAdded(to: footprint.result.byteCount)
         let start = ContinuousClock.now
         return try await self.gate.withWeight(weight) {
-            record.end(.gate, since: start)
-            return try await self.onLane(record) {
-                try record.timing(.transform) {
-                    try plan.image(of: original) { try DecodePlan.check($0, of: size, limits: limits) }
-                }
+            observer?.didEnd(.gate, since: start)
+            return try await self.onLane(observer) {
+                let start = ContinuousClock.now
+                defer { observer?.didEnd(.transform, since: start) }
+                return try plan.image(of: original) { try DecodePlan.check($0, of: size, limits: limits) }
             }
         }
     }
 
     /// Reads the header with the request's own coder, or the registered ones.
-    private func decoder(of data: Data, for request: ImageRequest) throws -> ImageDecoder {
+    private func decoder(of data: Data, for request: RenderingRequest) throws -> ImageDecoder {
         let limits = self.limits(of: request)
-        return try ImageDecoder(data, registry: self.registry, coder: request.coder?.coder, limits: limits)
+        return try ImageDecoder(data, registry: self.registry, coder: request.coder, limits: limits)
     }
 
     /// What the start of `data` says about its picture; the limits are checked.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
-    func header(of data: Data, for request: ImageRequest) async throws -> ImageHeader {
+    package func header(of data: Data, for request: RenderingRequest) async throws -> ImageHeader {
         try await self.lanes.run { try self.decoder(of: data, for: request).header }
     }
 
     /// How and where the picture of `data` was taken, and its blocks of metadata.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
-    func metadata(of data: Data, for request: ImageRequest) async throws -> ImageMetadata {
+    package func metadata(of data: Data, for request: RenderingRequest) async throws -> ImageMetadata {
         try await self.lanes.run { try self.decoder(of: data, for: request).metadata() }
     }
 
     /// Decodes the bytes of `mailbox` as `request` asks while they come; at most one preview is in the making.
-    func showPreviews(of mailbox: ByteMailbox, for request: ImageRequest, show: @Sendable (Image) async -> Void) async {
+    package func showPreviews(
+        of mailbox: ByteMailbox,
+        for request: RenderingRequest,
+        show: @Sendable (Image) async -> Void
+    ) async {
         let limits = self.limits(of: request)
         let decoder = PreviewDecoder(
             registry: self.registry,
-            coder: request.coder?.coder,
+            coder: request.coder,
             options: DecodeOptions(request, limits: limits),
             lanes: self.lanes,
             gate: self.previewGate,
@@ -272,12 +316,17 @@ struct DecodePipeline: Sendable {
     ///
     /// - Parameters:
     ///   - data: The encoded bytes.
-    ///   - body: Names them, so that all that read their frames share these; `nil` shares with none.
+    ///   - name: Stands for the bytes and the request, so that all readers share the frames; `nil` shares with none.
     ///   - request: Says what is made of them.
     ///   - pool: Keeps the frames.
     /// - Returns: A source of frames, none of which is decoded yet.
     /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
-    func frames(of data: Data, body: UInt64?, for request: ImageRequest, pool: FramePool) async throws -> FrameSource {
+    package func frames(
+        of data: Data,
+        named name: String?,
+        for request: RenderingRequest,
+        pool: FramePool
+    ) async throws -> FrameSource {
         let (decoder, rendering) = try await self.lanes.run {
             let decoder = try self.decoder(of: data, for: request)
             let limits = self.limits(of: request)
@@ -287,10 +336,10 @@ struct DecodePipeline: Sendable {
             decoder,
             options: DecodeOptions(request, limits: self.limits(of: request)),
             rendering: rendering,
-            firstFrameOnly: request.options.contains(.firstFrameOnly),
+            firstFrameOnly: request.firstFrameOnly,
             lanes: self.lanes,
             pool: pool,
-            name: body.map { RequestKeys.frames(of: request, body: $0) },
+            name: name,
             gate: self.gate
         )
     }
@@ -300,23 +349,23 @@ struct DecodePipeline: Sendable {
     /// Without a format, an image with any transparency becomes a PNG, and others become a JPEG.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError` when memory runs out, `CancellationError`.
-    func encode(
+    package func encode(
         _ image: Image,
         as format: ImageFormat?,
         options: EncodeOptions,
         maximumSide: Int?,
-        _ record: LoadRecord? = nil
+        _ observer: (any RenderingObserver)? = nil
     ) async throws -> Data {
-        let image = try await self.upright(image, maximumSide: maximumSide, record)
-        let format = if let format { format } else { try await self.losslessIfTransparent(image, record) }
+        let image = try await self.upright(image, maximumSide: maximumSide, observer)
+        let format = if let format { format } else { try await self.losslessIfTransparent(image, observer) }
         let coder = try self.registry.coder(encoding: format)
         // The pixels are upright, so the orientation in their EXIF block no longer holds.
         var changed = options
         changed.metadata.exif = options.metadata.exif.map { EXIF.upright($0) }
         let encode = Encode(image: image, coder: coder, format: format, options: changed)
-        return try await self.onLane(taking: encode.byteCount, orAtLeast: encode.leastByteCount, record) { hasRoom in
+        return try await self.onLane(taking: encode.byteCount, orAtLeast: encode.leastByteCount, observer) { hasRoom in
             let start = ContinuousClock.now
-            defer { record?.end(.encode, since: start) }
+            defer { observer?.didEnd(.encode, since: start) }
             return try encode.run(savingMemory: !hasRoom)
         }
     }
@@ -349,12 +398,13 @@ struct DecodePipeline: Sendable {
     /// Runs `encode` for a caller that leaves at once when it is cancelled, as callers of loads do.
     ///
     /// The encode ends, and gives back what it has of the gate, when its codec next asks: libwebp may take a second.
-    func leavingOnCancellation(_ encode: @escaping @Sendable () async throws -> Data) async throws -> Data {
+    package func leavingOnCancellation(_ encode: @escaping @Sendable () async throws -> Data) async throws -> Data {
         try await self.encodes.value(for: UUID()) { _ in try await encode() }
     }
 
     /// Returns `image` upright, and no side longer than `maximumSide`.
-    private func upright(_ image: Image, maximumSide: Int?, _ record: LoadRecord?) async throws -> Image {
+    private func upright(_ image: Image, maximumSide: Int?, _ observer: (any RenderingObserver)?) async throws -> Image
+    {
         let resize = maximumSide.map { Resize.fit(width: $0, height: $0) }
         guard image.orientation != .up || resize != nil else { return image }
         var byteCount = image.turnByteCount
@@ -363,22 +413,23 @@ struct DecodePipeline: Sendable {
             byteCount = byteCount.saturatingAdded(to: footprint.workingByteCount)
                 .saturatingAdded(to: footprint.result.byteCount)
         }
-        return try await self.onLane(taking: byteCount, record) {
+        return try await self.onLane(taking: byteCount, observer) {
             let image = try image.upright()
             return try resize.map { try image.resized($0) } ?? image
         }
     }
 
     /// Returns PNG for an image with any transparency, and JPEG for others.
-    private func losslessIfTransparent(_ image: Image, _ record: LoadRecord?) async throws -> ImageFormat {
+    private func losslessIfTransparent(_ image: Image, _ observer: (any RenderingObserver)?) async throws -> ImageFormat
+    {
         guard image.hasAlpha else { return .jpeg }
-        return try await self.onLane(record) { image.hasTransparency } ? .png : .jpeg
+        return try await self.onLane(observer) { image.hasTransparency } ? .png : .jpeg
     }
 
     /// Encodes all frames of `frames` in `format`, once there is room for them and for that.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError` when memory runs out, `CancellationError`.
-    func encode(_ frames: FrameSource, as format: ImageFormat, options: EncodeOptions) async throws -> Data {
+    package func encode(_ frames: FrameSource, as format: ImageFormat, options: EncodeOptions) async throws -> Data {
         let coder = try self.registry.coder(encoding: format)
         // The first frame says how large the others are.
         let first = try await frames.frame(at: 0)
@@ -402,7 +453,11 @@ struct DecodePipeline: Sendable {
     /// Encodes `animation` in `format`, once there is room for that.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
-    func encode(_ animation: AnimationContent, as format: ImageFormat, options: EncodeOptions) async throws -> Data {
+    package func encode(
+        _ animation: AnimationContent,
+        as format: ImageFormat,
+        options: EncodeOptions
+    ) async throws -> Data {
         let coder = try self.registry.coder(encoding: format)
         let byteCount = try coder.encodingByteCount(of: animation, as: format, options: options)
         return try await self.onLane(taking: byteCount) {
@@ -413,10 +468,10 @@ struct DecodePipeline: Sendable {
     /// Runs `work` on a lane, once there is room for the memory that it takes.
     private func onLane<Result: Sendable>(
         taking byteCount: Int,
-        _ record: LoadRecord? = nil,
+        _ observer: (any RenderingObserver)? = nil,
         _ work: @Sendable () throws -> Result
     ) async throws -> Result {
-        try await self.onLane(taking: byteCount, orAtLeast: byteCount, record) { _ in try work() }
+        try await self.onLane(taking: byteCount, orAtLeast: byteCount, observer) { _ in try work() }
     }
 
     /// Runs `work` on a lane, once there is room for the memory that it takes, and tells it whether the process has that
@@ -424,13 +479,13 @@ struct DecodePipeline: Sendable {
     private func onLane<Result: Sendable>(
         taking byteCount: Int,
         orAtLeast leastByteCount: @autoclosure @Sendable () -> Int,
-        _ record: LoadRecord?,
+        _ observer: (any RenderingObserver)?,
         _ work: @Sendable (_ hasRoom: Bool) throws -> Result
     ) async throws -> Result {
         let start = ContinuousClock.now
         return try await self.gate.withWeight(byteCount) {
-            record?.end(.gate, since: start)
-            return try await self.onLane(record) {
+            observer?.didEnd(.gate, since: start)
+            return try await self.onLane(observer) {
                 let hasRoom = self.hasRoom(for: byteCount)
                 if !hasRoom { try self.requireRoom(leastByteCount()) }
                 return try work(hasRoom)
@@ -450,15 +505,15 @@ struct DecodePipeline: Sendable {
     }
 
     /// Checks the room for a large image on a lane, because idle lanes may decode it before its own lane does.
-    private func requireRoomBeforeHelp(_ byteCount: Int, _ record: LoadRecord?) async throws {
+    private func requireRoomBeforeHelp(_ byteCount: Int, _ observer: (any RenderingObserver)?) async throws {
         guard self.usesIdleLanes, byteCount >= Self.largeByteCount else { return }
-        try await self.onLane(record) { try self.requireRoom(byteCount) }
+        try await self.onLane(observer) { try self.requireRoom(byteCount) }
     }
 
     /// Changes a JPEG without loss, once there is room for its coefficients.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
-    func transform(_ data: Data, by transform: JPEGTransform) async throws -> JPEGTransform.Result {
+    package func transform(_ data: Data, by transform: JPEGTransform) async throws -> JPEGTransform.Result {
         let plan = try await self.lanes.run { try JPEGTransformPlan(transform, of: data, limits: self.limits) }
         return try await self.onLane(taking: plan.byteCount) { try plan.carryOut() }
     }

@@ -1,6 +1,6 @@
-import TintypeCaching
 package import TintypeCoding
 import TintypeConcurrency
+import TintypeErrors
 package import TintypeImage
 import TintypeTransforms
 
@@ -27,7 +27,7 @@ package struct DecodePlan: Sendable {
     /// Whether the image is decoded whole although its rows could be streamed.
     private var isWhole = false
 
-    package init(decoder: ImageDecoder, request: ImageRequest, limits: DecodingLimits) throws {
+    package init(decoder: ImageDecoder, request: RenderingRequest, limits: DecodingLimits) throws {
         let plan = try Self.transforms(for: request, header: decoder.header, limits: limits)
         let stored = plan.geometry.beforeTurn(decoder.header.orientation)
         self.decoder = decoder
@@ -42,7 +42,7 @@ package struct DecodePlan: Sendable {
 
     /// How previews and frames become what `request` asks for; `nil` where that is the whole picture.
     static func rendering(
-        for request: ImageRequest,
+        for request: RenderingRequest,
         header: ImageHeader,
         limits: DecodingLimits
     ) throws -> StoredRendering? {
@@ -117,14 +117,9 @@ package struct DecodePlan: Sendable {
     }
 
     /// What the header says of the frames; `nil` for a still picture.
-    var animation: EntryMetadata.Animation? {
+    var animation: AnimationTiming? {
         let timing = self.decoder.header.animation
-        guard timing.frameCount > 1 else { return nil }
-        return EntryMetadata.Animation(
-            frameCount: timing.frameCount,
-            loopCount: timing.loopCount,
-            milliseconds: timing.totalDuration
-        )
+        return timing.frameCount > 1 ? timing : nil
     }
 
     /// The bytes of memory that carrying out the plan takes at most at once.
@@ -213,30 +208,30 @@ package struct DecodePlan: Sendable {
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
     package func decode() throws -> Image { try self.decode(nil) }
 
-    /// Makes the picture, and takes note of what its parts took.
+    /// Makes the image, and reports the time of each phase.
     ///
     /// - Parameters:
-    ///   - record: What takes note.
+    ///   - observer: Receives the times.
     ///   - decoded: What ``decodeStep(onIdleOf:gate:)`` gave, if it gave anything.
     /// - Returns: The picture.
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func decode(_ record: LoadRecord?, from decoded: consuming DecodedImage? = nil) throws -> Image {
+    func decode(_ observer: (any RenderingObserver)?, from decoded: consuming DecodedImage? = nil) throws -> Image {
         func decoding<Result>(_ work: () throws -> Result) throws -> Result {
-            try record?.timing(.decode, work) ?? work()
+            try observer?.measuring(.decode, work) ?? work()
         }
         guard let geometry else {
             let image = try decoding {
                 let stored = try decoded.take() ?? self.decodeStep()
                 return try self.decoder.finish(self.turning(stored.image), options: self.options)
             }
-            return try self.transformed(consume image, record)
+            return try self.transformed(consume image, observer)
         }
-        if let decoded = decoded.take() { return try self.picture(of: consume decoded, geometry, record) }
+        if let decoded = decoded.take() { return try self.picture(of: consume decoded, geometry, observer) }
         let streamed = try decoding {
             try self.streamed(geometry).map { try self.decoder.finish($0, options: self.options) }
         }
-        if let streamed { return try self.transformed(consume streamed, record) }
-        return try self.picture(of: decoding { try self.decodeStep() }, geometry, record)
+        if let streamed { return try self.transformed(consume streamed, observer) }
+        return try self.picture(of: decoding { try self.decodeStep() }, geometry, observer)
     }
 
     /// The picture, with a note of how it is turned.
@@ -248,14 +243,14 @@ package struct DecodePlan: Sendable {
     /// Transforms a picture, which is let go as soon as the first transform has made another of it.
     private func transformed(
         _ finished: consuming Image,
-        _ record: LoadRecord?,
+        _ observer: (any RenderingObserver)?,
         part indices: Range<Int>? = nil
     ) throws -> Image {
         let transforms = indices.map { self.transforms.part($0) } ?? self.transforms
         guard !transforms.isEmpty else { return finished }
         let upright = PixelSize(self.decoder.header.uprightSize)
         let start = ContinuousClock.now
-        defer { record?.end(.transform, since: start) }
+        defer { observer?.didEnd(.transform, since: start) }
         return try transforms.image(of: finished) {
             try Self.check($0, of: upright, limits: self.options.limits)
         }
@@ -273,7 +268,7 @@ package struct DecodePlan: Sendable {
 
     /// The bytes that the plan takes at most beside a step that is kept: the image, once more as it is finished, and what its
     /// transforms take.
-    func partByteCount(of step: PixelLayout) -> Int {
+    package func partByteCount(of step: PixelLayout) -> Int {
         var target = step
         if let geometry {
             guard let layout = try? PixelLayout(format: step.format, width: geometry.width, height: geometry.height)
@@ -314,7 +309,7 @@ package struct DecodePlan: Sendable {
     func commonTransformCount(with other: DecodePlan) -> Int { self.transforms.commonCount(with: other.transforms) }
 
     /// Names what the first `count` transforms make of a step.
-    func partKey(_ count: Int) -> String { "\(self.base), \(self.transforms.keys(ofFirst: count))" }
+    package func partKey(_ count: Int) -> String { "\(self.base), \(self.transforms.keys(ofFirst: count))" }
 
     /// The state of an image in the making: the codec's result, or the image after some of the transforms.
     enum Part: Sendable {
@@ -325,12 +320,12 @@ package struct DecodePlan: Sendable {
     /// Makes of a part of the image the finished image after `count` transforms, by default after all.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func image(of part: Part, transformCount count: Int? = nil, _ record: LoadRecord?) throws -> Image {
+    func image(of part: Part, transformCount count: Int? = nil, _ observer: (any RenderingObserver)?) throws -> Image {
         let count = count ?? self.transforms.count
         switch part {
         case .stored(let decoded):
-            return try self.transformed(self.finished(decoded, record), record, part: 0..<count)
-        case .finished(let image, let done): return try self.transformed(image, record, part: done..<count)
+            return try self.transformed(self.finished(decoded, observer), observer, part: 0..<count)
+        case .finished(let image, let done): return try self.transformed(image, observer, part: done..<count)
         }
     }
 
@@ -368,24 +363,24 @@ package struct DecodePlan: Sendable {
     private func picture(
         of decoded: consuming DecodedImage,
         _ geometry: ResizeGeometry,
-        _ record: LoadRecord?
+        _ observer: (any RenderingObserver)?
     ) throws -> Image {
-        try self.transformed(self.finished(decoded, geometry, record), record)
+        try self.transformed(self.finished(decoded, geometry, observer), observer)
     }
 
     /// The finished image before the transforms.
-    private func finished(_ decoded: DecodedImage, _ record: LoadRecord?) throws -> Image {
+    private func finished(_ decoded: DecodedImage, _ observer: (any RenderingObserver)?) throws -> Image {
         guard let geometry else { return try self.decoder.finish(self.turning(decoded.image), options: self.options) }
-        return try self.finished(decoded, geometry, record)
+        return try self.finished(decoded, geometry, observer)
     }
 
     private func finished(
         _ decoded: consuming DecodedImage,
         _ geometry: ResizeGeometry,
-        _ record: LoadRecord?
+        _ observer: (any RenderingObserver)?
     ) throws -> Image {
         let start = ContinuousClock.now
-        defer { record?.end(.transform, since: start) }
+        defer { observer?.didEnd(.transform, since: start) }
         let resized = try self.turning(self.resized(decoded, geometry))
         // What was decoded is no longer needed.
         _ = consume decoded
@@ -425,7 +420,7 @@ package struct DecodePlan: Sendable {
     /// What is done with the upright picture: it is brought to the size of the thumbnail or within the limit, and
     /// transformed.
     private static func transforms(
-        for request: ImageRequest,
+        for request: RenderingRequest,
         header: ImageHeader,
         limits: DecodingLimits
     ) throws -> TransformPlan {
@@ -439,7 +434,7 @@ package struct DecodePlan: Sendable {
 
     /// The same for a picture of `size`.
     static func transforms(
-        for request: ImageRequest,
+        for request: RenderingRequest,
         size: PixelSize,
         hasAlpha: Bool,
         limits: DecodingLimits
@@ -499,17 +494,5 @@ package struct DecodePlan: Sendable {
 extension PixelSize {
     fileprivate init(_ size: (width: Int, height: Int)) {
         self.init(width: size.width, height: size.height)
-    }
-}
-
-extension DecodeOptions {
-    /// How `request` asks for its picture, its size aside.
-    init(_ request: ImageRequest, limits: DecodingLimits) {
-        self.init(
-            limits: limits,
-            allowsTruncated: request.options.contains(.allowTruncated),
-            color: request.options.contains(.keepColorProfile) ? .keep : .convert(.relativeColorimetric),
-            scale: request.pictureScale
-        )
     }
 }

@@ -1,3 +1,4 @@
+public import TintypeCoding
 public import TintypeConcurrency
 public import TintypeImage
 

@@ -1,14 +1,7 @@
-import FoundationEssentials
+package import FoundationEssentials
 import TintypeCoding
 import TintypeConcurrency
-import TintypeImage
-
-/// The image that a load makes of the bytes that it waits for.
-struct DecodeWish: Sendable {
-    let request: ImageRequest
-    /// The bodies whose image the load has already: if one of them comes, it decodes nothing.
-    let bodies: Set<UInt64>
-}
+package import TintypeImage
 
 /// Divides the images that are to be made of one body among as few decodes as are worth it.
 ///
@@ -18,17 +11,20 @@ struct DecodeWish: Sendable {
 ///
 /// A smaller image is made of what the codec gives for a larger one, if the resize of more pixels costs less than another
 /// decode. It costs no sharpness, because the resize reads more pixels than it would alone.
-final class DecodeSharing: Sendable {
+package final class DecodeSharing: Sendable {
+    /// Names a load.
+    package typealias ID = UInt64
+
     /// The part of one load in the sharing.
     ///
     /// Ends when the load has taken what it shares or goes another way, at the latest with the last reference: a load that is
     /// cancelled or fails anywhere keeps no memory. Until then the result of a shared decode is kept for the load, so a load
     /// must end its part before it waits for memory of its own.
-    final class Part: Sendable {
-        let sharing: DecodeSharing
-        private let id: LoadTable.ID
+    package final class Part: Sendable {
+        package let sharing: DecodeSharing
+        private let id: ID
 
-        fileprivate init(_ sharing: DecodeSharing, _ id: LoadTable.ID) {
+        fileprivate init(_ sharing: DecodeSharing, _ id: ID) {
             self.sharing = sharing
             self.id = id
         }
@@ -39,45 +35,45 @@ final class DecodeSharing: Sendable {
         ///
         /// - Returns: The plan; `nil` if the part has ended.
         /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
-        func plan(by decoding: DecodePipeline) async throws -> Plan? {
+        package func plan(by decoding: DecodePipeline) async throws -> Plan? {
             try await self.sharing.planAll(by: decoding)
             return try self.sharing.plan(of: self.id)?.get()
         }
 
-        func end() { self.sharing.end(self.id) }
+        package func end() { self.sharing.end(self.id) }
     }
 
     /// How an image is made.
-    struct Plan: Sendable {
-        let plan: DecodePlan
+    package struct Plan: Sendable {
+        package let plan: DecodePlan
         /// The decode that it shares; `nil` if the plan is carried out alone.
-        let share: Share?
+        package let share: Share?
     }
 
     /// The decode that a plan shares.
-    struct Share: Sendable {
+    package struct Share: Sendable {
         /// The size of the codec's result.
-        let layout: PixelLayout
+        package let layout: PixelLayout
         /// The plan that is carried out up to there.
-        let plan: DecodePlan
+        package let plan: DecodePlan
         /// The bytes that the decode takes at most at once, with all that is made of it.
-        let byteCount: Int
+        package let byteCount: Int
         /// The numbers of transforms after which other plans have the same image, in ascending order.
-        let transformCounts: [Int]
+        package let transformCounts: [Int]
     }
 
-    typealias Plans = [LoadTable.ID: Result<Plan, any Error>]
+    package typealias Plans = [ID: Result<Plan, any Error>]
 
     private struct Decode {
         /// The loads that have not taken the result yet.
-        var loads: Set<LoadTable.ID> = []
+        var loads: Set<ID> = []
         /// The result, as long as a load is to take it.
         var result: DecodePipeline.SharedStep?
     }
 
     private struct State {
         /// What the loads ask for whose parts have not ended.
-        var requests: [LoadTable.ID: ImageRequest]
+        var requests: [ID: RenderingRequest]
         /// How the images are made; `nil` until that is known.
         var plans: Plans?
         var decodes: [PixelLayout: Decode] = [:]
@@ -87,15 +83,15 @@ final class DecodeSharing: Sendable {
     private let state: Locked<State>
     private let planning = Coalescer<Int, Void, Never>()
 
-    private init(_ data: Data, _ requests: [LoadTable.ID: ImageRequest]) {
+    private init(_ data: Data, _ requests: [ID: RenderingRequest]) {
         self.data = data
         self.state = Locked(State(requests: requests))
     }
 
     /// The parts of loads that make images of the same bytes; a load that decodes them like no other has none.
-    static func parts(of data: Data, for requests: [LoadTable.ID: ImageRequest]) -> [LoadTable.ID: Part] {
-        var parts: [LoadTable.ID: Part] = [:]
-        for group in Dictionary(grouping: requests, by: { RequestKeys.decodeName(of: $0.value) }).values
+    package static func parts(of data: Data, for requests: [ID: RenderingRequest]) -> [ID: Part] {
+        var parts: [ID: Part] = [:]
+        for group in Dictionary(grouping: requests, by: { $0.value.decodingName }).values
         where group.count > 1 {
             let sharing = DecodeSharing(data, group.reduce(into: [:]) { $0[$1.key] = $1.value })
             for (id, _) in group { parts[id] = Part(sharing, id) }
@@ -122,7 +118,7 @@ final class DecodeSharing: Sendable {
     // given back by the identity of the thread that took it before (Swift 6.3, optimised).
 
     /// What the loads ask for; `nil` if their images are planned.
-    private var requestsToPlan: [LoadTable.ID: ImageRequest]? {
+    private var requestsToPlan: [ID: RenderingRequest]? {
         @inline(never) get { self.state.withLock { $0.plans == nil ? $0.requests : nil } }
     }
 
@@ -139,7 +135,7 @@ final class DecodeSharing: Sendable {
     }
 
     @inline(never)
-    private func plan(of id: LoadTable.ID) -> Result<Plan, any Error>? {
+    private func plan(of id: ID) -> Result<Plan, any Error>? {
         self.state.withLock { $0.plans?[id] }
     }
 
@@ -147,20 +143,20 @@ final class DecodeSharing: Sendable {
 
     /// The result of a decode, if it was made.
     @inline(never)
-    func result(of share: Share) -> DecodePipeline.SharedStep? {
+    package func result(of share: Share) -> DecodePipeline.SharedStep? {
         self.state.withLock { $0.decodes[share.layout]?.result }
     }
 
     /// Keeps the result of a decode for the loads that have not taken it yet.
     @inline(never)
-    func keep(_ result: DecodePipeline.SharedStep, of share: Share) {
+    package func keep(_ result: DecodePipeline.SharedStep, of share: Share) {
         self.state.withLock { state in
             if state.decodes[share.layout] != nil { state.decodes[share.layout]?.result = result }
         }
     }
 
     @inline(never)
-    private func end(_ id: LoadTable.ID) {
+    private func end(_ id: ID) {
         // Let go outside the lock: the memory gate may let others in.
         let result = self.state.withLock { state -> DecodePipeline.SharedStep? in
             state.requests[id] = nil
@@ -187,13 +183,13 @@ extension DecodeSharing {
     private struct Wish {
         let layout: PixelLayout
         /// In ascending order.
-        let loads: [LoadTable.ID]
+        let loads: [ID]
     }
 
     private struct Step {
         let layout: PixelLayout
         let plan: DecodePlan
-        var loads: [LoadTable.ID]
+        var loads: [ID]
     }
 
     /// Divides plans among decodes, the largest first.
@@ -204,7 +200,7 @@ extension DecodeSharing {
     ///   - capacity: The memory of all decodes together. An image that could be streamed is decoded whole for several plans if
     ///     that takes at most a half of it. A decode for which there is no room with all that is made of it is not shared.
     /// - Returns: The decodes that the plans share; a plan that has none is carried out alone.
-    static func divide(_ plans: [LoadTable.ID: DecodePlan], byteCount: Int, capacity: Int) -> [LoadTable.ID: Share] {
+    static func divide(_ plans: [ID: DecodePlan], byteCount: Int, capacity: Int) -> [ID: Share] {
         var steps: [Step] = []
         for wish in self.wishes(plans) {
             let large = steps.indices.filter {
@@ -217,7 +213,7 @@ extension DecodeSharing {
                 steps.append(Step(layout: wish.layout, plan: plan.streams ? plan.whole : plan, loads: wish.loads))
             }
         }
-        var shares: [LoadTable.ID: Share] = [:]
+        var shares: [ID: Share] = [:]
         for step in steps where step.loads.count > 1 {
             let plans = step.loads.compactMap { id in plans[id].map { (id: id, plan: $0) } }
             let byteCount = plans.reduce(step.plan.byteCount) {
@@ -240,8 +236,8 @@ extension DecodeSharing {
     }
 
     /// The wishes for different results of the codec, the largest first.
-    private static func wishes(_ plans: [LoadTable.ID: DecodePlan]) -> [Wish] {
-        var loads: [PixelLayout: [LoadTable.ID]] = [:]
+    private static func wishes(_ plans: [ID: DecodePlan]) -> [Wish] {
+        var loads: [PixelLayout: [ID]] = [:]
         for id in plans.keys.sorted() {
             if let layout = plans[id]?.step { loads[layout, default: []].append(id) }
         }
@@ -260,8 +256,6 @@ extension DecodeSharing {
 }
 
 extension PixelLayout {
-    fileprivate var pixelCount: Int { self.width * self.height }
-
     /// Whether an image of this size has as many pixels on both sides as `other`.
     fileprivate func covers(_ other: PixelLayout) -> Bool {
         self.format == other.format && self.width >= other.width && self.height >= other.height

@@ -1,9 +1,9 @@
-import FoundationEssentials
+package import FoundationEssentials
 import TintypeConcurrency
 
 /// Bytes that arrived and were not decoded yet: the network puts them in, the preview takes all
 /// at once, so that it is never behind by more than one step.
-final class ByteMailbox: Sendable {
+package final class ByteMailbox: Sendable {
     private struct State {
         var bytes = Data()
         var isOver = false
@@ -12,8 +12,10 @@ final class ByteMailbox: Sendable {
 
     private let state = Locked(State())
 
+    package init() {}
+
     /// Adds bytes at the end.
-    func put(_ bytes: Data) {
+    package func put(_ bytes: Data) {
         let reader = self.state.withLock { state -> CheckedContinuation<Data?, Never>? in
             guard !state.isOver else { return nil }
             if let reader = state.reader.take() { return reader }
@@ -24,7 +26,7 @@ final class ByteMailbox: Sendable {
     }
 
     /// No more bytes come; what was not taken is dropped.
-    func finish() {
+    package func finish() {
         let reader = self.state.withLock { state in
             state.isOver = true
             state.bytes = Data()
@@ -34,7 +36,7 @@ final class ByteMailbox: Sendable {
     }
 
     /// All bytes that are there, or the next ones that come; `nil` after the end.
-    func take() async -> Data? {
+    package func take() async -> Data? {
         await withCheckedContinuation { reader in
             let result = self.state.withLock { state -> Data?? in
                 if state.isOver { return .some(nil) }

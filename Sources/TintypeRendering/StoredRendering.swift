@@ -1,3 +1,4 @@
+import TintypeCoding
 public import TintypeImage
 
 /// What is made of the stored pictures of one file, its previews or frames: they are resized, finished (brought to sRGB
