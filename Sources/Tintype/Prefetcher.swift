@@ -204,7 +204,7 @@ private struct PrefetchList: Sendable {
     /// Stores the bytes of the first source that gives any.
     private func store(_ request: ImageRequest) async throws -> PrefetchResult.Loaded {
         let request = try await self.loader.admitted(request)
-        return try await self.loader.firstSuccess(of: request) { source, isFirst in
+        return try await AlternativeLoad.first(of: request) { source, isFirst in
             isFirst ? try await self.storeAlone(source) : try await self.store(source)
         }.value
     }
@@ -220,7 +220,8 @@ private struct PrefetchList: Sendable {
         }
         // What is a file already needs no copy.
         if response.source == .network {
-            try await self.loader.services.checkStored(response.metadata, mayBeKept: response.mayBeKept, of: request)
+            let store = self.loader.services.store
+            try await store.checkStored(response.metadata, mayBeKept: response.mayBeKept, of: request)
         }
         return .init(source: response.source, byteCount: response.data.count)
     }

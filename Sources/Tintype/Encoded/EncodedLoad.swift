@@ -236,7 +236,11 @@ extension LoaderReference {
         _ caching: CacheUse
     ) async throws -> EncodedResponse {
         let plan = self.encodedPlan(for: request, encoding, caching, mayServeStale: true)
-        return try await self.result(of: plan, interest: .caller(self.services.demand(of: request, caching))).response
+        return try await self.result(of: plan, interest: .caller(self.demand(of: request, caching))).response
+    }
+
+    func demand(of request: ImageRequest, _ caching: CacheUse) -> Demand {
+        Demand(request, plan: self.services.rules.plan(for: request), encoded: caching)
     }
 
     func encodedPlan(

@@ -27,7 +27,7 @@ extension LoaderActor {
     ) async throws -> EncodedResponse {
         if caching.query.contains(.memory),
             let entry = request.lookUnchecked(
-                accepting: self.unchecked,
+                accepting: self.memory.unchecked,
                 { self.cache.encodedEntry(for: $0, encoding: encoding.number, countsMiss: false) }
             )
         {
@@ -36,7 +36,7 @@ extension LoaderActor {
         }
         var request = request
         if self.services.hooks.changeRequests { request = try await self.services.hooks.processed(request) }
-        try request.check(fetchesAnyScheme: self.services.fetchesAnyScheme)
+        try request.check(fetchesAnyScheme: self.services.origins.fetchesAnyScheme)
         if caching.query.contains(.memory),
             let response = self.services.encodedMemoryResponse(for: request, encoding)
         {
@@ -48,13 +48,13 @@ extension LoaderActor {
             return try await self.loadEncoded(request, as: encoding, caching)
         }
         do {
-            return try await self.firstSuccess(of: request) { source, isFirst in
+            return try await AlternativeLoad.first(of: request) { source, isFirst in
                 isFirst
                     ? try await self.loadEncoded(source, as: encoding, caching)
                     : try await self.encoded(source, as: encoding, caching: caching)
             }.value
         } catch let error as LoadError {
-            guard let fallback = request.fallback, error.code != .notModified else { throw error }
+            let fallback = try AlternativeLoad.fallback(of: request, after: error)
             let data = try await self.encode(fallback, as: encoding.format, options: encoding.options)
             let metadata = EncodedResponse.metadata(of: data, fallback, as: encoding, origin: EntryMetadata())
             let entry = EncodedEntry(key: encoding.key(of: request.key), data: data, metadata: metadata)

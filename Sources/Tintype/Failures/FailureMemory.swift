@@ -98,6 +98,38 @@ final class FailureMemory: Sendable {
         self.now = now
     }
 
+    // MARK: Failures of loads
+
+    /// Returns the failure that a load of `request` must not repeat yet.
+    func failure(
+        of key: CacheKey,
+        for request: ImageRequest,
+        _ demand: Demand,
+        under policy: CachePolicy
+    ) -> (any Error)? {
+        guard !demand.retriesFailed, policy != .reload else { return nil }
+        return self.failure(of: Self.key(key, of: request))
+    }
+
+    /// Remembers a failure if it is of a kind that lasts and the program permits it.
+    func remember(_ error: any Error, of key: CacheKey, for request: ImageRequest, _ hooks: LoadHooks) async {
+        guard let lifetime = self.lifetime(of: error), let reported = LoadError.wrapping(error) as? LoadError,
+            await hooks.mayRemember(reported, of: request)
+        else { return }
+        self.remember(error, of: Self.key(key, of: request), for: lifetime)
+    }
+
+    func forget(_ key: CacheKey, for request: ImageRequest) {
+        self.forget(Self.key(key, of: request))
+    }
+
+    /// The key of a failure: if the key of a request stands for several URLs, another one of them may work.
+    private static func key(_ key: CacheKey, of request: ImageRequest) -> CacheKey {
+        request.cacheKey == nil ? key : key.derived("url(\(CacheKey(request.url.absoluteString).digest))")
+    }
+
+    // MARK: Failures by key
+
     /// The number of failures that are remembered.
     var count: Int { self.state.withLock { $0.failures.count } }
 
@@ -177,5 +209,12 @@ final class FailureMemory: Sendable {
         case let error as CodingError: return CodingError(code: error.code, message: error.message + self.note)
         default: return error
         }
+    }
+}
+
+extension CodingError {
+    /// Whether the bytes are at fault, and not a limit or an option.
+    var isAboutContent: Bool {
+        [.notAnImage, .corrupt, .truncated].contains(self.code)
     }
 }

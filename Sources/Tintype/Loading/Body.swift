@@ -32,6 +32,15 @@ struct Body: Sendable {
     /// The flight that has brought the bytes.
     var flightID: FlightTable.ID?
 
+    /// Returns the image that `request` describes.
+    func decoded(
+        for request: ImageRequest,
+        by decoding: DecodePipeline,
+        _ record: LoadRecord? = nil
+    ) async throws -> DecodePipeline.MadePicture {
+        try await self.working { try await decoding.picture(from: self.data, for: request.rendering, record) }
+    }
+
     /// Counts the bytes as bytes at work: a decode never waits for the byte budget, so they are certain to be released.
     func working<Result>(_ work: () async throws -> Result) async rethrows -> Result {
         self.claim?.beginWork()
@@ -63,5 +72,25 @@ extension Body: FlightOutput {
             copy.sharing = part
             return copy
         }
+    }
+}
+
+/// Bytes that one flight has got, and of which another one makes an image.
+///
+/// The first flight that takes them has them, with their claim, for itself.
+final class BytesOffer: Sendable {
+    private let bytes = Locked<Body?>(nil)
+
+    func make(_ bytes: Body) {
+        self.bytes.withLock { $0 = bytes }
+    }
+
+    func take() -> Body? {
+        self.bytes.withLock { $0.take() }
+    }
+
+    /// Ends the part in shared decodes, because the flight serves another image, which may wait for memory.
+    func endSharing() {
+        self.bytes.withLock { $0?.sharing }?.end()
     }
 }

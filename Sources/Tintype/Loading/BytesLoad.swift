@@ -54,14 +54,14 @@ struct BytesLoad: Sendable {
                 throw remembered
             }
             let response = try await exchange.response(validating: known)
-            self.services.forgetFailure(of: self.request.sourceKey, in: self.services.failures, for: self.request)
+            self.services.failures.forget(self.request.sourceKey, for: self.request)
             return response
         } catch let error as DownloadError {
             if remembered == nil { await self.remember(error) }
             guard let known, self.mayStandIn(known, for: error),
                 let stored = try await self.services.store.completed(known, for: self.request, countedIn: self.budget)
             else { throw error }
-            return self.services.response(of: stored, .failed)
+            return self.services.store.body(of: stored, .failed)
         }
     }
 
@@ -70,17 +70,17 @@ struct BytesLoad: Sendable {
     private var plan: CachingPlan { self.services.rules.plan(for: self.request) }
 
     private var rememberedFailure: (any Error)? {
-        self.services.failure(
+        self.services.failures.failure(
             of: self.request.sourceKey,
-            in: self.services.failures,
             for: self.request,
-            self.flight.demand
+            self.flight.demand,
+            under: self.plan.policy
         )
     }
 
     private func remember(_ error: DownloadError) async {
-        let memory = self.services.failures
-        await self.services.remember(error, of: self.request.sourceKey, in: memory, for: self.request)
+        let (failures, hooks) = (self.services.failures, self.services.hooks)
+        await failures.remember(error, of: self.request.sourceKey, for: self.request, hooks)
     }
 
     private var budget: ByteBudget { self.services.downloads.bodyBudget }
@@ -108,7 +108,7 @@ struct BytesLoad: Sendable {
     }
 
     private func reuse(_ stored: StoredSource?) throws(LoadError) -> Body? {
-        try self.services.reuse(stored, for: self.request, mayServeStale: self.mayServeStale)
+        try self.services.store.reuse(stored, for: self.request, mayServeStale: self.mayServeStale)
     }
 
     private var mayAskOrigin: Bool {
@@ -197,7 +197,7 @@ extension LoaderReference {
                 throw flight.failure(of: error, request)
             }
         }
-        return try await self.result(of: plan, interest: .caller(services.demand(of: request)))
+        return try await self.result(of: plan, interest: .caller(services.rules.demand(of: request)))
     }
 }
 

@@ -36,3 +36,27 @@ struct Demand: Hashable, Sendable {
         self.encodedTiers.formUnion(other.encodedTiers)
     }
 }
+
+extension Demand {
+    /// Creates the demand of a load.
+    init(_ request: ImageRequest, plan: CachingPlan) {
+        self.init()
+        self.priority = request.priority
+        self.showsPreviews = request.options.contains(.previews)
+        self.keepsPreviews = request.options.isSuperset(of: [.previews, .keepPreviews])
+        self.keepsData = request.options.contains(.keepData)
+        self.waitsForStore = request.options.contains(.waitForStore)
+        self.retriesFailed = request.options.contains(.retryFailed)
+        self.finishesDownload = request.options.contains(.finishDownload)
+        self.storesBytes = plan.bytes.store.contains(.disk)
+        self.pictureTiers = plan.picture.store
+    }
+
+    /// Creates the demand of a load of an encoded image, which needs neither the bytes nor previews of that image.
+    init(_ request: ImageRequest, plan: CachingPlan, encoded caching: CacheUse) {
+        self.init(request, plan: plan)
+        self.keepsData = false
+        self.showsPreviews = false
+        self.encodedTiers = caching.store
+    }
+}

@@ -93,6 +93,9 @@ struct FreshnessRules: Sendable {
         request.cachingPlan(loaderPolicy: self.defaultPolicy)
     }
 
+    /// The demand of a load of `request`.
+    func demand(of request: ImageRequest) -> Demand { Demand(request, plan: self.plan(for: request)) }
+
     /// All fields of the request that the origin sees, as far as responses may vary on them.
     func headers(of request: ImageRequest) -> HeaderFields {
         var headers = request.headers + self.defaultHeaders.filter { request.headers[$0.name] == nil }

@@ -77,7 +77,7 @@ extension LoaderActor {
                     + "name a source of the network whose original may be stored there."
             )
         }
-        let limit = self.services.maximumBodySize(of: request)
+        let limit = self.services.origins.maximumBodySize(of: request)
         guard data.count <= limit else {
             throw LoadError(
                 code: .bodyTooLarge,
@@ -94,8 +94,8 @@ extension LoaderActor {
         do {
             let response = try await self.reference.bytes(given: data, headers, for: request)
             if let error = response.storeError { throw error }
-            try await self.services.checkStored(response.metadata, mayBeKept: response.mayBeKept, of: request)
-            self.services.forgetFailures(of: request)
+            try await self.services.store.checkStored(response.metadata, mayBeKept: response.mayBeKept, of: request)
+            self.forgetFailures(of: request)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -152,7 +152,7 @@ extension LoaderActor {
     public nonisolated func remove(_ request: ImageRequest) async throws -> Bool {
         let request = try await self.admitted(request)
         var isRemoved = false
-        self.services.forgetFailures(of: request)
+        self.forgetFailures(of: request)
         do {
             // By each of its names: policies differ in how they name what has header fields.
             for key in Set([request.sourceKey, self.services.rules.resourceKey(of: request)]) {
@@ -177,5 +177,12 @@ extension LoaderActor {
         let request = try await self.admitted(request)
         guard !request.isVariant else { return try await self.cache.file(for: request.key) }
         return try await self.services.store.file(selectedBy: request)
+    }
+
+    /// Forgets the failures of a source: of its bytes, and of all images of them.
+    private nonisolated func forgetFailures(of request: ImageRequest) {
+        for failures in [self.services.failures, self.services.undecodable] {
+            failures.forgetFamily(of: request.sourceKey)
+        }
     }
 }

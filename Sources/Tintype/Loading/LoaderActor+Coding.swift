@@ -63,10 +63,17 @@ extension LoaderActor {
         )
     }
 
+    /// Returns the response as its request asks for an animation: as a still image, or with all of its frames decoded.
+    nonisolated func withFrames(_ response: ImageResponse, for request: ImageRequest) async throws -> ImageResponse {
+        if request.options.contains(.firstFrameOnly) { return response.still }
+        if request.options.contains(.preloadAllFrames) { try await self.preloadFrames(of: response, for: request) }
+        return response
+    }
+
     /// Decodes the frames of the animation that a picture stands for, unless they are there.
     ///
     /// - Throws: `CancellationError` only: what is wrong with a frame is found when that is asked for.
-    nonisolated func preloadFrames(of response: ImageResponse, for request: ImageRequest) async throws {
+    private nonisolated func preloadFrames(of response: ImageResponse, for request: ImageRequest) async throws {
         guard response.isAnimated else { return }
         let body = response.metadata.bodyDigest
         if let body {

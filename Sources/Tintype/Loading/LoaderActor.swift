@@ -24,9 +24,7 @@ public actor LoaderActor {
     /// The frames of all animations that this loader opened.
     nonisolated let framePool: FramePool
     nonisolated let services: LoadServices
-    private nonisolated let policy: CachePolicy
-    /// The requests that the memory answers without a look at the entry: none where they have to be changed first.
-    nonisolated let unchecked: CachingPlan.UncheckedMemory
+    nonisolated let memory: MemoryFastPath
 
     private var flights: Flights
     private var isShutDown = false
@@ -52,25 +50,20 @@ public actor LoaderActor {
         self.framePool = FramePool(byteLimit: configuration.framePoolByteLimit)
         self.cache = cache
         self.downloads = downloads
-        self.policy = configuration.cachePolicy
         let services = LoadServices(
             configuration: configuration,
             cache: cache,
             downloads: downloads,
-            decoding: DecodePipeline(
-                registry: configuration.coders,
-                lanes: DecodeLanes(count: configuration.laneCount),
-                gate: WeightedGate(capacity: configuration.decodingMemory / 4 * 3),
-                previewGate: WeightedGate(capacity: configuration.decodingMemory / 4),
-                limits: configuration.limits,
-                usesIdleLanes: configuration.usesIdleLanes
-            ),
             activities: activities
         )
         self.services = services
+        self.memory = MemoryFastPath(
+            cache: cache,
+            rules: services.rules,
+            hooks: services.hooks,
+            activities: activities
+        )
         self.flights = Flights(activities)
-        self.unchecked =
-            services.hooks.changeRequests ? [] : CachingPlan.UncheckedMemory(acceptedUnder: configuration.cachePolicy)
     }
 
     deinit {
@@ -85,14 +78,7 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for url: URL) async throws -> Image {
-        // The key alone takes a third of the time of a request. Every key in memory is of a canonical URL, so that one
-        // of the text as it is finds nothing that it should not; of another spelling the request's key finds it.
-        if self.unchecked.contains(.ofTrustingLoaders),
-            let image = self.cache.memoryImage(for: RequestKeys.verbatim(url))
-        {
-            if self.services.activities.isObserved { self.noteMemoryHit(ImageRequest(url: url)) }
-            return image
-        }
+        if let image = self.memory.uncheckedImage(at: url) { return image }
         return try await self.image(for: ImageRequest(url: url))
     }
 
@@ -100,28 +86,19 @@ public actor LoaderActor {
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for request: ImageRequest) async throws -> Image {
-        if let image = request.lookUnchecked(accepting: self.unchecked, { self.cache.memoryImage(for: $0) }) {
-            if self.services.activities.isObserved { self.noteMemoryHit(request) }
-            return image
-        }
+        if let image = self.memory.uncheckedImage(for: request) { return image }
         guard !self.services.hooks.changeRequests else {
             return try await self.response(for: request).image
         }
-        try request.check(fetchesAnyScheme: self.services.fetchesAnyScheme)
+        try request.check(fetchesAnyScheme: self.services.origins.fetchesAnyScheme)
         if request.options.contains(.preloadAllFrames) { return try await self.response(forAdmitted: request).image }
         // Without the response around it, whose parts are copied on the way.
-        guard let (entry, decision) = self.services.memoryEntry(for: request) else {
-            return try await self.load(request, observer: nil).image
+        guard let (entry, decision) = self.memory.entry(for: request) else {
+            return try await ImageCall(loader: self, request: request).response().image
         }
-        if self.services.activities.isObserved { self.noteMemoryHit(request) }
+        self.memory.noteHit(request)
         if decision == .serveWhileRevalidating { await self.revalidateImage(of: request) }
         return entry.image
-    }
-
-    /// Tells of a picture that was found in memory, which the cache has counted.
-    @inline(never)
-    private nonisolated func noteMemoryHit(_ request: ImageRequest) {
-        self.services.activities.tell(.hit(.memory), .picture, request)
     }
 
     /// The picture that `request` describes, and where it came from.
@@ -134,7 +111,7 @@ public actor LoaderActor {
     /// The same for a request that was admitted.
     nonisolated func response(forAdmitted request: ImageRequest) async throws -> ImageResponse {
         if let response = try await self.memoryResponse(for: request) { return response }
-        return try await self.load(request, observer: nil)
+        return try await ImageCall(loader: self, request: request).response()
     }
 
     /// The encoded bytes that `request` names; never decoded.
@@ -150,7 +127,7 @@ public actor LoaderActor {
     public nonisolated func dataResponse(for request: ImageRequest) async throws -> DataResponse {
         let request = try await self.admitted(request)
         guard !request.alternatives.isEmpty else { return try await self.dataResponse(forAdmitted: request) }
-        return try await self.firstSuccess(of: request) { source, isFirst in
+        return try await AlternativeLoad.first(of: request) { source, isFirst in
             isFirst ? try await self.dataResponse(forAdmitted: source) : try await self.dataResponse(for: source)
         }.value
     }
@@ -161,7 +138,7 @@ public actor LoaderActor {
             try Task.checkCancellation()
             // What is there without waiting needs no flight.
             let ready = self.services.store.readyEntry(for: request)
-            if let body = try self.services.reuse(ready, for: request, mayServeStale: true) {
+            if let body = try self.services.store.reuse(ready, for: request, mayServeStale: true) {
                 self.services.activities.send(.hit(.disk), .bytes, request, of: nil)
                 if body.revalidation == .inBackground { await self.revalidateBytes(of: request) }
                 return DataResponse(body, for: request)
@@ -169,7 +146,7 @@ public actor LoaderActor {
             let body = try await self.reference.bytes(
                 for: request,
                 mayServeStale: true,
-                interest: .caller(self.services.demand(of: request))
+                interest: .caller(self.services.rules.demand(of: request))
             )
             if body.revalidation == .inBackground { await self.revalidateBytes(of: request) }
             return DataResponse(body, for: request)
@@ -184,22 +161,8 @@ public actor LoaderActor {
         LoadEvents { report in
             let request = try await self.admitted(request)
             if let response = try await self.memoryResponse(for: request) { return response }
-            return try await self.load(request, reporting: report)
+            return try await ImageCall(loader: self, request: request).response(reporting: report)
         }
-    }
-
-    /// Loads what the memory does not answer, and shows what happens on the way.
-    nonisolated func load(
-        _ request: ImageRequest,
-        reporting report: @escaping @Sendable (LoadUpdate) -> Void
-    ) async throws -> ImageResponse {
-        let plan = request.cachingPlan(loaderPolicy: self.policy)
-        if plan.policy == .revalidate, let cached = try await self.cachedResponse(for: request) {
-            report(.cached(cached))
-        } else if let preview = self.services.keptPreview(for: request) {
-            report(.preview(preview))
-        }
-        return try await self.load(request, observer: .caller(report))
     }
 
     /// The request to load, where it makes sense.
@@ -208,7 +171,7 @@ public actor LoaderActor {
     nonisolated func admitted(_ request: ImageRequest) async throws -> ImageRequest {
         var request = request
         if self.services.hooks.changeRequests { request = try await self.services.hooks.processed(request) }
-        try request.check(fetchesAnyScheme: self.services.fetchesAnyScheme)
+        try request.check(fetchesAnyScheme: self.services.origins.fetchesAnyScheme)
         return request
     }
 
@@ -216,160 +179,24 @@ public actor LoaderActor {
     ///
     /// Where its bytes are wanted as well, a flight brings both.
     nonisolated func memoryResponse(for request: ImageRequest) async throws -> ImageResponse? {
-        guard let response = self.services.memoryResponse(for: request), !request.options.contains(.keepData) else {
+        guard let (entry, decision) = self.memory.entry(for: request), !request.options.contains(.keepData) else {
             return nil
         }
-        if self.services.activities.isObserved { self.noteMemoryHit(request) }
+        self.memory.noteHit(request)
+        let response = ImageResponse(entry, decision)
         if response.revalidation == .inBackground { await self.revalidateImage(of: request) }
-        return try await self.animated(response, for: request)
+        return try await self.withFrames(response, for: request)
     }
 
-    /// The response as its request wants it of an animation.
-    private nonisolated func animated(
-        _ response: ImageResponse,
-        for request: ImageRequest
-    ) async throws -> ImageResponse {
-        if request.options.contains(.firstFrameOnly) { return response.still }
-        if request.options.contains(.preloadAllFrames) { try await self.preloadFrames(of: response, for: request) }
-        return response
-    }
-
-    /// The response with the encoded bytes where the request wants them.
-    ///
-    /// Its flight has brought them, unless they were not to be had, or the request joined at the very end.
-    private nonisolated func completed(
-        _ response: ImageResponse,
-        for request: ImageRequest
-    ) async throws -> ImageResponse {
-        guard request.options.contains(.keepData), response.data == nil else { return response }
-        let bytes = try await self.reference.bytes(
-            for: request,
-            mayServeStale: true,
-            interest: .caller(self.services.demand(of: request))
-        )
-        guard bytes.metadata.bodyDigest != response.metadata.bodyDigest else { return response.with(data: bytes.data) }
-        // Another body has come since the picture was made.
-        let picture = try await self.services.decode(bytes, for: request)
-        return ImageResponse(picture, bytes)
-    }
-
-    private nonisolated func load(
-        _ request: ImageRequest,
-        observer: FlightState.Observer?
-    ) async throws -> ImageResponse {
-        guard !request.alternatives.isEmpty || request.fallback != nil else {
-            return try await self.loadAlone(request, observer: observer)
-        }
-        do {
-            let result = try await self.firstSuccess(of: request) { source, isFirst in
-                if isFirst { return try await self.loadAlone(source, observer: observer) }
-                let source = try await self.admitted(source)
-                if let response = try await self.memoryResponse(for: source) { return response }
-                return try await self.load(source, observer: observer)
-            }
-            var response = result.value
-            response.alternative = result.alternative
-            return response
-        } catch let error as LoadError {
-            guard let fallback = request.fallback, error.code != .notModified else { throw error }
-            var response = ImageResponse(image: fallback, source: .fallback, metadata: EntryMetadata())
-            response.failure = error
-            return response
-        }
-    }
-
-    /// What `load` gives for the request, or for the first of its alternatives for which it gives anything.
-    ///
-    /// - Throws: `LoadError` with all attempts, where there are several; `CancellationError` at once.
-    nonisolated func firstSuccess<Value>(
-        of request: ImageRequest,
-        _ load: (_ request: ImageRequest, _ isFirst: Bool) async throws -> Value
-    ) async throws -> (value: Value, alternative: Int?) {
-        var attempts: [LoadAttempt] = []
-        do {
-            return (try await load(request, true), nil)
-        } catch let error as LoadError {
-            guard !request.alternatives.isEmpty, !Self.isFinal(error) else { throw error }
-            attempts.append(LoadAttempt(request: request, error: error))
-        }
-        for (index, alternative) in request.alternatives.enumerated() {
-            try Task.checkCancellation()
-            do {
-                return (try await load(alternative, false), index)
-            } catch let error as LoadError {
-                guard !Self.isFinal(error) else { throw error }
-                attempts.append(LoadAttempt(request: alternative, error: error))
-            }
-        }
-        let last = attempts[attempts.count - 1].error
-        var error = LoadError(
-            code: last.code,
-            message: "All \(attempts.count) sources failed. " + Self.summary(of: attempts),
-            underlyingError: last.underlyingError
-        )
-        error.attempts = attempts
-        throw error
-    }
-
-    /// Whether no other source is tried: the copy that the caller has is current, or none will do better.
-    private static func isFinal(_ error: LoadError) -> Bool { error.code == .notModified || error.code == .shutDown }
-
-    /// What the attempts say, each of its URL, and what all have in common once.
-    private static func summary(of attempts: [LoadAttempt]) -> String {
-        var isAnyRemembered = false
-        var messages = attempts.map { attempt in
-            var message = attempt.error.message
-            if message.hasSuffix(FailureMemory.note) {
-                message.removeLast(FailureMemory.note.count)
-                isAnyRemembered = true
-            }
-            let url = attempt.request.displayURL
-            return message.contains(url) ? message : "\(url): \(message)"
-        }
-        if isAnyRemembered { messages[messages.count - 1] += FailureMemory.note }
-        return messages.joined(separator: " ")
-    }
-
-    private nonisolated func revalidateImage(of request: ImageRequest) async {
+    /// Asks the origin in the background whether the image in memory is current.
+    nonisolated func revalidateImage(of request: ImageRequest) async {
         let plan = self.reference.imagePlan(for: request, mayServeStale: false)
-        await self.revalidate(plan, self.services.demand(of: request))
+        await self.revalidate(plan, self.services.rules.demand(of: request))
     }
 
     private nonisolated func revalidateBytes(of request: ImageRequest) async {
         let plan = self.reference.bytesPlan(for: request, mayServeStale: false)
-        await self.revalidate(plan, self.services.demand(of: request))
-    }
-
-    private nonisolated func loadAlone(
-        _ request: ImageRequest,
-        observer: FlightState.Observer?
-    ) async throws -> ImageResponse {
-        do {
-            let response = try await self.reference.picture(
-                for: request,
-                mayServeStale: true,
-                interest: .caller(self.services.demand(of: request)),
-                observer: observer
-            )
-            if response.revalidation == .inBackground { await self.revalidateImage(of: request) }
-            let complete = try await self.completed(response, for: request)
-            return try await self.animated(complete, for: request).finished(for: request)
-        } catch {
-            throw LoadError.wrapping(error)
-        }
-    }
-
-    /// What the caches hold, whatever its age.
-    private nonisolated func cachedResponse(for request: ImageRequest) async throws -> ImageResponse? {
-        var request = request
-        request.cachePolicy = .cacheOnly
-        request.alternatives = []
-        request.fallback = nil
-        do {
-            return try await self.load(request, observer: nil)
-        } catch is LoadError {
-            return nil
-        }
+        await self.revalidate(plan, self.services.rules.demand(of: request))
     }
 
     // MARK: Coordination
@@ -515,7 +342,7 @@ public actor LoaderActor {
     /// Asks the origin in the background whether an encoded image is current.
     func revalidate(_ request: ImageRequest, as encoding: PictureEncoding, _ caching: CacheUse) {
         let plan = self.reference.encodedPlan(for: request, encoding, caching, mayServeStale: false)
-        self.revalidate(plan, self.services.demand(of: request, caching))
+        self.revalidate(plan, self.reference.demand(of: request, caching))
     }
 
     private func task<Output>(of flight: Flight<Output>, _ plan: FlightPlan<Output>) -> Task<Void, Never> {

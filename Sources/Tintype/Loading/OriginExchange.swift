@@ -1,10 +1,36 @@
 import FoundationEssentials
 import TintypeCaching
+import TintypeCoding
 import TintypeConcurrency
 import TintypeDownloading
 import TintypeHTTP
 
-/// One load's dealings with the origin, and what is kept of them.
+/// The limits within which a loader asks origins.
+struct OriginRules: Sendable {
+    /// The fetcher of requests that have none of their own.
+    let fetcher: any ImageFetching
+    /// Whether the fetcher may know other schemes than the downloader.
+    let fetchesAnyScheme: Bool
+    let acceptableStatusCodes: StatusCodes
+    private let maximumBodySize: Int
+    private let limits: DecodingLimits
+
+    init(_ configuration: LoaderActor.Configuration, _ downloads: DownloadActor) {
+        self.fetcher = configuration.fetcher ?? downloads
+        self.fetchesAnyScheme = configuration.fetcher.map { !($0 is DownloadActor) } ?? false
+        self.acceptableStatusCodes = configuration.downloads.acceptableStatusCodes
+        self.maximumBodySize = configuration.downloads.maximumBodySize
+        self.limits = configuration.limits
+    }
+
+    /// Returns the most bytes that the body of a request may have.
+    func maximumBodySize(of request: ImageRequest) -> Int {
+        let limits = request.decodingLimits ?? self.limits
+        return min(limits.maximumEncodedBytes, request.bodyLimit ?? self.maximumBodySize)
+    }
+}
+
+/// The exchange of one load with its origin, and what the caches store of it.
 struct OriginExchange: Sendable {
     let services: LoadServices
     let request: ImageRequest
@@ -52,14 +78,14 @@ struct OriginExchange: Sendable {
             headers.append(directive, for: "Cache-Control")
         }
         let services = self.services
-        let maximumBodySize = services.maximumBodySize(of: self.request)
+        let maximumBodySize = services.origins.maximumBodySize(of: self.request)
         let hooks = services.hooks.downloadHooks(of: self.request)
         var request = self.request.download(headers: headers, maximumBodySize: maximumBodySize)
-        if acceptsNotModified { request.acceptableStatusCodes = services.acceptableStatusCodes.union(304) }
+        if acceptsNotModified { request.acceptableStatusCodes = services.origins.acceptableStatusCodes.union(304) }
         if let hooks { request = try await self.callingHook { [request] in try await hooks.prepare(request) } }
         let flight = self.flight
         let showBytes: @Sendable (Data) -> Void = { flight.report(.bytes($0)) }
-        let fetch = Fetch(request: request, fetcher: self.request.fetcher?.fetcher ?? services.fetcher)
+        let fetch = Fetch(request: request, fetcher: self.request.fetcher?.fetcher ?? services.origins.fetcher)
         let isOwn = (fetch.fetcher as? DownloadActor) === services.downloads
         let response: DownloadResponse
         self.tell(.downloadStarted)
@@ -82,7 +108,7 @@ struct OriginExchange: Sendable {
         if Task.isCancelled, !flight.isAbandoned { throw self.gaveUp }
         func admitted(_ response: DownloadResponse, isCounted: Bool) throws(DownloadError) -> DownloadResponse {
             try response.admitted(
-                statuses: request.acceptableStatusCodes ?? services.acceptableStatusCodes,
+                statuses: request.acceptableStatusCodes ?? services.origins.acceptableStatusCodes,
                 maximumBodySize: maximumBodySize,
                 countedIn: services.downloads.bodyBudget,
                 isCounted: isCounted
@@ -177,7 +203,7 @@ struct OriginExchange: Sendable {
         let isNews = isStorable && (demand.storesAnything || self.plan.policy == .reload)
         if isNews, isAllowed {
             storeError = await self.flight.record.timing(.store) {
-                await self.services.keep(response.body, metadata, for: self.request, demand)
+                await store.keepSerialized(response.body, metadata, for: self.request, demand)
             }
             if demand.storesBytes, storeError == nil { self.tell(.stored(.disk)) }
         } else if isNews {

@@ -52,7 +52,7 @@ extension LoaderActor {
                 return response
             }
             try await show.start()
-            let events = LoadEvents { report in try await self.load(request, reporting: report) }
+            let events = LoadEvents { try await ImageCall(loader: self, request: request).response(reporting: $0) }
             for try await event in events {
                 switch event {
                 case .progress(let progress): try await show.update(.received(progress))

@@ -7,8 +7,8 @@ import TintypeHTTP
 import TintypeImage
 import TintypeRendering
 
-/// Request to picture, once for all that ask: from what was made of its bytes before, or from its bytes.
-struct PictureLoad: Sendable {
+/// The load of an image, once for all of its callers: from an image that was made of its bytes before, or from its bytes.
+struct ImageLoad: Sendable {
     let services: LoadServices
     let loader: LoaderReference
     let request: ImageRequest
@@ -32,7 +32,7 @@ struct PictureLoad: Sendable {
             let bytes = try? await self.loader.bytes(
                 for: self.request,
                 mayServeStale: self.mayServeStale,
-                interest: .follower(self.services.demand(of: self.request))
+                interest: .follower(self.rules.demand(of: self.request))
             ), bytes.metadata.bodyDigest == result.response.metadata.bodyDigest
         else { return result }
         result.response = result.response.with(data: bytes.data)
@@ -52,11 +52,11 @@ struct PictureLoad: Sendable {
         let undecodable = self.services.undecodable
         // A file is looked at again, and a load of the cache alone says what is there.
         if candidates.isEmpty, !self.request.isLocal, self.plan.policy != .cacheOnly,
-            let failure = self.services.failure(
+            let failure = undecodable.failure(
                 of: self.request.key,
-                in: undecodable,
                 for: self.request,
-                self.flight.demand
+                self.flight.demand,
+                under: self.plan.policy
             ),
             try await self.services.store.known(of: self.request) == nil
         {
@@ -77,7 +77,7 @@ struct PictureLoad: Sendable {
         } catch let error as CodingError where self.isAboutContent(error) {
             // What was on disk may have been damaged there, so the origin is asked once more.
             guard bytes.source == .disk, self.plan.policy != .cacheOnly else {
-                await self.services.remember(error, of: self.request.key, in: undecodable, for: self.request)
+                await undecodable.remember(error, of: self.request.key, for: self.request, self.services.hooks)
                 throw error
             }
             // Loads that hold bytes must not wait for room for others.
@@ -85,7 +85,7 @@ struct PictureLoad: Sendable {
             bytes = try await self.bytes()
             response = try await self.makePictureOrRemove(bytes)
         }
-        self.services.forgetFailure(of: self.request.key, in: undecodable, for: self.request)
+        undecodable.forget(self.request.key, for: self.request)
         // Nor while the picture is kept: its encoder may load others.
         bytes.claim = nil
         guard bytes.mayBeKept else {
@@ -181,7 +181,7 @@ struct PictureLoad: Sendable {
         switch candidate {
         case .held(let entry, let decision):
             self.tell(.hit(.memory))
-            return Kept(self.services.response(of: entry, decision), isKept: false)
+            return Kept(ImageResponse(entry, decision), isKept: false)
         case .variant(let entry):
             guard let response = try await self.variants.response(from: entry, for: self.request, self.record) else {
                 return nil
@@ -293,80 +293,16 @@ struct PictureLoad: Sendable {
     // MARK: Making
 
     private func makePicture(of bytes: Body) async throws -> ImageResponse {
-        let picture = try await self.decode(bytes)
+        let rendering = ImageRendering(
+            decoding: self.services.decoding,
+            loader: self.loader,
+            request: self.request,
+            flight: self.flight
+        )
+        let picture = try await rendering.image(of: bytes)
         self.tell(.decoded(PixelSize(width: picture.image.width, height: picture.image.height)))
         try Task.checkCancellation()
         return ImageResponse(picture, bytes)
-    }
-
-    /// Decodes the bytes; loads that got them together share what the codec does for several of them.
-    private func decode(_ bytes: Body) async throws -> DecodePipeline.MadePicture {
-        guard let part = bytes.sharing, let id = bytes.flightID else {
-            return try await self.services.decode(bytes, for: self.request, self.record)
-        }
-        defer { part.end() }
-        let (decoding, request) = (self.services.decoding, self.request)
-        return try await bytes.working {
-            guard let planned = try await self.record.timing(.lane, { try await part.plan(by: decoding) }) else {
-                // The load went another way, which led nowhere: an entry on disk was damaged or removed.
-                return try await decoding.picture(from: bytes.data, for: request.rendering, self.record)
-            }
-            let plan = planned.plan
-            guard let share = planned.share, let decoded = try await self.decoded(share, part.sharing, id) else {
-                // A load that waits for memory must keep none for itself.
-                part.end()
-                return try await decoding.carryOut(plan, self.record)
-            }
-            part.end()
-            defer { withExtendedLifetime(decoded) {} }
-            var step = decoded
-            for count in share.transformCounts {
-                let part = plan.partKey(count)
-                let key = RequestKeys.step(share.layout, of: request, broughtBy: id, part: part)
-                step = try await self.shared(key) { [step] record in
-                    // An earlier flight may have ended.
-                    if let made = decoded[part] { return made }
-                    let made = try await decoding.step(of: step, by: plan, transformCount: count, record)
-                    decoded[part] = made
-                    return made
-                }
-            }
-            return try await decoding.picture(of: step, by: plan, self.record)
-        }
-    }
-
-    /// What the codec gives for several images, from a decode that they share; `nil` if there is no memory for all of them.
-    ///
-    /// The memory of the decode counts all images that are made of it: no other load can join it.
-    private func decoded(
-        _ share: DecodeSharing.Share,
-        _ sharing: DecodeSharing,
-        _ id: FlightTable.ID
-    ) async throws -> DecodePipeline.SharedStep? {
-        let decoding = self.services.decoding
-        let key = RequestKeys.step(share.layout, of: self.request, broughtBy: id)
-        do {
-            return try await self.shared(key) { record in
-                // An earlier flight may have ended.
-                if let result = sharing.result(of: share) { return result }
-                let result = try await decoding.step(of: share, record)
-                sharing.keep(result, of: share)
-                return result
-            }
-        } catch let error as ImageError where error.code == .outOfMemory {
-            return nil
-        }
-    }
-
-    /// Returns a part of the work that is done once for all images of the same bytes that need it.
-    private func shared(
-        _ key: CacheKey,
-        _ work: @escaping @Sendable (LoadRecord) async throws -> DecodePipeline.SharedStep
-    ) async throws -> DecodePipeline.SharedStep {
-        let source = self.request.sourceKey
-        let product = FlightTable.Product(kind: .decode, key: key, source: source, origin: source)
-        let plan = FlightPlan(product: product) { try await work($0.record) }
-        return try await self.loader.result(of: plan, interest: .flight(self.flight.id))
     }
 
     // MARK: Keeping
@@ -420,7 +356,7 @@ struct PictureLoad: Sendable {
         guard (try? await self.loader.waitForTurn(of: self.flight)) != nil, self.flight.isLatest(fetched),
             self.flight.admits(bytes.metadata.bodyDigest), (try? self.flight.beginKeeping()) != nil
         else { return nil }
-        return await self.services.keep(bytes.data, bytes.metadata, for: self.request, demand)
+        return await self.services.store.keepSerialized(bytes.data, bytes.metadata, for: self.request, demand)
     }
 
     /// Stores a picture in memory where a load wants that, unless it is made of older bytes than others.
@@ -473,7 +409,7 @@ extension LoaderReference {
     ) -> FlightPlan<Kept<ImageResponse>> {
         let product = FlightTable.Product(.picture, request, rules: self.services.rules, mayServeStale: mayServeStale)
         return FlightPlan(product: product, request: request) { flight in
-            let load = PictureLoad(
+            let load = ImageLoad(
                 services: self.services,
                 loader: self,
                 request: request,
@@ -486,29 +422,7 @@ extension LoaderReference {
     }
 }
 
-extension DecodePipeline.SharedStep: FlightOutput {}
-
 extension ImageResponse: LoadResponse {}
-
-/// Bytes that one flight has got and another one is to make a picture of; the first that asks has them, and what counts
-/// them, for itself.
-final class BytesOffer: Sendable {
-    private let bytes = Locked<Body?>(nil)
-
-    func make(_ bytes: Body) {
-        self.bytes.withLock { $0 = bytes }
-    }
-
-    func take() -> Body? {
-        self.bytes.withLock { $0.take() }
-    }
-
-    /// Ends the part in shared decodes: an image that is there is served before the bytes are taken, if at all, and that may
-    /// wait for memory.
-    func endSharing() {
-        self.bytes.withLock { $0?.sharing }?.end()
-    }
-}
 
 extension ImageResponse {
     /// An image that was decoded from `bytes`.
@@ -536,12 +450,5 @@ extension ImageResponse {
             revalidation: bytes.revalidation
         )
         self.mayBeKept = bytes.mayBeKept
-    }
-}
-
-extension CodingError {
-    /// Whether the bytes themselves are at fault, rather than a limit or an option.
-    var isAboutContent: Bool {
-        [.notAnImage, .corrupt, .truncated].contains(self.code)
     }
 }

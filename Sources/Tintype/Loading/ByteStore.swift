@@ -27,9 +27,10 @@ struct StoredSource: Sendable {
 /// Without revalidation that is URL and headers. Where HTTP's freshness counts, it is the URL with the headers
 /// that may identify the user, and those that the response's `Vary` names select among its representations (RFC 9111,
 /// 4.1). The names have an entry of their own beside those of the representations (``Selectors``).
-struct SourceStore: Sendable {
+struct ByteStore: Sendable {
     let cache: any ImageCache
     let rules: FreshnessRules
+    let hooks: LoadHooks
     let activities: ActivityCenter
 
     /// What is known of the entry that a request selects, whatever its age; its bytes are not read.
@@ -137,6 +138,91 @@ struct SourceStore: Sendable {
 
     private func selectors(of resource: CacheKey) async throws -> Selectors? {
         try await self.look(for: .bytes, of: RequestKeys.selectors(of: resource))?.data.flatMap { Selectors($0) }
+    }
+
+    // MARK: Reuse
+
+    /// Returns a stored entry as bytes if it may answer a load without the origin.
+    ///
+    /// - Throws: `LoadError.Code.notModified`.
+    func reuse(_ stored: StoredSource?, for request: ImageRequest, mayServeStale: Bool) throws(LoadError) -> Body? {
+        guard let stored else { return nil }
+        let plan = self.rules.plan(for: request)
+        let decision = self.rules.decision(for: stored.metadata, of: request, under: plan.policy)
+        guard decision == .serve || decision == .serveWhileRevalidating && mayServeStale else { return nil }
+        if plan.obeysHTTP,
+            Precondition.isNotModified(request.headers, stored: stored.metadata, now: self.rules.now())
+        {
+            let record = stored.metadata.response
+            throw LoadError.notModified(request, record?.servedFields(reusedAt: self.rules.now()) ?? [:])
+        }
+        return self.body(of: stored, decision == .serve ? nil : .inBackground)
+    }
+
+    /// Returns a stored entry as bytes.
+    func body(of stored: StoredSource, _ revalidation: Revalidation?) -> Body {
+        Body(
+            data: stored.data ?? Data(),
+            source: stored.data == nil ? .memory : .disk,
+            metadata: stored.metadata,
+            headers: stored.metadata.response?.servedFields(reusedAt: self.rules.now()) ?? [:],
+            revalidation: revalidation,
+            // An image in memory is not made of what the disk has.
+            arrival: stored.data == nil ? nil : .read(as: stored.name),
+            claim: stored.claim
+        )
+    }
+
+    // MARK: Storing
+
+    /// Stores bytes in the form that the program chooses for the disk, as far as loads ask for it.
+    ///
+    /// - Returns: The reason why they are not on disk, if a load waits.
+    func keepSerialized(
+        _ body: Data,
+        _ metadata: EntryMetadata,
+        for request: ImageRequest,
+        _ demand: Demand
+    ) async -> LoadError? {
+        guard demand.storesBytes else {
+            return await self.keep(body, metadata: metadata, for: request, demand)
+        }
+        do {
+            guard let stored = try await self.hooks.serialized(body, of: request) else {
+                await self.remove(request)
+                return nil
+            }
+            var metadata = metadata
+            if stored != body {
+                let format = self.rules.format(of: stored, for: request)
+                metadata.formatName = format?.name
+                metadata.mediaType = format?.mediaType
+                metadata.byteCount = stored.count
+            }
+            return await self.keep(stored, metadata: metadata, for: request, demand)
+        } catch {
+            return LoadError(storing: error)
+        }
+    }
+
+    /// Checks that the disk has a response after its load.
+    ///
+    /// - Throws: `LoadError` with the reason if it does not.
+    func checkStored(_ metadata: EntryMetadata, mayBeKept: Bool, of request: ImageRequest) async throws(LoadError) {
+        guard mayBeKept else {
+            throw LoadError(
+                code: .cacheFailed,
+                message: "The response for \(request.displayURL) may not be stored: "
+                    + "its header fields, such as no-store, or a hook forbid it. "
+                    + "A cache policy that never revalidates stores it whatever its fields say."
+            )
+        }
+        guard await !self.contains(metadata, of: request) else { return }
+        throw LoadError(
+            code: .cacheFailed,
+            message: "\(request.displayURL) is not on disk after its load; "
+                + "give the loader a disk tier and let the request store in it."
+        )
     }
 
     /// Stores bytes for a request if any load wants that, in the background unless one waits, in place of all older ones
