@@ -141,48 +141,41 @@ package struct DecodePipeline: Sendable {
         let start = ContinuousClock.now
         let image = try await self.gate.withWeight(byteCount) {
             observer?.didEnd(.gate, since: start)
-            try await self.requireRoomBeforeHelp(byteCount, observer)
-            if let image = try await self.streamedTogether(plan, observer) { return image }
-            // Taken out where it is used, so that it goes away as soon as it may.
-            let together = Locked(try await self.decodedTogether(plan, observer))
-            return try await self.onLane(observer) { @Sendable in
-                guard let decoded = together.withLock({ $0.take() }) else {
-                    try self.requireRoom(byteCount)
-                    return try plan.decode(observer)
-                }
-                return try plan.decode(observer, from: decoded)
-            }
+            return try await self.onLanes(plan, byteCount, observer) { try $0.decode(observer) }
         }
         return MadePicture(image: image, animation: plan.animation)
     }
 
-    /// What the codec gives for a plan, where lanes that have nothing to do help with it; `nil` elsewhere.
-    private func decodedTogether(_ plan: DecodePlan, _ observer: (any RenderingObserver)?) async throws -> DecodedImage?
-    {
-        guard self.usesIdleLanes else { return nil }
-        let start = ContinuousClock.now
-        let decoded = try await plan.decodeStep(onIdleOf: self.lanes, gate: self.gate)
-        if decoded != nil { observer?.didEnd(.decode, since: start) }
-        return decoded
-    }
-
-    /// The picture of a plan that streams it, where a lane that has nothing to do helps with it; `nil` elsewhere.
-    private func streamedTogether(_ plan: DecodePlan, _ observer: (any RenderingObserver)?) async throws -> Image? {
-        guard self.usesIdleLanes, let (plan, ahead) = plan.inflatingAhead(), self.lanes.idleCount > 1 else {
-            return nil
+    /// Runs a decode on a lane, with the help of idle lanes if the coder can share it with them.
+    ///
+    /// - Parameters:
+    ///   - plan: The plan.
+    ///   - byteCount: The memory of the decode, which the gate has admitted; each lane that helps takes more.
+    ///   - observer: Receives the wait for the lane.
+    ///   - decode: Decodes as the plan that it is given says.
+    private func onLanes<Result: Sendable>(
+        _ plan: DecodePlan,
+        _ byteCount: Int,
+        _ observer: (any RenderingObserver)?,
+        _ decode: @escaping @Sendable (DecodePlan) throws -> Result
+    ) async throws -> Result {
+        guard self.usesIdleLanes, self.lanes.idleCount > 1, let (plan, parallel) = plan.parallel() else {
+            return try await self.onLane(observer) {
+                try self.requireRoom(byteCount)
+                return try decode(plan)
+            }
         }
-        let image = Locked<Image?>(nil)
-        try await self.lanes.runTogether(
-            helperCount: 1,
-            reserving: { self.gate.placeIfFree(for: ahead.byteCount) },
-            { @Sendable part in
-                guard !part.isHelper else { return ahead.help(until: part.isWanted) }
-                try self.requireRoom(plan.byteCount)
-                let made = try plan.decode(observer)
-                image.withLock { $0 = made }
+        let start = ContinuousClock.now
+        return try await self.lanes.runTogether(
+            helperCount: parallel.helperCount,
+            reserving: { self.gate.placeIfFree(for: parallel.helperByteCount) },
+            help: parallel.help,
+            {
+                observer?.didEnd(.lane, since: start)
+                try self.requireRoom(byteCount)
+                return try decode(plan)
             }
         )
-        return image.withLock { $0 }
     }
 
     /// A part of the work that several images share, and the memory that it takes, until the last of them is made.
@@ -211,10 +204,7 @@ package struct DecodePipeline: Sendable {
         let start = ContinuousClock.now
         let place = try await self.gate.place(for: byteCount)
         observer?.didEnd(.gate, since: start)
-        try await self.requireRoomBeforeHelp(byteCount, observer)
-        if let decoded = try await self.decodedTogether(plan, observer) { return SharedStep(.stored(decoded), place) }
-        let decoded = try await self.onLane(observer) {
-            try self.requireRoom(byteCount)
+        let decoded = try await self.onLanes(plan, byteCount, observer) { plan in
             let start = ContinuousClock.now
             defer { observer?.didEnd(.decode, since: start) }
             return try plan.decodeStep()
@@ -502,12 +492,6 @@ package struct DecodePipeline: Sendable {
     /// - Throws: `ImageError.Code.outOfMemory` unless the process may take so many bytes.
     private func requireRoom(_ byteCount: Int) throws(ImageError) {
         guard self.hasRoom(for: byteCount) else { throw .outOfMemory(byteCount) }
-    }
-
-    /// Checks the room for a large image on a lane, because idle lanes may decode it before its own lane does.
-    private func requireRoomBeforeHelp(_ byteCount: Int, _ observer: (any RenderingObserver)?) async throws {
-        guard self.usesIdleLanes, byteCount >= Self.largeByteCount else { return }
-        try await self.onLane(observer) { try self.requireRoom(byteCount) }
     }
 
     /// Changes a JPEG without loss, once there is room for its coefficients.

@@ -210,23 +210,19 @@ package struct DecodePlan: Sendable {
 
     /// Makes the image, and reports the time of each phase.
     ///
-    /// - Parameters:
-    ///   - observer: Receives the times.
-    ///   - decoded: What ``decodeStep(onIdleOf:gate:)`` gave, if it gave anything.
-    /// - Returns: The picture.
+    /// - Parameter observer: Receives the times.
+    /// - Returns: The image.
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func decode(_ observer: (any RenderingObserver)?, from decoded: consuming DecodedImage? = nil) throws -> Image {
+    func decode(_ observer: (any RenderingObserver)?) throws -> Image {
         func decoding<Result>(_ work: () throws -> Result) throws -> Result {
             try observer?.measuring(.decode, work) ?? work()
         }
         guard let geometry else {
             let image = try decoding {
-                let stored = try decoded.take() ?? self.decodeStep()
-                return try self.decoder.finish(self.turning(stored.image), options: self.options)
+                try self.decoder.finish(self.turning(self.decodeStep().image), options: self.options)
             }
             return try self.transformed(consume image, observer)
         }
-        if let decoded = decoded.take() { return try self.picture(of: consume decoded, geometry, observer) }
         let streamed = try decoding {
             try self.streamed(geometry).map { try self.decoder.finish($0, options: self.options) }
         }
@@ -336,28 +332,13 @@ package struct DecodePlan: Sendable {
         try self.decoder.decodeStored(options: self.options)
     }
 
-    /// Does the same on as many lanes as have nothing to do; `nil` where one lane is to do it.
-    ///
-    /// - Throws: `ImageError`, `CancellationError`.
-    func decodeStep(onIdleOf lanes: DecodeLanes, gate: WeightedGate) async throws -> DecodedImage? {
-        guard self.geometry == nil || !self.isStreamed else { return nil }
-        return try await self.decoder.decodeStored(
-            options: self.options,
-            taking: self.byteCount,
-            onIdleOf: lanes,
-            gate: gate
-        )
-    }
-
-    /// A plan, to be carried out once, that streams the picture with the help of another lane, and what that lane is to do;
-    /// `nil` where one lane does it alone.
-    func inflatingAhead() -> (plan: DecodePlan, ahead: PNGAhead)? {
-        guard self.geometry != nil, self.isStreamed,
-            let (decoder, ahead) = self.decoder.inflatingAhead(options: self.options)
-        else { return nil }
+    /// Returns the same plan, to be carried out once with the help of other lanes; `nil` if one lane is as fast.
+    func parallel() -> (plan: DecodePlan, parallel: ParallelDecode)? {
+        let kind = self.streams ? DecodeKind.rows : .picture
+        guard let (decoder, parallel) = self.decoder.parallelDecode(kind, options: self.options) else { return nil }
         var plan = self
         plan.decoder = decoder
-        return (plan, ahead)
+        return (plan, parallel)
     }
 
     private func picture(
