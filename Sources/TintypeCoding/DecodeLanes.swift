@@ -68,6 +68,7 @@ public final class DecodeLanes: Sendable {
     ///   - help: Runs on each lane that helps, in a child task. Its closure returns `true` when other work waits for the lane:
     ///     then it is to return as soon as it can.
     ///   - work: Runs once, in a child task.
+    /// - Returns: The result of `work`.
     /// - Throws: As ``run(_:)``.
     package func runTogether<Result: Sendable, Place: Sendable>(
         helperCount: Int,

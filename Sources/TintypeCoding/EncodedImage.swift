@@ -61,6 +61,7 @@ public protocol EncodedImage: Sendable {
     /// - Parameters:
     ///   - kind: The decode: of the whole image, or row by row.
     ///   - options: The options of the decode.
+    /// - Returns: The decode, or `nil`.
     func parallelDecode(_ kind: DecodeKind, options: DecodeOptions) -> ParallelDecode?
 }
 

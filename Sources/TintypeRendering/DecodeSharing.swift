@@ -88,7 +88,9 @@ package final class DecodeSharing: Sendable {
         self.state = Locked(State(requests: requests))
     }
 
-    /// Returns the parts of loads that make images of the same bytes. A load that decodes them like no other has none.
+    /// Returns the parts of loads that make images of the same bytes.
+    ///
+    /// A load that decodes them like no other has none.
     package static func parts(of data: Data, for requests: [ID: RenderingRequest]) -> [ID: Part] {
         var parts: [ID: Part] = [:]
         for group in Dictionary(grouping: requests, by: { $0.value.decodingName }).values
@@ -173,8 +175,10 @@ package final class DecodeSharing: Sendable {
 
 /// The division of plans.
 extension DecodeSharing {
-    /// The nanoseconds of a decode for each byte at any scale, and for each pixel of its result, and those of a resize for each
-    /// pixel that it reads. Low figures for the decode, measured on a photograph of 12 megapixels.
+    /// The nanoseconds of a decode for each byte at any scale, and for each pixel of its result, and those of a resize
+    /// for each pixel that it reads.
+    ///
+    /// Low figures for the decode, measured on a photograph of 12 megapixels.
     private static let nanosecondsPerByte = 6
     private static let nanosecondsPerDecodedPixel = 2
     private static let nanosecondsPerReadPixel = 1

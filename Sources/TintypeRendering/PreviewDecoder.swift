@@ -14,12 +14,16 @@ public actor PreviewDecoder {
     private let findRendering: @Sendable (ImageHeader) throws -> StoredRendering?
     /// Counts the work on previews that their decoder does not count.
     private var work: DecodeWork?
-    /// The work of all previews so far. Bytes that arrive slowly must not lead to any number of large previews.
+    /// The work of all previews so far.
+    ///
+    /// Bytes that arrive slowly must not lead to any number of large previews.
     private var previewUnits = 0
     /// The work of the last one.
     private var lastPreviewUnits = 0
     private var decoder: (any IncrementalDecoder)?
-    /// The work of a blur, about. The work of a program's own transforms is not known.
+    /// The work of a blur, about.
+    ///
+    /// The work of a program's own transforms is not known.
     private static let transformUnitsPerPixel = 16
 
     /// The layouts of previews before the resize and as they are shown.
@@ -29,7 +33,9 @@ public actor PreviewDecoder {
     private var fedByteCount = 0
     /// The memory that previews may take; `nil` for any.
     private let gate: WeightedGate?
-    /// The memory that this decoder has taken. It takes more if a late header says so.
+    /// The memory that this decoder has taken.
+    ///
+    /// It takes more if a late header says so.
     private var places: [WeightedGate.Place] = []
     /// The bytes before the size was known.
     private var start = Data()
@@ -38,7 +44,9 @@ public actor PreviewDecoder {
     /// The load itself reports the error.
     private var isOver = false
 
-    /// The bytes that must hold the header. An image with longer metadata has no previews.
+    /// The bytes that must hold the header.
+    ///
+    /// An image with longer metadata has no previews.
     private static let maximumStartByteCount = 1 << 20
     /// The bytes that are decoded between two checks of the work.
     private static let bytesAtOnce = 32 << 10

@@ -13,6 +13,7 @@ struct LoadServices: Sendable {
     /// Brings what a request has no fetcher of its own for.
     let fetcher: any ImageFetching
     let decoding: DecodePipeline
+    let encoding: EncodePipeline
     let rules: FreshnessRules
     let store: SourceStore
     let variants: VariantPipeline
@@ -34,17 +35,20 @@ struct LoadServices: Sendable {
         cache: any ImageCache,
         downloads: DownloadActor,
         decoding: DecodePipeline,
+        encoding: EncodePipeline,
         activities: ActivityCenter
     ) {
         self.cache = cache
         self.downloads = downloads
         self.fetcher = configuration.fetcher ?? downloads
         self.decoding = decoding
+        self.encoding = encoding
         self.rules = FreshnessRules(configuration)
         self.store = SourceStore(cache: cache, rules: self.rules, activities: activities)
         self.variants = VariantPipeline(
             cache: cache,
             decoding: decoding,
+            encoding: encoding,
             rules: self.rules,
             encoder: configuration.variantEncoder,
             activities: activities

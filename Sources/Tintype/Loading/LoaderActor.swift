@@ -62,18 +62,22 @@ public actor LoaderActor {
         self.cache = cache
         self.downloads = downloads
         self.policy = configuration.cachePolicy
+        let lanes = GatedLanes(
+            DecodeLanes(count: configuration.laneCount),
+            gate: WeightedGate(capacity: configuration.decodingMemory / 4 * 3),
+            usesIdleLanes: configuration.usesIdleLanes
+        )
         let services = LoadServices(
             configuration: configuration,
             cache: cache,
             downloads: downloads,
             decoding: DecodePipeline(
                 registry: configuration.coders,
-                lanes: DecodeLanes(count: configuration.laneCount),
-                gate: WeightedGate(capacity: configuration.decodingMemory / 4 * 3),
+                lanes: lanes,
                 previewGate: WeightedGate(capacity: configuration.decodingMemory / 4),
-                limits: configuration.limits,
-                usesIdleLanes: configuration.usesIdleLanes
+                limits: configuration.limits
             ),
+            encoding: EncodePipeline(registry: configuration.coders, lanes: lanes),
             activities: activities
         )
         self.services = services

@@ -83,7 +83,9 @@ public final class FrameSource: Sendable {
         return try await gate.withWeight(self.decoder.byteCount) { try await self.decoder.frame(at: index) }
     }
 
-    /// Decodes all frames one after the other, to be encoded again. A still image is one frame.
+    /// Decodes all frames one after the other, to be encoded again.
+    ///
+    /// A still image is one frame.
     ///
     /// The caller holds all of them at once, so they do not count as memory of the loader. To encode them within that memory,
     /// give the source itself to the loader.
