@@ -1,8 +1,9 @@
 package import FoundationEssentials
 import TintypeConcurrency
 
-/// Bytes that arrived and were not decoded yet: the network puts them in, the preview takes all
-/// at once, so that it is never behind by more than one step.
+/// Bytes that have arrived and are not decoded yet.
+///
+/// The network puts them in, and the preview takes all of them at once. So it is never behind by more than one step.
 package final class ByteMailbox: Sendable {
     private struct State {
         var bytes = Data()
@@ -25,7 +26,7 @@ package final class ByteMailbox: Sendable {
         reader?.resume(returning: bytes)
     }
 
-    /// No more bytes come; what was not taken is dropped.
+    /// Ends the bytes, and drops those that were not taken.
     package func finish() {
         let reader = self.state.withLock { state in
             state.isOver = true
@@ -35,7 +36,7 @@ package final class ByteMailbox: Sendable {
         reader?.resume(returning: nil)
     }
 
-    /// All bytes that are there, or the next ones that come; `nil` after the end.
+    /// Returns all bytes that are there, or the next ones that arrive; `nil` after the end.
     package func take() async -> Data? {
         await withCheckedContinuation { reader in
             let result = self.state.withLock { state -> Data?? in

@@ -1,51 +1,47 @@
 package import FoundationEssentials
 package import TintypeCoding
 package import TintypeConcurrency
-import TintypeErrors
 package import TintypeImage
 import TintypeTransforms
 
-/// Bytes to picture, on one lane, or with those that have nothing to do: header, limits, memory gate, decode, resize, turn.
+/// Makes images of bytes, on lanes and within the memory gate: header, limits, weight, decode, resize, turn.
 package struct DecodePipeline: Sendable {
     package let registry: CoderRegistry
-    package let lanes: DecodeLanes
-    /// Bounds the bytes of pixels that all decodes hold together.
-    package let gate: WeightedGate
-    /// Bounds the memory of previews: they last as long as their downloads, and must not keep decodes from beginning.
-    let previewGate: WeightedGate
+    package let lanes: GatedLanes
     package let limits: DecodingLimits
-    /// The memory that the process may use.
-    let memory: MemoryBudget
-    /// The bytes from which on work has to find room in the cgroup, too: reading that takes as long as writing half a
-    /// megabyte.
-    private static let largeByteCount = 64 << 20
-    /// Whether lanes that have nothing to do help with large pictures.
-    let usesIdleLanes: Bool
-    /// Previews in the making: a picture does not wait for the lane of its own.
+    /// Bounds the memory of previews.
+    ///
+    /// They last as long as their downloads, and must not keep decodes from beginning.
+    private let previewGate: WeightedGate
+    /// The tasks that make previews.
+    ///
+    /// An image does not wait for the lane of its previews.
     package let previews = TaskOwner()
-    /// Encodes that a caller waits for itself.
-    private let encodes = Coalescer<UUID, Data, Never>()
 
-    package init(
-        registry: CoderRegistry,
-        lanes: DecodeLanes,
-        gate: WeightedGate,
-        previewGate: WeightedGate,
-        limits: DecodingLimits,
-        memory: MemoryBudget = MemoryBudget(),
-        usesIdleLanes: Bool
-    ) {
+    package init(registry: CoderRegistry, lanes: GatedLanes, previewGate: WeightedGate, limits: DecodingLimits) {
         self.registry = registry
         self.lanes = lanes
-        self.gate = gate
         self.previewGate = previewGate
         self.limits = limits
-        self.memory = memory
-        self.usesIdleLanes = usesIdleLanes
     }
 
     private func limits(of request: RenderingRequest) -> DecodingLimits {
         request.limits ?? self.limits
+    }
+
+    /// Reads the header with the coder of the request, or a registered one.
+    private func decoder(of data: Data, for request: RenderingRequest) throws -> ImageDecoder {
+        let limits = self.limits(of: request)
+        return try ImageDecoder(data, registry: self.registry, coder: request.coder, limits: limits)
+    }
+
+    // MARK: One image
+
+    /// An image, and the animation that it stands for.
+    package struct MadePicture: Sendable {
+        package let image: Image
+        /// The frames of the animation; `nil` for a still image.
+        package let animation: AnimationTiming?
     }
 
     /// Decodes `data` as `request` asks.
@@ -56,62 +52,78 @@ package struct DecodePipeline: Sendable {
         for request: RenderingRequest,
         _ observer: (any RenderingObserver)? = nil
     ) async throws -> MadePicture {
-        let plan = try await self.plan(of: data, for: request, observer)
-        return try await self.carryOut(plan, observer)
-    }
-
-    /// A picture, and the animation that it stands for.
-    package struct MadePicture: Sendable {
-        package let image: Image
-        /// The frames of the animation; `nil` for a still image.
-        package let animation: AnimationTiming?
+        try await self.make(observer) {
+            let decoder = try self.decoder(of: data, for: request)
+            return try DecodePlan(decoder: decoder, request: request, limits: self.limits(of: request))
+        }
     }
 
     /// Decodes a variant that the cache encoded.
     ///
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
     package func variant(from data: Data, _ observer: (any RenderingObserver)? = nil) async throws -> Image {
-        let plan = try await self.onLane(observer) {
+        try await self.make(observer) {
             let decoder = try ImageDecoder(data, registry: self.registry, limits: self.limits)
             return DecodePlan(decoder: decoder, limits: self.limits)
-        }
-        return try await self.carryOut(plan, observer).image
+        }.image
     }
 
-    /// Runs `work` on a lane, and takes note of the wait for that.
-    private func onLane<Result: Sendable>(
+    /// Plans an image in a visit to a lane, and makes it in the same visit if it is small.
+    ///
+    /// The header gives the weight, and a lane must not wait for the gate. So a larger image takes a second visit.
+    private func make(
         _ observer: (any RenderingObserver)?,
-        _ work: @Sendable () throws -> Result
-    ) async throws -> Result {
-        guard let observer else { return try await self.lanes.run(work) }
-        let start = ContinuousClock.now
-        return try await self.lanes.run {
-            observer.didEnd(.lane, since: start)
-            return try work()
+        planning makePlan: @Sendable () throws -> DecodePlan
+    ) async throws -> MadePicture {
+        let (plan, image) = try await self.lanes.run(observer) {
+            let plan = try makePlan()
+            return (plan, try self.lanes.decodeIfSmall(plan, observer))
+        }
+        guard let image else { return try await self.carryOut(plan, observer) }
+        return MadePicture(image: image, animation: plan.animation)
+    }
+
+    /// Makes the image of a plan when there is room for its memory.
+    ///
+    /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
+    package func carryOut(
+        _ plan: DecodePlan,
+        _ observer: (any RenderingObserver)? = nil
+    ) async throws -> MadePicture {
+        let byteCount = plan.byteCount
+        let image = try await self.lanes.withWeight(byteCount, observer) {
+            try await self.lanes.run(plan, taking: byteCount, observer) { try $0.decode(observer) }
+        }
+        return MadePicture(image: image, animation: plan.animation)
+    }
+
+    /// Makes the image that `request` asks for from the decoded original.
+    ///
+    /// - Throws: `TransformError`, `ImageError`, `CancellationError`, or what a program's own transformer throws.
+    package func picture(
+        of original: Image,
+        for request: RenderingRequest,
+        _ observer: (any RenderingObserver)?
+    ) async throws -> Image {
+        let (size, limits) = (PixelSize(width: original.width, height: original.height), self.limits(of: request))
+        let plan = try request.transformPlan(for: size, hasAlpha: original.hasAlpha, limits: limits)
+        let footprint = try plan.footprint(for: original.pixels.layout)
+        let byteCount = footprint.workingByteCount.saturatingAdded(to: footprint.result.byteCount)
+        return try await self.lanes.withWeight(byteCount, observer) {
+            try await self.lanes.run(observer) {
+                let start = ContinuousClock.now
+                defer { observer?.didEnd(.transform, since: start) }
+                return try plan.image(of: original) { try limits.checkEnlarging($0, from: size) }
+            }
         }
     }
 
-    /// How the picture of `request` is to be made of `data`, whose header is read.
-    ///
-    /// The weight is known only from there, and a lane must not wait for the gate: a decode takes two visits at least, the
-    /// first of microseconds.
-    ///
-    /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
-    package func plan(
-        of data: Data,
-        for request: RenderingRequest,
-        _ observer: (any RenderingObserver)? = nil
-    ) async throws -> DecodePlan {
-        try await self.onLane(observer) {
-            let decoder = try self.decoder(of: data, for: request)
-            return try DecodePlan(decoder: decoder, request: request, limits: self.limits(of: request))
-        }
-    }
+    // MARK: Several images of the same bytes
 
     /// Plans the images of requests that decode the same bytes in the same way, in one visit to a lane, and divides them
     /// among decodes.
     ///
-    /// - Throws: `CodingError`, `CancellationError`; the error of one plan is its result.
+    /// - Throws: `CodingError`, `CancellationError`. The error of one plan is its result.
     package func plans(
         of data: Data,
         for requests: [DecodeSharing.ID: RenderingRequest]
@@ -125,7 +137,7 @@ package struct DecodePipeline: Sendable {
             let shares = DecodeSharing.divide(
                 plans.compactMapValues { try? $0.get() },
                 byteCount: data.count,
-                capacity: self.gate.capacity
+                capacity: self.lanes.gate.capacity
             )
             return plans.reduce(into: [:]) { result, plan in
                 result[plan.key] = plan.value.map { DecodeSharing.Plan(plan: $0, share: shares[plan.key]) }
@@ -133,63 +145,13 @@ package struct DecodePipeline: Sendable {
         }
     }
 
-    /// Makes the picture of a plan, once there is room for it.
-    ///
-    /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    package func carryOut(_ plan: DecodePlan, _ observer: (any RenderingObserver)? = nil) async throws -> MadePicture {
-        let byteCount = plan.byteCount
-        let start = ContinuousClock.now
-        let image = try await self.gate.withWeight(byteCount) {
-            observer?.didEnd(.gate, since: start)
-            try await self.requireRoomBeforeHelp(byteCount, observer)
-            if let image = try await self.streamedTogether(plan, observer) { return image }
-            // Taken out where it is used, so that it goes away as soon as it may.
-            let together = Locked(try await self.decodedTogether(plan, observer))
-            return try await self.onLane(observer) { @Sendable in
-                guard let decoded = together.withLock({ $0.take() }) else {
-                    try self.requireRoom(byteCount)
-                    return try plan.decode(observer)
-                }
-                return try plan.decode(observer, from: decoded)
-            }
-        }
-        return MadePicture(image: image, animation: plan.animation)
-    }
-
-    /// What the codec gives for a plan, where lanes that have nothing to do help with it; `nil` elsewhere.
-    private func decodedTogether(_ plan: DecodePlan, _ observer: (any RenderingObserver)?) async throws -> DecodedImage?
-    {
-        guard self.usesIdleLanes else { return nil }
-        let start = ContinuousClock.now
-        let decoded = try await plan.decodeStep(onIdleOf: self.lanes, gate: self.gate)
-        if decoded != nil { observer?.didEnd(.decode, since: start) }
-        return decoded
-    }
-
-    /// The picture of a plan that streams it, where a lane that has nothing to do helps with it; `nil` elsewhere.
-    private func streamedTogether(_ plan: DecodePlan, _ observer: (any RenderingObserver)?) async throws -> Image? {
-        guard self.usesIdleLanes, let (plan, ahead) = plan.inflatingAhead(), self.lanes.idleCount > 1 else {
-            return nil
-        }
-        let image = Locked<Image?>(nil)
-        try await self.lanes.runTogether(
-            helperCount: 1,
-            reserving: { self.gate.placeIfFree(for: ahead.byteCount) },
-            { @Sendable part in
-                guard !part.isHelper else { return ahead.help(until: part.isWanted) }
-                try self.requireRoom(plan.byteCount)
-                let made = try plan.decode(observer)
-                image.withLock { $0 = made }
-            }
-        )
-        return image.withLock { $0 }
-    }
-
-    /// A part of the work that several images share, and the memory that it takes, until the last of them is made.
+    /// A part of the work that several images share, and its memory until the last of them is made.
     package final class SharedStep: Sendable {
         fileprivate let part: DecodePlan.Part
         fileprivate let place: WeightedGate.Place
-        /// What was made of it for several images: as long as one of them holds the step, others find it.
+        /// The later steps that several images share.
+        ///
+        /// They are found as long as one of the images holds this step.
         private let made = Locked<[String: SharedStep]>([:])
 
         fileprivate init(_ part: DecodePlan.Part, _ place: WeightedGate.Place) {
@@ -203,18 +165,14 @@ package struct DecodePipeline: Sendable {
         }
     }
 
-    /// Does the part of a plan that plans for other sizes share.
+    /// Carries out the decode that the plans of several sizes share.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     package func step(of share: DecodeSharing.Share, _ observer: (any RenderingObserver)?) async throws -> SharedStep {
-        let (plan, byteCount) = (share.plan, share.byteCount)
         let start = ContinuousClock.now
-        let place = try await self.gate.place(for: byteCount)
+        let place = try await self.lanes.gate.place(for: share.byteCount)
         observer?.didEnd(.gate, since: start)
-        try await self.requireRoomBeforeHelp(byteCount, observer)
-        if let decoded = try await self.decodedTogether(plan, observer) { return SharedStep(.stored(decoded), place) }
-        let decoded = try await self.onLane(observer) {
-            try self.requireRoom(byteCount)
+        let decoded = try await self.lanes.run(share.plan, taking: share.byteCount, observer) { plan in
             let start = ContinuousClock.now
             defer { observer?.didEnd(.decode, since: start) }
             return try plan.decodeStep()
@@ -222,7 +180,9 @@ package struct DecodePipeline: Sendable {
         return SharedStep(.stored(decoded), place)
     }
 
-    /// Carries out the transforms of a plan that plans with the same ones share, counted with the step.
+    /// Carries out the transforms that several plans begin with.
+    ///
+    /// Their memory counts with the step.
     ///
     /// - Throws: `TransformError`, `ImageError`, `CancellationError`, or what a program's own transformer throws.
     package func step(
@@ -231,13 +191,15 @@ package struct DecodePipeline: Sendable {
         transformCount: Int,
         _ observer: (any RenderingObserver)?
     ) async throws -> SharedStep {
-        let image = try await self.onLane(observer) {
+        let image = try await self.lanes.run(observer) {
             try plan.image(of: step.part, transformCount: transformCount, observer)
         }
         return SharedStep(.finished(image, transformCount: transformCount), step.place)
     }
 
-    /// Makes the picture of a plan out of a step that it shares: no larger than that, and counted with it.
+    /// Makes the image of a plan from a step that it shares.
+    ///
+    /// It is no larger than the step, and its memory counts with that.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
     package func picture(
@@ -245,54 +207,29 @@ package struct DecodePipeline: Sendable {
         by plan: DecodePlan,
         _ observer: (any RenderingObserver)?
     ) async throws -> MadePicture {
-        let image = try await self.onLane(observer) { try plan.image(of: step.part, observer) }
+        let image = try await self.lanes.run(observer) { try plan.image(of: step.part, observer) }
         return MadePicture(image: image, animation: plan.animation)
     }
 
-    /// Makes what `request` asks for of the decoded original.
-    ///
-    /// - Throws: `TransformError`, `ImageError`, `CancellationError`, or what a program's own transformer throws.
-    package func picture(
-        of original: Image,
-        for request: RenderingRequest,
-        _ observer: (any RenderingObserver)?
-    ) async throws -> Image {
-        let (size, limits) = (PixelSize(width: original.width, height: original.height), self.limits(of: request))
-        let plan = try DecodePlan.transforms(for: request, size: size, hasAlpha: original.hasAlpha, limits: limits)
-        let footprint = try plan.footprint(for: original.pixels.layout)
-        let weight = footprint.workingByteCount.saturatingAdded(to: footprint.result.byteCount)
-        let start = ContinuousClock.now
-        return try await self.gate.withWeight(weight) {
-            observer?.didEnd(.gate, since: start)
-            return try await self.onLane(observer) {
-                let start = ContinuousClock.now
-                defer { observer?.didEnd(.transform, since: start) }
-                return try plan.image(of: original) { try DecodePlan.check($0, of: size, limits: limits) }
-            }
-        }
-    }
+    // MARK: Headers, previews, frames
 
-    /// Reads the header with the request's own coder, or the registered ones.
-    private func decoder(of data: Data, for request: RenderingRequest) throws -> ImageDecoder {
-        let limits = self.limits(of: request)
-        return try ImageDecoder(data, registry: self.registry, coder: request.coder, limits: limits)
-    }
-
-    /// What the start of `data` says about its picture; the limits are checked.
+    /// Reads the header of `data`, and checks the limits.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     package func header(of data: Data, for request: RenderingRequest) async throws -> ImageHeader {
         try await self.lanes.run { try self.decoder(of: data, for: request).header }
     }
 
-    /// How and where the picture of `data` was taken, and its blocks of metadata.
+    /// Reads how and where the image of `data` was taken, and its blocks of metadata.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     package func metadata(of data: Data, for request: RenderingRequest) async throws -> ImageMetadata {
         try await self.lanes.run { try self.decoder(of: data, for: request).metadata() }
     }
 
-    /// Decodes the bytes of `mailbox` as `request` asks while they come; at most one preview is in the making.
+    /// Decodes the bytes of `mailbox` while they arrive.
+    ///
+    /// It makes one preview at a time.
     package func showPreviews(
         of mailbox: ByteMailbox,
         for request: RenderingRequest,
@@ -303,23 +240,23 @@ package struct DecodePipeline: Sendable {
             registry: self.registry,
             coder: request.coder,
             options: DecodeOptions(request, limits: limits),
-            lanes: self.lanes,
+            lanes: self.lanes.lanes,
             gate: self.previewGate,
-            rendering: { try DecodePlan.rendering(for: request, header: $0, limits: limits) }
+            rendering: { try request.storedRendering(header: $0, limits: limits) }
         )
         while let bytes = await mailbox.take() {
             if let preview = await decoder.append(bytes), !Task.isCancelled { await show(preview) }
         }
     }
 
-    /// The frames of a picture, at the size that `request` asks for; the limits are checked.
+    /// Opens the frames of an image at the size that `request` asks for, and checks the limits.
     ///
     /// - Parameters:
     ///   - data: The encoded bytes.
     ///   - name: Stands for the bytes and the request, so that all readers share the frames; `nil` shares with none.
-    ///   - request: Says what is made of them.
+    ///   - request: Gives the size and the transforms of the frames.
     ///   - pool: Keeps the frames.
-    /// - Returns: A source of frames, none of which is decoded yet.
+    /// - Returns: A source that has decoded no frame yet.
     /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
     package func frames(
         of data: Data,
@@ -327,194 +264,20 @@ package struct DecodePipeline: Sendable {
         for request: RenderingRequest,
         pool: FramePool
     ) async throws -> FrameSource {
+        let limits = self.limits(of: request)
         let (decoder, rendering) = try await self.lanes.run {
             let decoder = try self.decoder(of: data, for: request)
-            let limits = self.limits(of: request)
-            return (decoder, try DecodePlan.rendering(for: request, header: decoder.header, limits: limits))
+            return (decoder, try request.storedRendering(header: decoder.header, limits: limits))
         }
         return FrameSource(
             decoder,
-            options: DecodeOptions(request, limits: self.limits(of: request)),
+            options: DecodeOptions(request, limits: limits),
             rendering: rendering,
             firstFrameOnly: request.firstFrameOnly,
-            lanes: self.lanes,
+            lanes: self.lanes.lanes,
             pool: pool,
             name: name,
-            gate: self.gate
+            gate: self.lanes.gate
         )
-    }
-
-    /// Encodes `image` in `format`, once there is room for that.
-    ///
-    /// Without a format, an image with any transparency becomes a PNG, and others become a JPEG.
-    ///
-    /// - Throws: `CodingError`, `TransformError`, `ImageError` when memory runs out, `CancellationError`.
-    package func encode(
-        _ image: Image,
-        as format: ImageFormat?,
-        options: EncodeOptions,
-        maximumSide: Int?,
-        _ observer: (any RenderingObserver)? = nil
-    ) async throws -> Data {
-        let image = try await self.upright(image, maximumSide: maximumSide, observer)
-        let format = if let format { format } else { try await self.losslessIfTransparent(image, observer) }
-        let coder = try self.registry.coder(encoding: format)
-        // The pixels are upright, so the orientation in their EXIF block no longer holds.
-        var changed = options
-        changed.metadata.exif = options.metadata.exif.map { EXIF.upright($0) }
-        let encode = Encode(image: image, coder: coder, format: format, options: changed)
-        return try await self.onLane(taking: encode.byteCount, orAtLeast: encode.leastByteCount, observer) { hasRoom in
-            let start = ContinuousClock.now
-            defer { observer?.didEnd(.encode, since: start) }
-            return try encode.run(savingMemory: !hasRoom)
-        }
-    }
-
-    /// How an upright image is to be encoded.
-    private struct Encode: Sendable {
-        let image: Image
-        let coder: any ImageCoder
-        let format: ImageFormat
-        let options: EncodeOptions
-
-        /// The bytes that it takes at most at once.
-        var byteCount: Int { self.byteCount(of: self.options) }
-        /// The same when memory is saved at the cost of time.
-        var leastByteCount: Int { self.byteCount(of: self.options.savingMemory) }
-
-        private func byteCount(of options: EncodeOptions) -> Int {
-            self.coder
-                .encodingByteCount(of: self.image.pixels.layout, frameCount: nil, as: self.format, options: options)
-                .saturatingAdded(to: self.image.conversionByteCount)
-                .saturatingAdded(to: options.metadata.writingByteCount)
-        }
-
-        func run(savingMemory: Bool) throws -> Data {
-            let options = savingMemory ? self.options.savingMemory : self.options
-            return try self.coder.encode(self.image, as: self.format, options: options)
-        }
-    }
-
-    /// Runs `encode` for a caller that leaves at once when it is cancelled, as callers of loads do.
-    ///
-    /// The encode ends, and gives back what it has of the gate, when its codec next asks: libwebp may take a second.
-    package func leavingOnCancellation(_ encode: @escaping @Sendable () async throws -> Data) async throws -> Data {
-        try await self.encodes.value(for: UUID()) { _ in try await encode() }
-    }
-
-    /// Returns `image` upright, and no side longer than `maximumSide`.
-    private func upright(_ image: Image, maximumSide: Int?, _ observer: (any RenderingObserver)?) async throws -> Image
-    {
-        let resize = maximumSide.map { Resize.fit(width: $0, height: $0) }
-        guard image.orientation != .up || resize != nil else { return image }
-        var byteCount = image.turnByteCount
-        if let resize {
-            let footprint = try resize.footprint(for: image.pixels.layout)
-            byteCount = byteCount.saturatingAdded(to: footprint.workingByteCount)
-                .saturatingAdded(to: footprint.result.byteCount)
-        }
-        return try await self.onLane(taking: byteCount, observer) {
-            let image = try image.upright()
-            return try resize.map { try image.resized($0) } ?? image
-        }
-    }
-
-    /// Returns PNG for an image with any transparency, and JPEG for others.
-    private func losslessIfTransparent(_ image: Image, _ observer: (any RenderingObserver)?) async throws -> ImageFormat
-    {
-        guard image.hasAlpha else { return .jpeg }
-        return try await self.onLane(observer) { image.hasTransparency } ? .png : .jpeg
-    }
-
-    /// Encodes all frames of `frames` in `format`, once there is room for them and for that.
-    ///
-    /// - Throws: `CodingError`, `TransformError`, `ImageError` when memory runs out, `CancellationError`.
-    package func encode(_ frames: FrameSource, as format: ImageFormat, options: EncodeOptions) async throws -> Data {
-        let coder = try self.registry.coder(encoding: format)
-        // The first frame says how large the others are.
-        let first = try await frames.frame(at: 0)
-        let encoding = try coder.encodingByteCount(
-            of: AnimationContent(
-                frames: Array(repeating: .init(image: first, milliseconds: 0), count: frames.frameCount)
-            ),
-            as: format,
-            options: options
-        )
-        let byteCount = first.pixels.byteCount.saturatingMultiplied(by: frames.frameCount)
-            .saturatingAdded(to: max(encoding, frames.byteCountOfFrame))
-        return try await self.gate.withWeight(byteCount) {
-            try self.requireRoom(byteCount)
-            // Whoever is inside the gate must not wait for it: these frames are counted already.
-            let animation = try await frames.contentWithoutGate()
-            return try await self.lanes.run { try coder.encode(animation, as: format, options: options) }
-        }
-    }
-
-    /// Encodes `animation` in `format`, once there is room for that.
-    ///
-    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
-    package func encode(
-        _ animation: AnimationContent,
-        as format: ImageFormat,
-        options: EncodeOptions
-    ) async throws -> Data {
-        let coder = try self.registry.coder(encoding: format)
-        let byteCount = try coder.encodingByteCount(of: animation, as: format, options: options)
-        return try await self.onLane(taking: byteCount) {
-            try coder.encode(animation, as: format, options: options)
-        }
-    }
-
-    /// Runs `work` on a lane, once there is room for the memory that it takes.
-    private func onLane<Result: Sendable>(
-        taking byteCount: Int,
-        _ observer: (any RenderingObserver)? = nil,
-        _ work: @Sendable () throws -> Result
-    ) async throws -> Result {
-        try await self.onLane(taking: byteCount, orAtLeast: byteCount, observer) { _ in try work() }
-    }
-
-    /// Runs `work` on a lane, once there is room for the memory that it takes, and tells it whether the process has that
-    /// much; the least that it takes then is there.
-    private func onLane<Result: Sendable>(
-        taking byteCount: Int,
-        orAtLeast leastByteCount: @autoclosure @Sendable () -> Int,
-        _ observer: (any RenderingObserver)?,
-        _ work: @Sendable (_ hasRoom: Bool) throws -> Result
-    ) async throws -> Result {
-        let start = ContinuousClock.now
-        return try await self.gate.withWeight(byteCount) {
-            observer?.didEnd(.gate, since: start)
-            return try await self.onLane(observer) {
-                let hasRoom = self.hasRoom(for: byteCount)
-                if !hasRoom { try self.requireRoom(leastByteCount()) }
-                return try work(hasRoom)
-            }
-        }
-    }
-
-    /// Whether the process may take so many bytes: under a limit of its own, and in its cgroup.
-    private func hasRoom(for byteCount: Int) -> Bool {
-        MemoryRoom.has(byteCount)
-            && (byteCount < Self.largeByteCount || self.memory.hasRoom(for: byteCount))
-    }
-
-    /// - Throws: `ImageError.Code.outOfMemory` unless the process may take so many bytes.
-    private func requireRoom(_ byteCount: Int) throws(ImageError) {
-        guard self.hasRoom(for: byteCount) else { throw .outOfMemory(byteCount) }
-    }
-
-    /// Checks the room for a large image on a lane, because idle lanes may decode it before its own lane does.
-    private func requireRoomBeforeHelp(_ byteCount: Int, _ observer: (any RenderingObserver)?) async throws {
-        guard self.usesIdleLanes, byteCount >= Self.largeByteCount else { return }
-        try await self.onLane(observer) { try self.requireRoom(byteCount) }
-    }
-
-    /// Changes a JPEG without loss, once there is room for its coefficients.
-    ///
-    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
-    package func transform(_ data: Data, by transform: JPEGTransform) async throws -> JPEGTransform.Result {
-        let plan = try await self.lanes.run { try JPEGTransformPlan(transform, of: data, limits: self.limits) }
-        return try await self.onLane(taking: plan.byteCount) { try plan.carryOut() }
     }
 }

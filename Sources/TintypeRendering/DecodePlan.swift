@@ -4,109 +4,45 @@ import TintypeErrors
 package import TintypeImage
 import TintypeTransforms
 
-/// How one picture is to be made of its file: its header read, its size and its way decided.
+/// The way from an opened file to an image: its size, its steps and its memory.
+///
+/// The header is read, and no pixels are.
 package struct DecodePlan: Sendable {
-    /// The resampler is given at least this many times the target's pixels a side: what the
-    /// codec leaves out below that costs sharpness.
-    private static let oversampling = 2
-    /// The bytes of decoded pixels from which on rows are resampled as they are decoded, so that the picture is
-    /// never there whole.
+    /// The bytes of decoded pixels from which on rows are resampled as they are decoded, so that memory never holds the
+    /// whole image.
     ///
-    /// Below, several sizes can share what was decoded.
+    /// Below that, several sizes can share a decode.
     private static let streamingThreshold = 32 << 20
 
     private var decoder: ImageDecoder
     private let options: DecodeOptions
     private let resampling: Resampling
-    /// In stored pixels, before the picture is turned upright: the turn is cheaper afterwards.
+    /// The resize in stored pixels, before the image is turned upright.
+    ///
+    /// The turn is cheaper afterwards.
     private let geometry: ResizeGeometry?
-    /// How what comes of it is turned.
+    /// The turn after the resize.
     private let orientation: Orientation
-    /// What is made of the finished picture.
+    /// The transforms of the finished image.
     private let transforms: TransformSequence
     /// Whether the image is decoded whole although its rows could be streamed.
     private var isWhole = false
 
     package init(decoder: ImageDecoder, request: RenderingRequest, limits: DecodingLimits) throws {
-        let plan = try Self.transforms(for: request, header: decoder.header, limits: limits)
-        let stored = plan.geometry.beforeTurn(decoder.header.orientation)
+        let header = decoder.header
+        let plan = try request.transformPlan(for: header, limits: limits)
+        let stored = plan.geometry.beforeTurn(header.orientation)
         self.decoder = decoder
         self.resampling = stored.resampling
         self.geometry = stored.resizing
         self.orientation = stored.turn
         self.transforms = plan.rest
         var options = DecodeOptions(request, limits: limits)
-        options.sufficientSize = self.geometry.map { Self.sufficientSize(for: $0, header: decoder.header) }
+        options.sufficientSize = stored.resizing.map { header.sufficientSize(for: $0) }
         self.options = options
     }
 
-    /// How previews and frames become what `request` asks for; `nil` where that is the whole picture.
-    static func rendering(
-        for request: RenderingRequest,
-        header: ImageHeader,
-        limits: DecodingLimits
-    ) throws -> StoredRendering? {
-        let plan = try Self.transforms(for: request, header: header, limits: limits)
-        guard !plan.geometry.isIdentity || !plan.rest.isEmpty else { return nil }
-        try Self.checkFrames(of: plan, header: header, limits: limits)
-        let stored = plan.geometry.beforeTurn(header.orientation)
-        let (geometry, resampling, turn) = (stored.resizing, stored.resampling, stored.turn)
-        let scaled = { @Sendable (width: Int, height: Int) in
-            geometry?.scaled(
-                byWidth: Double(width) / Double(header.pixelWidth),
-                height: Double(height) / Double(header.pixelHeight)
-            )
-        }
-        let whole = PixelSize(width: header.pixelWidth, height: header.pixelHeight)
-        let upright = PixelSize(header.uprightSize)
-        return StoredRendering(
-            sufficientSize: geometry.map { Self.sufficientSize(for: $0, header: header) } ?? whole,
-            size: stored.size,
-            orientation: turn,
-            byteCount: { source in
-                scaled(source.width, source.height)?
-                    .byteCount(
-                        width: source.width,
-                        height: source.height,
-                        format: source.format,
-                        resampling: resampling
-                    ) ?? 0
-            },
-            resize: { image in
-                let resized =
-                    try scaled(image.width, image.height).map { try image.resized($0, resampling) } ?? image
-                return resized.replacingPixels(resized.pixels, orientation: turn)
-            },
-            transform: plan.rest.isEmpty
-                ? nil
-                : StoredRendering.Transform(
-                    byteCount: { Self.transformingByteCount(plan.rest, ofKept: $0) },
-                    image: { try plan.rest.image(of: $0) { try Self.check($0, of: upright, limits: limits) } }
-                )
-        )
-    }
-
-    /// Refuses frames that are enlarged beyond what an animation may have.
-    private static func checkFrames(of plan: TransformPlan, header: ImageHeader, limits: DecodingLimits) throws {
-        let frameCount = header.animation.frameCount
-        guard frameCount > 1 else { return }
-        let size = plan.geometry.turnedSize
-        var total = TransformFootprint(result: try PixelLayout(format: .rgba8, width: size.width, height: size.height))
-        try plan.rest.add(to: &total, isFirst: false)
-        let pixels = total.result.width.saturatingMultiplied(by: total.result.height)
-        let stored = header.pixelWidth.saturatingMultiplied(by: header.pixelHeight)
-        guard pixels > stored, pixels.saturatingMultiplied(by: frameCount) > limits.maximumAnimationPixels else {
-            return
-        }
-        throw TransformError(
-            code: .invalidSize,
-            message:
-                "\(frameCount) frames can't be enlarged to \(total.result.width)x\(total.result.height): the limit is "
-                + "\(limits.maximumAnimationPixels) pixels together. Ask for a smaller size."
-        )
-    }
-
-    /// The whole picture as it is stored.
+    /// Creates a plan for the whole image at its stored size.
     init(decoder: ImageDecoder, limits: DecodingLimits) {
         self.decoder = decoder
         self.options = DecodeOptions(limits: limits)
@@ -116,17 +52,17 @@ package struct DecodePlan: Sendable {
         self.transforms = TransformSequence()
     }
 
-    /// What the header says of the frames; `nil` for a still picture.
+    /// The frames that the header lists; `nil` for a still image.
     var animation: AnimationTiming? {
         let timing = self.decoder.header.animation
         return timing.frameCount > 1 ? timing : nil
     }
 
-    /// The bytes of memory that carrying out the plan takes at most at once.
+    /// The most bytes of memory that the plan takes at once.
     package var byteCount: Int {
         guard self.geometry != nil || self.orientation != self.decoder.header.orientation || !self.transforms.isEmpty
         else { return self.decoder.byteCount(options: self.options) }
-        // What no memory holds is weighed as such, and refused by the decode.
+        // The decode refuses an image that no memory holds.
         guard let decoded = try? self.decoder.encoded.decodedLayout(options: self.options) else { return .max }
         var target = decoded
         var decoding = self.decoder.encoded.byteCount(for: .picture, options: self.options)
@@ -136,7 +72,7 @@ package struct DecodePlan: Sendable {
             target = layout
             decoding = self.decodingByteCount(decoded, target.byteCount, geometry)
         }
-        // The target is converted and turned when nothing else is there any more.
+        // The conversion and the turn of the target come after everything else is freed.
         let finishing = self.decoder.header.finishingByteCount(
             of: target.byteCount,
             as: target.format,
@@ -146,28 +82,20 @@ package struct DecodePlan: Sendable {
         return max(decoding, finishing, self.transformingByteCount(of: target))
     }
 
-    /// The bytes that the transforms of what was stored as `target` take at most at once.
+    /// The most bytes that the transforms take at once, if the resize gives `target`.
     private func transformingByteCount(of target: PixelLayout) -> Int {
         guard !self.transforms.isEmpty else { return 0 }
         let size = self.orientation.uprightSize(width: target.width, height: target.height)
-        // Gray may become colour.
+        // The conversion may turn gray into colour.
         let format =
             target.format == .gray8 && self.decoder.header.colorProfile != nil ? PixelFormat.rgb8 : target.format
         guard let finished = try? PixelLayout(format: format, width: size.width, height: size.height) else {
             return .max
         }
         var total = TransformFootprint(result: finished)
-        // Those that can't be done are refused when it is their turn.
+        // An impossible transform fails when its turn comes.
         try? self.transforms.add(to: &total, isFirst: false)
         return total.workingByteCount.saturatingAdded(to: total.result.byteCount)
-    }
-
-    /// The bytes that transforms of a finished picture, which is kept, take at most at once, with it and the result.
-    private static func transformingByteCount(_ transforms: TransformSequence, ofKept finished: PixelLayout) -> Int {
-        var total = TransformFootprint(result: finished)
-        try? transforms.add(to: &total, isFirst: true)
-        return total.workingByteCount.saturatingAdded(to: total.result.byteCount)
-            .saturatingAdded(to: finished.byteCount)
     }
 
     private func decodingByteCount(_ decoded: PixelLayout, _ target: Int, _ geometry: ResizeGeometry) -> Int {
@@ -196,37 +124,33 @@ package struct DecodePlan: Sendable {
             .saturatingAdded(to: target).saturatingAdded(to: strip)
     }
 
-    /// Whether the picture is so large that its rows are resampled as they are decoded.
+    /// Whether the image is so large that its rows are resampled as they are decoded.
     private var isStreamed: Bool {
         let encoded = self.decoder.encoded
         return encoded.givesRows && !self.isWhole
             && encoded.byteCount(for: .picture, options: self.options) >= Self.streamingThreshold
     }
 
-    /// Makes the picture.
+    /// Makes the image.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
     package func decode() throws -> Image { try self.decode(nil) }
 
     /// Makes the image, and reports the time of each phase.
     ///
-    /// - Parameters:
-    ///   - observer: Receives the times.
-    ///   - decoded: What ``decodeStep(onIdleOf:gate:)`` gave, if it gave anything.
-    /// - Returns: The picture.
+    /// - Parameter observer: Receives the times.
+    /// - Returns: The image.
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
-    func decode(_ observer: (any RenderingObserver)?, from decoded: consuming DecodedImage? = nil) throws -> Image {
+    func decode(_ observer: (any RenderingObserver)?) throws -> Image {
         func decoding<Result>(_ work: () throws -> Result) throws -> Result {
             try observer?.measuring(.decode, work) ?? work()
         }
         guard let geometry else {
             let image = try decoding {
-                let stored = try decoded.take() ?? self.decodeStep()
-                return try self.decoder.finish(self.turning(stored.image), options: self.options)
+                try self.decoder.finish(self.turning(self.decodeStep().image), options: self.options)
             }
             return try self.transformed(consume image, observer)
         }
-        if let decoded = decoded.take() { return try self.picture(of: consume decoded, geometry, observer) }
         let streamed = try decoding {
             try self.streamed(geometry).map { try self.decoder.finish($0, options: self.options) }
         }
@@ -234,13 +158,13 @@ package struct DecodePlan: Sendable {
         return try self.picture(of: decoding { try self.decodeStep() }, geometry, observer)
     }
 
-    /// The picture, with a note of how it is turned.
+    /// Marks a stored image with the turn of the plan.
     private func turning(_ stored: Image) -> Image {
         guard self.orientation != self.decoder.header.orientation else { return stored }
         return stored.replacingPixels(stored.pixels, orientation: self.orientation)
     }
 
-    /// Transforms a picture, which is let go as soon as the first transform has made another of it.
+    /// Transforms an image, and frees it as soon as the first transform has made another one.
     private func transformed(
         _ finished: consuming Image,
         _ observer: (any RenderingObserver)?,
@@ -252,12 +176,12 @@ package struct DecodePlan: Sendable {
         let start = ContinuousClock.now
         defer { observer?.didEnd(.transform, since: start) }
         return try transforms.image(of: finished) {
-            try Self.check($0, of: upright, limits: self.options.limits)
+            try self.options.limits.checkEnlarging($0, from: upright)
         }
     }
 
-    /// The layout of the codec's result, which other plans may want too; `nil` if the image is larger than that, or takes so
-    /// much memory besides that other images should not wait for it.
+    /// The layout of the codec's result, which other plans may share; `nil` if the image is larger than that, or takes so
+    /// much more memory that other images should not wait for it.
     var step: PixelLayout? {
         guard let layout = try? self.decoder.encoded.decodedLayout(options: self.options),
             self.geometry.map({ $0.width <= layout.width && $0.height <= layout.height }) ?? true,
@@ -266,8 +190,8 @@ package struct DecodePlan: Sendable {
         return layout
     }
 
-    /// The bytes that the plan takes at most beside a step that is kept: the image, once more as it is finished, and what its
-    /// transforms take.
+    /// The most bytes that the plan takes in addition to a step that is kept: the image, a copy while it is finished, and its
+    /// transforms.
     package func partByteCount(of step: PixelLayout) -> Int {
         var target = step
         if let geometry {
@@ -278,17 +202,17 @@ package struct DecodePlan: Sendable {
         return max(target.byteCount.saturatingMultiplied(by: 2), self.transformingByteCount(of: target))
     }
 
-    /// Whether the plan, if it is carried out alone, has the whole image in memory at no time.
+    /// Whether memory never holds the whole image, if the plan is carried out alone.
     var streams: Bool { self.geometry != nil && self.isStreamed }
 
-    /// The same plan, which decodes the image whole for others that share it.
+    /// The same plan with a decode of the whole image, which others can share.
     var whole: DecodePlan {
         var plan = self
         plan.isWhole = true
         return plan
     }
 
-    /// The finished image before the transforms, as it is made of a step.
+    /// The steps from the codec's result to the image before the transforms.
     struct Base: Hashable {
         let geometry: ResizeGeometry?
         let resampling: Resampling
@@ -308,7 +232,7 @@ package struct DecodePlan: Sendable {
     /// The number of transforms that this plan and another one of the same ``base`` begin with.
     func commonTransformCount(with other: DecodePlan) -> Int { self.transforms.commonCount(with: other.transforms) }
 
-    /// Names what the first `count` transforms make of a step.
+    /// Names the image after the first `count` transforms of a step.
     package func partKey(_ count: Int) -> String { "\(self.base), \(self.transforms.keys(ofFirst: count))" }
 
     /// The state of an image in the making: the codec's result, or the image after some of the transforms.
@@ -317,7 +241,7 @@ package struct DecodePlan: Sendable {
         case finished(Image, transformCount: Int)
     }
 
-    /// Makes of a part of the image the finished image after `count` transforms, by default after all.
+    /// Continues with a part of the image up to the first `count` transforms, by default up to all of them.
     ///
     /// - Throws: `CodingError`, `TransformError`, `ImageError`, `CancellationError`.
     func image(of part: Part, transformCount count: Int? = nil, _ observer: (any RenderingObserver)?) throws -> Image {
@@ -329,35 +253,20 @@ package struct DecodePlan: Sendable {
         }
     }
 
-    /// Decodes what ``step`` describes.
+    /// Decodes up to ``step``.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     func decodeStep() throws -> DecodedImage {
         try self.decoder.decodeStored(options: self.options)
     }
 
-    /// Does the same on as many lanes as have nothing to do; `nil` where one lane is to do it.
-    ///
-    /// - Throws: `ImageError`, `CancellationError`.
-    func decodeStep(onIdleOf lanes: DecodeLanes, gate: WeightedGate) async throws -> DecodedImage? {
-        guard self.geometry == nil || !self.isStreamed else { return nil }
-        return try await self.decoder.decodeStored(
-            options: self.options,
-            taking: self.byteCount,
-            onIdleOf: lanes,
-            gate: gate
-        )
-    }
-
-    /// A plan, to be carried out once, that streams the picture with the help of another lane, and what that lane is to do;
-    /// `nil` where one lane does it alone.
-    func inflatingAhead() -> (plan: DecodePlan, ahead: PNGAhead)? {
-        guard self.geometry != nil, self.isStreamed,
-            let (decoder, ahead) = self.decoder.inflatingAhead(options: self.options)
-        else { return nil }
+    /// Returns the same plan, to be carried out once with the help of other lanes; `nil` if one lane is as fast.
+    func parallel() -> (plan: DecodePlan, parallel: ParallelDecode)? {
+        let kind = self.streams ? DecodeKind.rows : .picture
+        guard let (decoder, parallel) = self.decoder.parallelDecode(kind, options: self.options) else { return nil }
         var plan = self
         plan.decoder = decoder
-        return (plan, ahead)
+        return (plan, parallel)
     }
 
     private func picture(
@@ -382,7 +291,7 @@ package struct DecodePlan: Sendable {
         let start = ContinuousClock.now
         defer { observer?.didEnd(.transform, since: start) }
         let resized = try self.turning(self.resized(decoded, geometry))
-        // What was decoded is no longer needed.
+        // Free the decoded image before the conversion.
         _ = consume decoded
         return try self.decoder.finish(consume resized, options: self.options)
     }
@@ -393,7 +302,7 @@ package struct DecodePlan: Sendable {
         return try decoded.image.resized(scaled, self.resampling)
     }
 
-    /// The resized picture, made row by row; `nil` when it is small, or can't be streamed.
+    /// Decodes and resizes the image row by row; returns `nil` if it is small, or if its format does not allow that.
     private func streamed(_ geometry: ResizeGeometry) throws -> Image? {
         let header = self.decoder.header
         guard self.isStreamed else { return nil }
@@ -409,90 +318,11 @@ package struct DecodePlan: Sendable {
         }
     }
 
-    /// The geometry for a picture that the codec scaled down.
+    /// The resize of an image that the codec has scaled down.
     private func scaled(_ geometry: ResizeGeometry, coveredWidth: Double, coveredHeight: Double) -> ResizeGeometry {
         geometry.scaled(
             byWidth: coveredWidth / Double(self.decoder.header.pixelWidth),
             height: coveredHeight / Double(self.decoder.header.pixelHeight)
         )
-    }
-
-    /// What is done with the upright picture: it is brought to the size of the thumbnail or within the limit, and
-    /// transformed.
-    private static func transforms(
-        for request: RenderingRequest,
-        header: ImageHeader,
-        limits: DecodingLimits
-    ) throws -> TransformPlan {
-        try self.transforms(
-            for: request,
-            size: PixelSize(header.uprightSize),
-            hasAlpha: header.hasAlpha,
-            limits: limits
-        )
-    }
-
-    /// The same for a picture of `size`.
-    static func transforms(
-        for request: RenderingRequest,
-        size: PixelSize,
-        hasAlpha: Bool,
-        limits: DecodingLimits
-    ) throws -> TransformPlan {
-        var geometry = TransformGeometry(of: size)
-        if let thumbnail = request.thumbnail {
-            _ = try geometry.resize(thumbnail)
-        } else if let limit = request.scaleDownLimit,
-            let scaled = ResizeGeometry(pixelByteLimit: limit, width: size.width, height: size.height)
-        {
-            geometry.resize(scaled, .fit(width: scaled.width, height: scaled.height))
-        }
-        let plan = try TransformPlan(request.transforms, after: geometry)
-        let format: PixelFormat = hasAlpha ? .rgba8 : .rgb8
-        let result = plan.geometry.turnedSize
-        try Self.check(result, of: size, limits: limits)
-        var total = TransformFootprint(
-            result: try PixelLayout(format: format, width: result.width, height: result.height)
-        )
-        let work = plan.rest.isEmpty ? nil : DecodeWork(limits)
-        try plan.rest.add(to: &total, isFirst: false) { result, transformCount in
-            try Self.check(result, of: size, limits: limits)
-            let pixels = result.width.saturatingMultiplied(by: result.height)
-            try work?.count(pixels.saturatingMultiplied(by: transformCount))
-        }
-        return plan
-    }
-
-    /// Refuses to enlarge a picture beyond what one may have that is decoded.
-    static func check(_ size: PixelSize, of source: PixelSize, limits: DecodingLimits) throws {
-        let isLarger =
-            max(size.width, size.height) > max(source.width, source.height)
-            || min(size.width, size.height) > min(source.width, source.height)
-        let pixels = size.width.saturatingMultiplied(by: size.height)
-        let side = max(size.width, size.height)
-        guard isLarger, pixels > limits.maximumPixels || side > limits.maximumSide else { return }
-        throw TransformError(
-            code: .invalidSize,
-            message: "A picture can't be enlarged to \(size.width)x\(size.height): the limits are "
-                + "\(limits.maximumPixels) pixels and \(limits.maximumSide) a side. Ask for a smaller size."
-        )
-    }
-
-    /// The whole picture's size at which the part that is read is oversampled enough.
-    private static func sufficientSize(for geometry: ResizeGeometry, header: ImageHeader) -> PixelSize {
-        func scaled(_ side: Int, _ target: Int, _ part: Double) -> Int {
-            // More than is stored can't be read.
-            Int(min(Double(side), (Double(side) * Double(target) * Double(self.oversampling) / part).rounded(.up)))
-        }
-        return PixelSize(
-            width: scaled(header.pixelWidth, geometry.width, geometry.sourceWidth),
-            height: scaled(header.pixelHeight, geometry.height, geometry.sourceHeight)
-        )
-    }
-}
-
-extension PixelSize {
-    fileprivate init(_ size: (width: Int, height: Int)) {
-        self.init(width: size.width, height: size.height)
     }
 }

@@ -3,7 +3,7 @@ import TintypeCoding
 import TintypeConcurrency
 package import TintypeImage
 
-/// Divides the images that are to be made of one body among as few decodes as are worth it.
+/// Divides the images that loads make of one body among decodes: as few as are worth it.
 ///
 /// The loads that wait for the body when it arrives have one, if they decode it in the same way. The first load that comes to
 /// its decode plans the images of all of them in one visit to a lane. The division therefore depends on no order, and no
@@ -17,9 +17,9 @@ package final class DecodeSharing: Sendable {
 
     /// The part of one load in the sharing.
     ///
-    /// Ends when the load has taken what it shares or goes another way, at the latest with the last reference: a load that is
-    /// cancelled or fails anywhere keeps no memory. Until then the result of a shared decode is kept for the load, so a load
-    /// must end its part before it waits for memory of its own.
+    /// It ends when the load has taken the shared result or needs none, at the latest with the last reference. So a load that is
+    /// cancelled or fails keeps no memory. Until then the sharing keeps the result of a decode for the load. A load must end its
+    /// part before it waits for memory of its own.
     package final class Part: Sendable {
         package let sharing: DecodeSharing
         private let id: ID
@@ -43,10 +43,10 @@ package final class DecodeSharing: Sendable {
         package func end() { self.sharing.end(self.id) }
     }
 
-    /// How an image is made.
+    /// The plan of an image, and its part in a shared decode.
     package struct Plan: Sendable {
         package let plan: DecodePlan
-        /// The decode that it shares; `nil` if the plan is carried out alone.
+        /// The shared decode; `nil` if the plan is carried out alone.
         package let share: Share?
     }
 
@@ -56,7 +56,7 @@ package final class DecodeSharing: Sendable {
         package let layout: PixelLayout
         /// The plan that is carried out up to there.
         package let plan: DecodePlan
-        /// The bytes that the decode takes at most at once, with all that is made of it.
+        /// The most bytes that the decode takes at once, with all images that are made of it.
         package let byteCount: Int
         /// The numbers of transforms after which other plans have the same image, in ascending order.
         package let transformCounts: [Int]
@@ -67,14 +67,14 @@ package final class DecodeSharing: Sendable {
     private struct Decode {
         /// The loads that have not taken the result yet.
         var loads: Set<ID> = []
-        /// The result, as long as a load is to take it.
+        /// The result, until the last load has taken it.
         var result: DecodePipeline.SharedStep?
     }
 
     private struct State {
-        /// What the loads ask for whose parts have not ended.
+        /// The requests of the loads whose parts have not ended.
         var requests: [ID: RenderingRequest]
-        /// How the images are made; `nil` until that is known.
+        /// The plans of the images; `nil` until they are made.
         var plans: Plans?
         var decodes: [PixelLayout: Decode] = [:]
     }
@@ -88,7 +88,9 @@ package final class DecodeSharing: Sendable {
         self.state = Locked(State(requests: requests))
     }
 
-    /// The parts of loads that make images of the same bytes; a load that decodes them like no other has none.
+    /// Returns the parts of loads that make images of the same bytes.
+    ///
+    /// A load that decodes them like no other has none.
     package static func parts(of data: Data, for requests: [ID: RenderingRequest]) -> [ID: Part] {
         var parts: [ID: Part] = [:]
         for group in Dictionary(grouping: requests, by: { $0.value.decodingName }).values
@@ -101,9 +103,9 @@ package final class DecodeSharing: Sendable {
 
     // MARK: Planning
 
-    /// Returns when the images of all loads are planned.
+    /// Plans the images of all loads.
     ///
-    /// Callers share one task, which ends if all of them leave: the next one then plans.
+    /// Callers share one task. If all of them leave, it ends, and the next caller plans.
     private func planAll(by decoding: DecodePipeline) async throws {
         try await self.planning.value(for: 0) { _ in
             guard let requests = self.requestsToPlan else { return }
@@ -114,10 +116,10 @@ package final class DecodeSharing: Sendable {
         }
     }
 
-    // The lock is taken in functions that are not inlined into asynchronous ones: on both sides of a suspension, it would be
-    // given back by the identity of the thread that took it before (Swift 6.3, optimised).
+    // No function that takes the lock is inlined into an asynchronous one. Otherwise optimised code of Swift 6.3 reads the
+    // thread's identity before a suspension, and gives the lock back with it afterwards, on another thread.
 
-    /// What the loads ask for; `nil` if their images are planned.
+    /// The requests of the loads; `nil` if their images are planned.
     private var requestsToPlan: [ID: RenderingRequest]? {
         @inline(never) get { self.state.withLock { $0.plans == nil ? $0.requests : nil } }
     }
@@ -157,7 +159,7 @@ package final class DecodeSharing: Sendable {
 
     @inline(never)
     private func end(_ id: ID) {
-        // Let go outside the lock: the memory gate may let others in.
+        // Free the result outside the lock, because the memory gate may admit others then.
         let result = self.state.withLock { state -> DecodePipeline.SharedStep? in
             state.requests[id] = nil
             guard let plan = state.plans?.removeValue(forKey: id), let layout = try? plan.get().share?.layout else {
@@ -173,8 +175,10 @@ package final class DecodeSharing: Sendable {
 
 /// The division of plans.
 extension DecodeSharing {
-    /// The nanoseconds that a decode takes for a byte, whatever its scale, and for a pixel that it gives out, and a resize for
-    /// a pixel that it reads; low figures for the decode, measured on a JPEG of 12 megapixels.
+    /// The nanoseconds of a decode for each byte at any scale, and for each pixel of its result, and those of a resize
+    /// for each pixel that it reads.
+    ///
+    /// Low figures for the decode, measured on a photograph of 12 megapixels.
     private static let nanosecondsPerByte = 6
     private static let nanosecondsPerDecodedPixel = 2
     private static let nanosecondsPerReadPixel = 1
@@ -245,7 +249,7 @@ extension DecodeSharing {
             .sorted { ($0.layout.pixelCount, $1.loads[0]) > ($1.layout.pixelCount, $0.loads[0]) }
     }
 
-    /// Whether the images for which the wish would be enough are made sooner of `larger`.
+    /// Whether the images of a wish are sooner made of `larger`.
     private static func isWorthSharing(_ larger: PixelLayout, for wish: Wish, byteCount: Int) -> Bool {
         let smaller = wish.layout
         guard larger.covers(smaller) else { return false }

@@ -14,11 +14,9 @@ import TintypeTransforms
     private func makePipeline() -> DecodePipeline {
         DecodePipeline(
             registry: CoderRegistry(coders: [JPEGCoder()]),
-            lanes: DecodeLanes(count: 1),
-            gate: WeightedGate(capacity: 64 << 20),
+            lanes: GatedLanes(DecodeLanes(count: 1), gate: WeightedGate(capacity: 64 << 20), usesIdleLanes: false),
             previewGate: WeightedGate(capacity: 1),
-            limits: DecodingLimits(),
-            usesIdleLanes: false
+            limits: DecodingLimits()
         )
     }
 
@@ -46,11 +44,11 @@ import TintypeTransforms
         parts[0].end()
         parts[0].end()
         parts[1].end()
-        #expect(decoding.gate.usedWeight == shares[0].byteCount)
+        #expect(decoding.lanes.gate.usedWeight == shares[0].byteCount)
         let late = try await #require(parts[2].plan(by: decoding)?.share)
         #expect(parts[2].sharing.result(of: late) != nil)
         parts[2].end()
-        #expect(decoding.gate.usedWeight == 0)
+        #expect(decoding.lanes.gate.usedWeight == 0)
         #expect(parts[2].sharing.result(of: late) == nil)
         let ended = try await parts[2].plan(by: decoding)
         #expect(ended == nil)
@@ -69,9 +67,9 @@ import TintypeTransforms
 
         // The result is let go with the last part.
         parts[0].sharing.keep(try await decoding.step(of: share, nil), of: share)
-        #expect(decoding.gate.usedWeight == share.byteCount)
+        #expect(decoding.lanes.gate.usedWeight == share.byteCount)
         parts = []
-        #expect(decoding.gate.usedWeight == 0)
+        #expect(decoding.lanes.gate.usedWeight == 0)
     }
 
     @Test func `the last load left shares nothing`() async throws {

@@ -39,11 +39,13 @@ import TintypeTransforms
     private static func pipeline(usesIdleLanes: Bool) -> DecodePipeline {
         DecodePipeline(
             registry: CoderRegistry(),
-            lanes: DecodeLanes(count: 3),
-            gate: WeightedGate(capacity: 1 << 30),
+            lanes: GatedLanes(
+                DecodeLanes(count: 3),
+                gate: WeightedGate(capacity: 1 << 30),
+                usesIdleLanes: usesIdleLanes
+            ),
             previewGate: WeightedGate(capacity: 1),
-            limits: DecodingLimits(),
-            usesIdleLanes: usesIdleLanes
+            limits: DecodingLimits()
         )
     }
 
@@ -61,7 +63,7 @@ import TintypeTransforms
                 try await pipeline.picture(from: data, for: request).image
             }
             #expect(image.height == side ?? 1_600 && image.width == (side ?? 1_600) * 4 / 5)
-            #expect(pipeline.gate.usedWeight == 0)
+            #expect(pipeline.lanes.gate.usedWeight == 0)
             return (image.pixels.samples, ends.withLock { $0 })
         }
         let alone = try await samples(usesIdleLanes: false)
@@ -80,6 +82,29 @@ import TintypeTransforms
         let together = try await Self.pipeline(usesIdleLanes: true).picture(from: data, for: request).image
         let alone = try await Self.pipeline(usesIdleLanes: false).picture(from: data, for: request).image
         #expect(together.pixels.samples == alone.pixels.samples)
+    }
+
+    /// The rows of the image are the same, so that the codes of one of them stand in all bands.
+    @Test(arguments: [0x00, 0x55, 0xFF] as [UInt8])
+    func `damage in the codes of a band gives the result of one lane`(byte: UInt8) async throws {
+        var data = try Self.picture(width: 1_600, rowCount: 160)
+        let marker = try #require(data.lastRange(of: Data([0xFF, 0xD3])))
+        for offset in 20..<60 { data[marker.upperBound + offset] = byte }
+        func outcome(usesIdleLanes: Bool) async -> Result<[UInt8], CodingError>? {
+            do throws(any Error) {
+                let image = try await Self.pipeline(usesIdleLanes: usesIdleLanes)
+                    .picture(from: data, for: RenderingRequest(allowsTruncated: true)).image
+                return .success(image.pixels.samples)
+            } catch {
+                return (error as? CodingError).map { .failure($0) }
+            }
+        }
+        let (together, alone) = (await outcome(usesIdleLanes: true), await outcome(usesIdleLanes: false))
+        switch (together, alone) {
+        case (.success(let one), .success(let other)): #expect(one == other)
+        case (.failure(let one), .failure(let other)): #expect(one.code == other.code)
+        default: Issue.record("\(byte): the outcomes differ")
+        }
     }
 
     /// Its rows are resampled as they come.
@@ -104,7 +129,7 @@ import TintypeTransforms
         )
         let pipeline = Self.pipeline(usesIdleLanes: true)
         let together = try await pipeline.picture(from: data, for: request).image
-        #expect(pipeline.gate.usedWeight == 0)
+        #expect(pipeline.lanes.gate.usedWeight == 0)
         let alone = try await Self.pipeline(usesIdleLanes: false).picture(from: data, for: request).image
         #expect(together.pixels.samples == alone.pixels.samples)
     }

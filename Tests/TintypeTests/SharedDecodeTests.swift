@@ -378,7 +378,7 @@ import TintypeConcurrency
             #expect(try await loads.tasks[other].value.width == width)
         }
         #expect(self.decodes.count == 1)
-        await until { loads.loader.services.decoding.gate.usedWeight == 0 }
+        await until { loads.loader.services.decoding.lanes.gate.usedWeight == 0 }
     }
 
     @Test func `if all loads are cancelled while the images are planned, nothing is left`() async throws {
@@ -391,7 +391,7 @@ import TintypeConcurrency
         headerLatch.open()
         await loads.loader.shutdown()
         #expect(self.decodes.count == 0)
-        #expect(loads.loader.services.decoding.gate.usedWeight == 0)
+        #expect(loads.loader.services.decoding.lanes.gate.usedWeight == 0)
     }
 
     @Test func `a load whose plan fails gets the error, and the others share a decode`() async throws {

@@ -133,7 +133,7 @@ struct EncodedLoad: Sendable {
     // MARK: Making
 
     private func encode(_ picture: ImageResponse) async throws -> EncodedEntry {
-        let data = try await self.services.decoding.encode(
+        let data = try await self.services.encoding.encode(
             picture.image,
             as: self.encoding.format,
             options: self.encoding.options,

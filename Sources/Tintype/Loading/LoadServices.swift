@@ -9,6 +9,7 @@ final class LoadServices: Sendable {
     let cache: any ImageCache
     let downloads: DownloadActor
     let decoding: DecodePipeline
+    let encoding: EncodePipeline
     let rules: FreshnessRules
     let origins: OriginRules
     let store: ByteStore
@@ -26,18 +27,23 @@ final class LoadServices: Sendable {
         downloads: DownloadActor,
         activities: ActivityCenter
     ) {
-        let decoding = DecodePipeline(
-            registry: configuration.coders,
-            lanes: DecodeLanes(count: configuration.laneCount),
+        let lanes = GatedLanes(
+            DecodeLanes(count: configuration.laneCount),
             gate: WeightedGate(capacity: configuration.decodingMemory / 4 * 3),
-            previewGate: WeightedGate(capacity: configuration.decodingMemory / 4),
-            limits: configuration.limits,
             usesIdleLanes: configuration.usesIdleLanes
         )
+        let decoding = DecodePipeline(
+            registry: configuration.coders,
+            lanes: lanes,
+            previewGate: WeightedGate(capacity: configuration.decodingMemory / 4),
+            limits: configuration.limits
+        )
+        let encoding = EncodePipeline(registry: configuration.coders, lanes: lanes)
         let rules = FreshnessRules(configuration)
         self.cache = cache
         self.downloads = downloads
         self.decoding = decoding
+        self.encoding = encoding
         self.rules = rules
         self.origins = OriginRules(configuration, downloads)
         self.hooks = LoadHooks(configuration)
@@ -45,6 +51,7 @@ final class LoadServices: Sendable {
         self.variants = VariantPipeline(
             cache: cache,
             decoding: decoding,
+            encoding: encoding,
             rules: rules,
             encoder: configuration.variantEncoder,
             activities: activities

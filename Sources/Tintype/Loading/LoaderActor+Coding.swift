@@ -136,24 +136,11 @@ extension LoaderActor {
 
     /// Runs an encode that its caller can leave at once.
     private nonisolated func encoded(
-        by encode: @escaping @Sendable (DecodePipeline) async throws -> Data
+        by encode: @escaping @Sendable (EncodePipeline) async throws -> Data
     ) async throws -> Data {
         do {
-            let decoding = self.services.decoding
-            return try await decoding.leavingOnCancellation { try await encode(decoding) }
-        } catch {
-            throw LoadError.wrapping(error)
-        }
-    }
-
-    /// Changes a JPEG without loss, on a lane: turns, crops, strips or codes it anew without decoding it.
-    ///
-    /// Bytes such as ``data(for:)`` gives. The limits are the loader's, and the memory counts as that of decodes does.
-    ///
-    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
-    public nonisolated func transform(_ data: Data, by transform: JPEGTransform) async throws -> JPEGTransform.Result {
-        do {
-            return try await self.services.decoding.transform(data, by: transform)
+            let encoding = self.services.encoding
+            return try await encoding.leavingOnCancellation { try await encode(encoding) }
         } catch {
             throw LoadError.wrapping(error)
         }

@@ -9,6 +9,7 @@ import TintypeRendering
 struct VariantPipeline: Sendable {
     let cache: any ImageCache
     let decoding: DecodePipeline
+    let encoding: EncodePipeline
     let rules: FreshnessRules
     let encoder: LoaderActor.Configuration.VariantEncoder?
     let activities: ActivityCenter
@@ -116,7 +117,7 @@ struct VariantPipeline: Sendable {
             return try await record.timing(.encode) { try await encode(image, request) }
         }
         let options = EncodeOptions(quality: 90)
-        return try await self.decoding.encode(image, as: nil, options: options, maximumSide: nil, record)
+        return try await self.encoding.encode(image, as: nil, options: options, maximumSide: nil, record)
     }
 }
 
