@@ -349,15 +349,46 @@ struct LoadTable: Sendable {
             newest == body || newest == nil && !flight.isOutdated,
             var source = self.sources.removeValue(forKey: flight.product.source)
         else { return false }
-        source.body = body
         source.lastUse = id
-        let isNew = source.pictures.insert(picture).inserted
-        self.sources[flight.product.source] = source
-        if isNew {
-            self.pictureCount += Self.weight(of: picture)
-            if self.pictureCount > self.pictureLimit { self.forgetOldest() }
-        }
+        self.put(picture, madeOf: body, in: &source, flight.product.source)
         return true
+    }
+
+    /// Returns whether no other body than `body` is known to be the newest of a source.
+    func admits(_ body: UInt64, of source: CacheKey) -> Bool {
+        self.sources[source]?.body.map { $0 == body } ?? true
+    }
+
+    /// Records the product in the cache, made of a body that is admitted, which was found without a flight.
+    mutating func keep(_ product: Product, madeOf body: UInt64) {
+        if self.sources[product.source]?.pictures.contains(product.key) ?? false {
+            self.sources[product.source]?.lastUse = self.lastID
+            return
+        }
+        var source = self.takeSource(of: product)
+        source.lastUse = self.lastID
+        self.put(product.key, madeOf: body, in: &source, product.source)
+    }
+
+    private mutating func put(_ picture: CacheKey, madeOf body: UInt64, in source: inout Source, _ key: CacheKey) {
+        source.body = body
+        let isNew = source.pictures.insert(picture).inserted
+        self.sources[key] = source
+        guard isNew else { return }
+        self.pictureCount += Self.weight(of: picture)
+        if self.pictureCount > self.pictureLimit { self.forgetOldest() }
+    }
+
+    /// Takes a source out of the table, or makes it, for its owner to change it and to put it back.
+    private mutating func takeSource(of product: Product) -> Source {
+        var source =
+            self.sources.removeValue(forKey: product.source) ?? Source(origin: product.origin, name: product.source)
+        // It may select what another source has stored.
+        if product.usesHTTPKeys, source.name == product.source { source.name = nil }
+        if source.origin != product.source {
+            self.origins[source.origin, default: Origin()].sources.insert(product.source)
+        }
+        return source
     }
 
     /// The tiers that may have a picture of `source`: under the source's own key the disk has its bytes.
@@ -417,15 +448,9 @@ struct LoadTable: Sendable {
         self.noteFinishing(id)
         self.flightOfProduct[product] = id
         self.flightOfWaiter[waiter] = id
-        var source =
-            self.sources.removeValue(forKey: product.source) ?? Source(origin: product.origin, name: product.source)
+        var source = self.takeSource(of: product)
         source.flights.insert(id)
         source.lastUse = id
-        // It may select what another source has stored.
-        if product.usesHTTPKeys, source.name == product.source { source.name = nil }
-        if source.origin != product.source {
-            self.origins[source.origin, default: Origin()].sources.insert(product.source)
-        }
         let hasTurn = product.kind == .bytes && !self.mustWait(product)
         if hasTurn { self.giveTurn(to: id, product) }
         let briefing = Briefing(demand: demand, hasTurn: hasTurn, newestBody: source.body)

@@ -27,6 +27,9 @@ public actor LoaderActor {
     /// The requests that the memory answers without a look at the entry: none where they have to be changed first.
     nonisolated let unchecked: CachingPlan.UncheckedMemory
 
+    /// Tells images that are read without a flight what has changed meanwhile.
+    nonisolated let changes = OriginChanges()
+
     /// Which loads there are, and what waits for them.
     private var table = LoadTable()
     private var flights: [LoadTable.ID: Flight] = [:]
@@ -554,6 +557,7 @@ public actor LoaderActor {
         case .success(.bytes(let response)):
             guard let body = response.metadata.bodyDigest, let arrival = response.arrival else { return [:] }
             let date = response.metadata.responseDate
+            self.changes.note(product.origin)
             let succession = self.table.accept(body, from: flight.id, arrival, date: date)
             if case .fetched = arrival, let fetched = response.fetched {
                 for id in self.table.flights(of: product.origin) { self.flights[id]?.note(fetched) }
@@ -578,6 +582,29 @@ public actor LoaderActor {
     ) -> [CacheKey: CacheTiers] {
         guard let body, !self.table.keep(product.key, madeOf: body, by: flight.id) else { return [:] }
         return [product.key: LoadTable.tiers(of: product.key, source: product.source)]
+    }
+
+    /// Decides about an image that was read without a flight, and runs `keep` if the cache may have it: a body that is
+    /// accepted later makes it obsolete.
+    ///
+    /// - Parameters:
+    ///   - product: The image.
+    ///   - body: The body that it was made of.
+    ///   - mark: The changes of the origin before the image was read.
+    ///   - keep: Puts the image into memory, at once.
+    /// - Returns: The decision.
+    func admit(
+        _ product: LoadTable.Product,
+        madeOf body: UInt64,
+        since mark: OriginChanges.Mark,
+        keep: () -> Void
+    ) -> ReadyEncoded.Admission {
+        guard !self.isShutDown, self.table.admits(body, of: product.source) else { return .refused }
+        // A source without flights and images is forgotten with its newest body, so a change alone is a reason.
+        guard self.changes.isUnchanged(since: mark) else { return .served }
+        self.table.keep(product, madeOf: body)
+        keep()
+        return .kept
     }
 
     private func finish(_ flight: Flight, _ result: Result<FlightResult, any Error>) {
