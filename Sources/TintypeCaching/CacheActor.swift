@@ -56,6 +56,10 @@ public actor CacheActor: ImageCache {
         self.disk?.readyEntry(for: key)
     }
 
+    public nonisolated func readyMetadata(for key: CacheKey) -> EntryMetadata? {
+        self.disk?.readyMetadata(for: key)
+    }
+
     private nonisolated func read<Found>(_ read: (DiskCache) async throws -> Found?) async throws -> Found? {
         guard let disk = self.disk else { return nil }
         do {

@@ -68,9 +68,17 @@ public final class CacheGroup: ImageCache {
     ///
     /// That the highest one has none ready does not say that it has none: those below must not answer in its place.
     public func readyEntry(for key: CacheKey) -> DiskEntry? {
+        self.firstReady { $0.readyEntry(for: key) }
+    }
+
+    /// The metadata that can be had without waiting, from the same caches as ``readyEntry(for:)``.
+    public func readyMetadata(for key: CacheKey) -> EntryMetadata? {
+        self.firstReady { $0.readyMetadata(for: key) }
+    }
+
+    private func firstReady<Found>(_ find: (any ImageCache) -> Found?) -> Found? {
         let members = self.members(\.query)
-        let caches = members.isConcurrent ? members.caches[...] : members.caches.prefix(1)
-        return Self.first(of: caches) { $0.readyEntry(for: key) }
+        return Self.first(of: members.isConcurrent ? members.caches[...] : members.caches.prefix(1), find)
     }
 
     /// Returns the result of the first cache that has one, and asks each cache once.

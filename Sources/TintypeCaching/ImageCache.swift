@@ -48,6 +48,12 @@ public protocol ImageCache: Sendable {
     /// thread: it must not wait.
     func readyEntry(for key: CacheKey) -> DiskEntry?
 
+    /// The metadata of the entry of `key` on disk, checked, if it can be had without waiting; default none.
+    ///
+    /// It does not count as a use. `nil` does not mean that there is no entry. Called on the caller's thread: it must not
+    /// wait.
+    func readyMetadata(for key: CacheKey) -> EntryMetadata?
+
     /// Those of the chosen tiers that have `key`.
     ///
     /// Does not count as a use of the entry.
@@ -203,6 +209,8 @@ extension ImageCache {
     ) {}
 
     public func readyEntry(for key: CacheKey) -> DiskEntry? { nil }
+
+    public func readyMetadata(for key: CacheKey) -> EntryMetadata? { nil }
 
     public func diskMetadata(for key: CacheKey) async throws -> EntryMetadata? {
         guard case .disk(let entry) = try await self.lookUp(key, in: .disk) else { return nil }

@@ -7,6 +7,8 @@ import TintypeImage
 import TintypeRendering
 
 /// Request to encoded picture, once for all that ask: from memory or disk, without decoding, else from the picture.
+///
+/// Serves what ``ReadyEncoded`` could not.
 struct EncodedLoad: Sendable {
     let services: LoadServices
     let loader: LoaderReference
@@ -33,7 +35,7 @@ struct EncodedLoad: Sendable {
             }
             candidate = (entry, .memory)
         }
-        if query.contains(.disk), !self.isGiven(), let entry = try await self.stored() {
+        if query.contains(.disk), !self.services.hasGivenImage(for: self.request), let entry = try await self.stored() {
             if try await self.mayServeStored(entry.metadata) {
                 self.tell(.hit(.disk))
                 self.keepInMemory(entry)
@@ -61,14 +63,6 @@ struct EncodedLoad: Sendable {
 
     private func peek() -> EncodedEntry? {
         self.cache.encodedEntry(for: self.request.key, encoding: self.encoding.number, countsMiss: false)
-    }
-
-    /// Whether the picture in memory is one that the program has given: what the disk has is of another.
-    private func isGiven() -> Bool {
-        guard self.plan.picture.query.contains(.memory),
-            let entry = self.cache.peekMemoryEntry(for: self.request.key)
-        else { return false }
-        return entry.metadata?.bodyDigest == nil
     }
 
     private func stored() async throws -> EncodedEntry? {
@@ -216,10 +210,7 @@ struct EncodedLoad: Sendable {
         let tiers = flight.demand.encodedTiers
         guard tiers.contains(.memory) else { return true }
         self.tell(.stored(.memory))
-        var metadata = entry.metadata
-        metadata.response = metadata.response?.reduced
-        let kept = EncodedEntry(key: entry.key, data: entry.data, metadata: metadata)
-        self.cache.keepEncoded(kept, for: self.request.key, encoding: self.encoding.number) { !flight.admits(body) }
+        self.services.keepEncoded(entry, of: self.request, as: self.encoding) { !flight.admits(body) }
         return true
     }
 

@@ -74,6 +74,9 @@ extension LoaderActor {
         _ caching: CacheUse
     ) async throws -> EncodedResponse {
         do {
+            try Task.checkCancellation()
+            let ready = ReadyEncoded(request, as: encoding, caching, services: self.services, changes: self.changes)
+            if let response = await ready?.response(from: self) { return response }
             var response = try await self.reference.encoded(request, as: encoding, caching)
             // Others that shared the load may have waited for the store.
             if !request.options.contains(.waitForStore) { response.storeError = nil }
@@ -86,6 +89,27 @@ extension LoaderActor {
 }
 
 extension LoadServices {
+    /// Whether the image in memory is one that the program has stored: encoded images on disk are of another one.
+    func hasGivenImage(for request: ImageRequest) -> Bool {
+        guard self.rules.plan(for: request).picture.query.contains(.memory),
+            let entry = self.cache.peekMemoryEntry(for: request.key)
+        else { return false }
+        return entry.metadata?.bodyDigest == nil
+    }
+
+    /// Keeps an encoded image in memory, unless it is obsolete at that moment.
+    func keepEncoded(
+        _ entry: EncodedEntry,
+        of request: ImageRequest,
+        as encoding: PictureEncoding,
+        unless isObsolete: @Sendable () -> Bool
+    ) {
+        var metadata = entry.metadata
+        metadata.response = metadata.response?.reduced
+        let kept = EncodedEntry(key: entry.key, data: entry.data, metadata: metadata)
+        self.cache.keepEncoded(kept, for: request.key, encoding: encoding.number, unless: isObsolete)
+    }
+
     /// The encoded picture, if it is in memory and may be served.
     fileprivate func encodedMemoryResponse(
         for request: ImageRequest,

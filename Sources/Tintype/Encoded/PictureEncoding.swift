@@ -47,8 +47,26 @@ public struct PictureEncoding: Sendable, Hashable {
         hasher.combine(self.number)
     }
 
-    /// The key of a picture in this encoding.
-    func key(of picture: CacheKey) -> CacheKey { picture.derived(self.name) }
+    /// The key of an image in this encoding.
+    ///
+    /// A new key and its name on disk take a microsecond, so the keys in use are remembered.
+    func key(of image: CacheKey) -> CacheKey {
+        let pair = EncodedPair(image: image, encoding: self)
+        if let key = Self.keys.withLock({ $0[pair] }) { return key }
+        let key = image.derived(self.name)
+        Self.keys.withLock { keys in
+            if keys.count >= 1_000 { keys.removeAll() }
+            keys[pair] = key
+        }
+        return key
+    }
+
+    private struct EncodedPair: Hashable {
+        let image: CacheKey
+        let encoding: PictureEncoding
+    }
+
+    private static let keys = Locked<[EncodedPair: CacheKey]>([:])
 
     /// Names the encoding in keys: every field of the options counts, also one that is added to them later.
     ///

@@ -90,13 +90,9 @@ struct BodyOrder: Sendable {
 
     mutating func begin(_ id: ID, _ product: Product) {
         self.flights[id] = Flight(product: product)
-        var source =
-            self.sources.removeValue(forKey: product.source) ?? Source(origin: product.origin, name: product.source)
+        var source = self.takeSource(of: product)
         source.flights.insert(id)
         source.lastUse = id
-        // It may select a response that was stored for another source.
-        if product.usesHTTPKeys, source.name == product.source { source.name = nil }
-        if source.origin != product.source { self.sourcesOfOrigin[source.origin, default: []].insert(product.source) }
         self.sources[product.source] = source
     }
 
@@ -163,15 +159,22 @@ struct BodyOrder: Sendable {
             newest == body || newest == nil && !flight.isOutdated,
             var source = self.sources.removeValue(forKey: flight.product.source)
         else { return false }
-        source.body = body
         source.lastUse = id
-        let isNew = source.images.insert(image).inserted
-        self.sources[flight.product.source] = source
-        if isNew {
-            self.weight += Self.weight(of: image)
-            if self.weight > self.limit { self.forgetOldest() }
-        }
+        self.put(image, madeOf: body, in: &source, flight.product.source)
         return true
+    }
+
+    /// Records a product in the cache that was found without a flight, made of a body that is admitted.
+    ///
+    /// Counts as a use of the source after flight `id`.
+    mutating func keep(_ product: Product, madeOf body: UInt64, after id: ID) {
+        if self.sources[product.source]?.images.contains(product.key) ?? false {
+            self.sources[product.source]?.lastUse = id
+            return
+        }
+        var source = self.takeSource(of: product)
+        source.lastUse = id
+        self.put(product.key, madeOf: body, in: &source, product.source)
     }
 
     /// Returns the tiers that may have an image of `source`: under the source's own key the disk has its bytes.
@@ -180,6 +183,25 @@ struct BodyOrder: Sendable {
     }
 
     // MARK: Steps
+
+    /// Takes a source out of the order, or creates it, for the caller to change it and to put it back.
+    private mutating func takeSource(of product: Product) -> Source {
+        var source =
+            self.sources.removeValue(forKey: product.source) ?? Source(origin: product.origin, name: product.source)
+        // It may select a response that was stored for another source.
+        if product.usesHTTPKeys, source.name == product.source { source.name = nil }
+        if source.origin != product.source { self.sourcesOfOrigin[source.origin, default: []].insert(product.source) }
+        return source
+    }
+
+    private mutating func put(_ image: CacheKey, madeOf body: UInt64, in source: inout Source, _ key: CacheKey) {
+        source.body = body
+        let isNew = source.images.insert(image).inserted
+        self.sources[key] = source
+        guard isNew else { return }
+        self.weight += Self.weight(of: image)
+        if self.weight > self.limit { self.forgetOldest() }
+    }
 
     private func isNews(_ date: Date?, from id: ID, _ arrival: Arrival) -> Bool {
         guard let flight = self.flights[id], let source = self.sources[flight.product.source] else { return false }

@@ -98,17 +98,31 @@ struct ByteStore: Sendable {
     func readyEntry(for request: ImageRequest) -> StoredSource? {
         let plan = self.rules.plan(for: request)
         guard plan.bytes.query.contains(.disk), plan.policy != .revalidate else { return nil }
-        guard plan.usesHTTPKeys else { return self.readyEntry(request.sourceKey) }
-        guard !Precondition.bypassesCache(request.headers),
-            let stored = self.readyEntry(self.rules.resourceKey(of: request)),
+        return self.findReady(of: request, plan) { key in
+            self.cache.readyEntry(for: key).map { StoredSource(key: key, metadata: $0.metadata, data: $0.data) }
+        }
+    }
+
+    /// The body on disk that a request selects, if that can be told without waiting, whether or not its load asks the disk.
+    ///
+    /// `nil` does not mean that the disk has none.
+    func readyBody(of request: ImageRequest) -> UInt64? {
+        self.findReady(of: request, self.rules.plan(for: request)) { key in
+            self.cache.readyMetadata(for: key).map { StoredSource(key: key, metadata: $0) }
+        }?.metadata.bodyDigest
+    }
+
+    private func findReady(
+        of request: ImageRequest,
+        _ plan: CachingPlan,
+        _ look: (CacheKey) -> StoredSource?
+    ) -> StoredSource? {
+        guard plan.usesHTTPKeys else { return look(request.sourceKey) }
+        guard !Precondition.bypassesCache(request.headers), let stored = look(self.rules.resourceKey(of: request)),
             stored.metadata.response?.isSelected(by: self.rules.headers(of: request)) ?? true,
             self.mayBeHere(stored, request)
         else { return nil }
         return stored
-    }
-
-    private func readyEntry(_ key: CacheKey) -> StoredSource? {
-        self.cache.readyEntry(for: key).map { StoredSource(key: key, metadata: $0.metadata, data: $0.data) }
     }
 
     private func selected(_ part: Part, by request: ImageRequest) async throws -> StoredSource? {

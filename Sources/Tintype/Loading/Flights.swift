@@ -15,9 +15,12 @@ struct Flights {
     /// Tells fetchers of new priorities: no caller waits until a fetcher has answered.
     private let notices = TaskOwner()
     private let activities: ActivityCenter
+    /// Tells images that are read without a flight of changes since the reading began.
+    private let changes: OriginChanges
 
-    init(_ activities: ActivityCenter) {
+    init(_ activities: ActivityCenter, _ changes: OriginChanges) {
         self.activities = activities
+        self.changes = changes
     }
 
     /// The tasks of all flights.
@@ -178,6 +181,7 @@ struct Flights {
         switch effect {
         case .none: return [:]
         case .brought(let body, let arrival, let date, let fetched):
+            self.changes.note(product.origin)
             let succession = self.table.accept(body, from: flight.id, arrival, date: date)
             if case .fetched = arrival, let fetched {
                 for id in self.table.flights(of: product.origin) { self.flights[id]?.state.note(fetched) }
@@ -189,6 +193,29 @@ struct Flights {
             return [product.key: BodyOrder.tiers(of: product.key, source: product.source)]
         case .stored(let key, let body): return flight.admits(body) ? [:] : [key: .all]
         }
+    }
+
+    /// Decides about an image that was read without a flight, and runs `keep` if the cache may have it: a body that is
+    /// accepted later makes it obsolete.
+    ///
+    /// - Parameters:
+    ///   - product: The image.
+    ///   - body: The body that it was made of.
+    ///   - mark: The changes of the origin before the image was read.
+    ///   - keep: Puts the image into memory, at once.
+    /// - Returns: The decision.
+    mutating func admit(
+        _ product: FlightTable.Product,
+        madeOf body: UInt64,
+        since mark: OriginChanges.Mark,
+        keep: () -> Void
+    ) -> ReadyEncoded.Admission {
+        guard self.table.admits(body, of: product.source) else { return .refused }
+        // A source without flights and images is forgotten with its newest body, so a change alone is a reason.
+        guard self.changes.isUnchanged(since: mark) else { return .served }
+        self.table.keep(product, madeOf: body)
+        keep()
+        return .kept
     }
 
     // MARK: Actions

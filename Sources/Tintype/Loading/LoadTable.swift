@@ -133,6 +133,16 @@ struct LoadTable: Sendable {
         self.bodies.keep(image, madeOf: body, by: id)
     }
 
+    /// Returns whether no other body than `body` is known to be the newest of a source.
+    func admits(_ body: UInt64, of source: CacheKey) -> Bool {
+        self.bodies.newestBody(of: source).map { $0 == body } ?? true
+    }
+
+    /// Records a product in the cache that was found without a flight, made of a body that is admitted.
+    mutating func keep(_ product: Product, madeOf body: UInt64) {
+        self.bodies.keep(product, madeOf: body, after: self.flights.lastID)
+    }
+
     // MARK: Steps
 
     /// Tells the turns what has happened to flights, and returns the actions that follow as well.

@@ -151,19 +151,31 @@ extension LoaderActor {
     @discardableResult
     public nonisolated func remove(_ request: ImageRequest) async throws -> Bool {
         let request = try await self.admitted(request)
-        var isRemoved = false
         self.forgetFailures(of: request)
+        // In this order: an image that was read from disk before is not put into memory after.
+        let fromDisk = await self.removeFamilies(of: request, from: .disk)
+        self.changes.note(self.services.rules.resourceKey(of: request))
+        let fromMemory = await self.removeFamilies(of: request, from: .memory)
+        let results = [try fromDisk.get(), try fromMemory.get()]
+        return results.contains(true)
+    }
+
+    /// Removes what has one of the names of `request`: policies differ in how they name images with header fields.
+    private nonisolated func removeFamilies(
+        of request: ImageRequest,
+        from tiers: CacheTiers
+    ) async -> Result<Bool, any Error> {
+        var isRemoved = false
         do {
-            // By each of its names: policies differ in how they name what has header fields.
             for key in Set([request.sourceKey, self.services.rules.resourceKey(of: request)]) {
-                if try await self.cache.removeFamily(of: key, from: .all) { isRemoved = true }
+                if try await self.cache.removeFamily(of: key, from: tiers) { isRemoved = true }
             }
+            return .success(isRemoved)
         } catch is CancellationError {
-            throw CancellationError()
+            return .failure(CancellationError())
         } catch {
-            throw LoadError(storing: error)
+            return .failure(LoadError(storing: error))
         }
-        return isRemoved
     }
 
     /// The file on disk that has the encoded bytes of `request`, opened, to serve them from there.

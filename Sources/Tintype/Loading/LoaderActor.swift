@@ -25,6 +25,8 @@ public actor LoaderActor {
     nonisolated let framePool: FramePool
     nonisolated let services: LoadServices
     nonisolated let memory: MemoryFastPath
+    /// Tells images that are read without a flight of changes since the reading began.
+    nonisolated let changes = OriginChanges()
 
     private var flights: Flights
     private var isShutDown = false
@@ -63,7 +65,7 @@ public actor LoaderActor {
             hooks: services.hooks,
             activities: activities
         )
-        self.flights = Flights(activities)
+        self.flights = Flights(activities, self.changes)
     }
 
     deinit {
@@ -343,6 +345,16 @@ public actor LoaderActor {
     func revalidate(_ request: ImageRequest, as encoding: PictureEncoding, _ caching: CacheUse) {
         let plan = self.reference.encodedPlan(for: request, encoding, caching, mayServeStale: false)
         self.revalidate(plan, self.reference.demand(of: request, caching))
+    }
+
+    /// Decides about an image that was read without a flight, and runs `keep` if the cache may have it.
+    func admit(
+        _ product: FlightTable.Product,
+        madeOf body: UInt64,
+        since mark: OriginChanges.Mark,
+        keep: () -> Void
+    ) -> ReadyEncoded.Admission {
+        self.isShutDown ? .refused : self.flights.admit(product, madeOf: body, since: mark, keep: keep)
     }
 
     private func task<Output>(of flight: Flight<Output>, _ plan: FlightPlan<Output>) -> Task<Void, Never> {

@@ -128,6 +128,16 @@ public final class DiskCache: Sendable {
         return entry
     }
 
+    /// The metadata of the entry of `key`, checked, if the system has it in memory, or if its store still waits.
+    ///
+    /// Takes no waiting and does not count as a use. `nil` does not mean that there is no entry.
+    public func readyMetadata(for key: CacheKey) -> EntryMetadata? {
+        guard (try? self.begin()) != nil else { return nil }
+        defer { self.operations.end() }
+        if let item = self.lane(of: key).pending.item(key) { return self.read(.head, of: item)?.metadata }
+        return self.store.reader.readyMetadata(of: key)
+    }
+
     /// The file that has the entry of `key`, opened and checked, which counts as its use; `nil` when there is none.
     ///
     /// A store of `key` that waits is written before.

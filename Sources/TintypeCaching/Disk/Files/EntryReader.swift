@@ -27,6 +27,7 @@ final class EntryReader: Sendable {
 
     private let folders: FolderHandle
     private let expiry: EntryExpiry
+    let heads = KnownHeads()
     /// The largest file that is read at all.
     private let byteCountLimit: Int
     /// The paths of the folders that are only read.
@@ -100,20 +101,37 @@ final class EntryReader: Sendable {
         case .found(let record, let slot, let word):
             // A use that is noted in a catalogue that was replaced is lost to all others.
             guard !region.flags.contains(.isSuperseded) else { return .unknown }
-            guard let (entry, now) = try? self.readCached(part, of: key, record, in: folder) else { return .unknown }
+            guard let (entry, _, now) = try? self.readCached(part, of: key, record, in: folder) else { return .unknown }
             if part == .whole { region.touch(slot, from: word, usedAt: CatalogueRecord.ticks(now)) }
             self.count(isHit: true, part)
             return .hit(entry)
         }
     }
 
-    /// The entry, and when it was read; `nil` when that takes waiting, or when it is not as it should be.
+    /// The metadata of the entry of `key` as far as that takes no waiting, from memory where it is known.
+    func readyMetadata(of key: CacheKey) -> EntryMetadata? {
+        guard let folder = self.folders.opened else { return nil }
+        let region = folder.region
+        guard case .found(let record, _, _) = region.find(EntryName(key)), !region.flags.contains(.isSuperseded) else {
+            return nil
+        }
+        let now = self.expiry.now
+        if let head = self.heads.head(of: key, record) {
+            return self.expiry.isOver(head.header, usedAt: record.usedAtSeconds, now: now) ? nil : head.metadata
+        }
+        let isSettled = KnownHeads.isSettled(record, in: folder, now: now)
+        guard let (entry, header, _) = try? self.readCached(.head, of: key, record, in: folder) else { return nil }
+        if isSettled { self.heads.remember(header, entry.metadata, of: key, record) }
+        return entry.metadata
+    }
+
+    /// The entry, its header, and when it was read; `nil` when that takes waiting, or when it is not as it should be.
     private func readCached(
         _ part: EntryPart,
         of key: CacheKey,
         _ record: CatalogueRecord,
         in folder: CacheFolder
-    ) throws(SystemCallError) -> (DiskEntry, Double)? {
+    ) throws(SystemCallError) -> (DiskEntry, EntryHeader, Double)? {
         guard record.byteCount <= self.byteCountLimit,
             record.byteCount <= Self.cachedByteCountLimit || part == .head
         else { return nil }
@@ -129,7 +147,7 @@ final class EntryReader: Sendable {
             let (header, metadata) = buffer.check(part, count, of: record.byteCount, key: key),
             !self.expiry.isOver(header, usedAt: record.usedAtSeconds, now: now)
         else { return nil }
-        return (buffer.makeEntry(part, header, metadata), now)
+        return (buffer.makeEntry(part, header, metadata), header, now)
     }
 
     // MARK: Own folder

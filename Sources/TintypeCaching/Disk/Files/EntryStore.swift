@@ -32,7 +32,8 @@ final class EntryStore: Sendable {
             limit: self.limit,
             expiry: expiry,
             temporary: temporary,
-            discarded: discarded
+            discarded: discarded,
+            heads: self.reader.heads
         )
     }
 

@@ -8,6 +8,7 @@ struct EntryWriter: Sendable {
     let expiry: EntryExpiry
     let temporary: TemporaryFiles
     let discarded: DiscardedEntries
+    let heads: KnownHeads
 
     /// Stores `data` under `key`, in place of an older entry, as of `storedAt` or now.
     ///
@@ -35,6 +36,7 @@ struct EntryWriter: Sendable {
             expiresAt: expiresAt
         )
         let body = data.bytes
+        defer { self.heads.forget(name) }
         do throws(SystemCallError) {
             try self.folders.withFolder(self.folders.openForWriting) { folder throws(SystemCallError) in
                 try body.withUnsafeBytes { body throws(SystemCallError) in

@@ -1,0 +1,111 @@
+import TintypeCaching
+import TintypeConcurrency
+import TintypeHTTP
+
+/// An encoded image that the disk had ready, read on its caller's thread without a flight.
+///
+/// It is served only if the disk has the bytes that it was made of, and if the loader knows of no newer ones. The loader
+/// puts it into memory in the same step, unless its origin has changed since the reading began.
+struct ReadyEncoded: Sendable {
+    /// The loader's decision about an image that was read without a flight.
+    enum Admission: Sendable {
+        /// A newer body is known, or the loader was shut down.
+        case refused
+        /// It may answer its call, which began before something changed.
+        case served
+        /// It may answer, and stay in the cache.
+        case kept
+    }
+
+    private let request: ImageRequest
+    private let encoding: PictureEncoding
+    private let product: LoadTable.Product
+    private let isKeptInMemory: Bool
+    private let entry: EncodedEntry
+    private let body: UInt64
+    private let mark: OriginChanges.Mark
+
+    /// Reads the image; `nil` if that takes waiting, or if only a flight can tell whether it is current.
+    init?(
+        _ request: ImageRequest,
+        as encoding: PictureEncoding,
+        _ caching: CacheUse,
+        services: LoadServices,
+        changes: OriginChanges
+    ) {
+        let rules = services.rules
+        let plan = rules.plan(for: request)
+        guard plan.policy != .reload, caching.query.contains(.disk) else { return nil }
+        // Before anything is read: a change that is not noted since was complete by then.
+        let mark = changes.mark(of: rules.resourceKey(of: request))
+        guard !services.hasGivenImage(for: request), let body = services.store.readyBody(of: request)
+        else { return nil }
+        let product = LoadTable.Product(encoding, of: request, caching, rules: rules, mayServeStale: true)
+        guard let found = services.cache.readyEntry(for: product.key), found.metadata.bodyDigest == body,
+            !plan.obeysHTTP || rules.decision(for: found.metadata, of: request, under: plan.policy) == .serve
+        else { return nil }
+        self.request = request
+        self.encoding = encoding
+        self.product = product
+        self.isKeptInMemory = caching.store.contains(.memory)
+        self.entry = EncodedEntry(key: product.key, data: found.data, metadata: found.metadata)
+        self.body = body
+        self.mark = mark
+    }
+
+    /// Returns the image as a response, in memory if its call wants that; `nil` if `loader` knows of a newer body.
+    func response(from loader: LoaderActor) async -> EncodedResponse? {
+        let services = loader.services
+        let admission = await loader.admit(self.product, madeOf: self.body, since: self.mark) { self.keep(in: loader) }
+        guard admission != .refused else { return nil }
+        services.activities.send(.hit(.disk), .encoded, self.request, of: nil)
+        if admission == .kept, self.isKeptInMemory {
+            services.activities.send(.stored(.memory), .encoded, self.request, of: nil)
+            // The program may have stored an image since the reading began.
+            if services.hasGivenImage(for: self.request) {
+                _ = try? await services.cache.remove(self.entry.key, from: .memory)
+            }
+        }
+        return EncodedResponse(self.entry, source: .disk)
+    }
+
+    private func keep(in loader: LoaderActor) {
+        guard self.isKeptInMemory else { return }
+        let (changes, mark) = (loader.changes, self.mark)
+        loader.services.keepEncoded(self.entry, of: self.request, as: self.encoding) {
+            !changes.isUnchanged(since: mark)
+        }
+    }
+}
+
+/// Counts the bodies and removals of each origin, so that a reading without a flight can tell whether one has come
+/// meanwhile.
+///
+/// Origins share counters: another origin's change only costs a place in memory, until the next reading.
+final class OriginChanges: Sendable {
+    /// The count at one moment.
+    struct Mark: Hashable, Sendable {
+        let index: Int
+        fileprivate let count: UInt64
+    }
+
+    private static let counterCount = 256
+    private let counts = Locked([UInt64](repeating: 0, count: OriginChanges.counterCount))
+
+    /// The count of an origin now.
+    func mark(of origin: CacheKey) -> Mark {
+        let index = Self.index(of: origin)
+        return Mark(index: index, count: self.counts.withLock { $0[index] })
+    }
+
+    func isUnchanged(since mark: Mark) -> Bool {
+        self.counts.withLock { $0[mark.index] == mark.count }
+    }
+
+    func note(_ origin: CacheKey) {
+        let index = Self.index(of: origin)
+        self.counts.withLock { $0[index] += 1 }
+    }
+
+    private static func index(of origin: CacheKey) -> Int { abs(origin.hashValue % self.counterCount) }
+}
