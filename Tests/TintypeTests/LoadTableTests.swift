@@ -203,6 +203,10 @@ import Testing
         var turns: [Table.ID: Table.ID] = [:]
         var disk: [CacheKey: Entry] = [:]
         var memory: [CacheKey: (body: UInt64, source: CacheKey)] = [:]
+        /// Images that are read without a flight, and whether a body was accepted meanwhile.
+        var readings: [(product: Table.Product, body: UInt64, isUnchanged: Bool)] = []
+        /// Images on disk are made of these.
+        var accepted: Set<UInt64> = []
         var lastBody: UInt64 = 0
         /// Whether responses vary now, and those that did.
         var varies = false
@@ -223,6 +227,10 @@ import Testing
         }
 
         mutating func joinAny(_ random: inout SeededGenerator) {
+            self.join(self.makeProduct(&random), for: nil)
+        }
+
+        private func makeProduct(_ random: inout SeededGenerator) -> Table.Product {
             let source = ["a", "ad", "ae"].randomElement(using: &random) ?? "a"
             var product = Table.Product(
                 kind: .picture,
@@ -232,7 +240,21 @@ import Testing
                 policy: Bool.random(using: &random) ? .reload : .neverRevalidate
             )
             product.usesHTTPKeys = self.mode == .always || self.mode == .sometimes && Bool.random(using: &random)
-            self.join(product, for: nil)
+            return product
+        }
+
+        /// Begins to read an image of the body on disk, or ends such a reading.
+        mutating func read(_ random: inout SeededGenerator) {
+            if Bool.random(using: &random), let index = self.readings.indices.randomElement(using: &random) {
+                let reading = self.readings.remove(at: index)
+                guard self.table.admits(reading.body, of: reading.product.source), reading.isUnchanged else { return }
+                self.table.keep(reading.product, madeOf: reading.body)
+                self.memory[reading.product.key] = (reading.body, reading.product.source)
+            } else {
+                let product = self.makeProduct(&random)
+                guard let entry = self.entry(for: product)?.1, self.accepted.contains(entry.body) else { return }
+                self.readings.append((product, entry.body, true))
+            }
         }
 
         mutating func perform(_ actions: [Table.Action], _ product: Table.Product? = nil, body: UInt64 = 0) {
@@ -302,6 +324,8 @@ import Testing
             case .ended(let body, let arrival):
                 let date = Date(timeIntervalSince1970: Double(body))
                 let succession = self.table.accept(body, from: id, arrival, date: date)
+                self.accepted.insert(body)
+                for index in self.readings.indices { self.readings[index].isUnchanged = false }
                 for flight in succession.flights { self.newest[flight] = body }
                 for key in succession.obsolete.keys { self.memory[key] = nil }
                 self.end(id, body: body)
@@ -418,8 +442,9 @@ import Testing
             // One body in seven, of one sequence in two.
             if salt.isMultiple(of: 2) { world.refuses = { ($0 &* 31 &+ salt).isMultiple(of: 7) } }
             for _ in 0..<Int.random(in: 6..<60, using: &random) {
-                switch Int.random(in: 0..<12, using: &random) {
+                switch Int.random(in: 0..<14, using: &random) {
                 case 0..<3: world.joinAny(&random)
+                case 12..<14: world.read(&random)
                 case 3:
                     let callers = world.waiters.filter { $0.value == nil }.keys.sorted()
                     if let waiter = callers.randomElement(using: &random) {
