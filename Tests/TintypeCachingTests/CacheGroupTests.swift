@@ -83,6 +83,7 @@ import TintypeImage
         #expect((group.readyEntry(for: self.key) != nil) == (policy == .concurrent))
         self.all[index].diskEntry = DiskEntry(data: Data([1]), metadata: .init(), storedAt: Date())
         #expect(group.readyEntry(for: self.key)?.data == Data([1]))
+        #expect(group.readyMetadata(for: self.key) == group.readyEntry(for: self.key)?.metadata)
     }
 
     @Test(arguments: [

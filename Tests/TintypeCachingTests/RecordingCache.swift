@@ -44,6 +44,8 @@ final class RecordingCache: ImageCache {
         }
     }
 
+    func readyMetadata(for key: CacheKey) -> EntryMetadata? { self.readyEntry(for: key)?.metadata }
+
     func memoryImage(for key: CacheKey) -> Image? {
         defer { if self.isForgetful { self.inner.memory.remove(key) } }
         return self.inner.memoryImage(for: key)

@@ -16,8 +16,9 @@ import Testing
             // One body in seven, of one sequence in two.
             if salt.isMultiple(of: 2) { world.refuses = { ($0 &* 31 &+ salt).isMultiple(of: 7) } }
             for _ in 0..<Int.random(in: 6..<60, using: &random) {
-                switch Int.random(in: 0..<12, using: &random) {
+                switch Int.random(in: 0..<14, using: &random) {
                 case 0..<3: world.joinAny(&random)
+                case 12..<14: world.read(&random)
                 case 3:
                     let callers = world.waiters.filter { $0.value == nil }.keys.sorted()
                     if let waiter = callers.randomElement(using: &random) {

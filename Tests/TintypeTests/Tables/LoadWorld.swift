@@ -45,6 +45,10 @@ struct LoadWorld {
     var turns: [Table.ID: Table.ID] = [:]
     var disk: [CacheKey: Entry] = [:]
     var memory: [CacheKey: (body: UInt64, source: CacheKey)] = [:]
+    /// Images that are read without a flight, and whether a body was accepted meanwhile.
+    var readings: [(product: Table.Product, body: UInt64, isUnchanged: Bool)] = []
+    /// The bodies of which images may be on disk.
+    var accepted: Set<UInt64> = []
     var lastBody: UInt64 = 0
     /// Whether responses vary now, and those that did.
     var varies = false
@@ -65,6 +69,10 @@ struct LoadWorld {
     }
 
     mutating func joinAny(_ random: inout SeededGenerator) {
+        self.join(self.makeProduct(&random), for: nil)
+    }
+
+    private func makeProduct(_ random: inout SeededGenerator) -> Table.Product {
         let source = ["a", "ad", "ae"].randomElement(using: &random) ?? "a"
         var product = Table.Product(
             kind: .picture,
@@ -74,7 +82,21 @@ struct LoadWorld {
             policy: Bool.random(using: &random) ? .reload : .neverRevalidate
         )
         product.usesHTTPKeys = self.mode == .always || self.mode == .sometimes && Bool.random(using: &random)
-        self.join(product, for: nil)
+        return product
+    }
+
+    /// Begins to read an image of the body on disk without a flight, or ends such a reading.
+    mutating func read(_ random: inout SeededGenerator) {
+        if Bool.random(using: &random), let index = self.readings.indices.randomElement(using: &random) {
+            let reading = self.readings.remove(at: index)
+            guard self.table.admits(reading.body, of: reading.product.source), reading.isUnchanged else { return }
+            self.table.keep(reading.product, madeOf: reading.body)
+            self.memory[reading.product.key] = (reading.body, reading.product.source)
+        } else {
+            let product = self.makeProduct(&random)
+            guard let entry = self.entry(for: product)?.1, self.accepted.contains(entry.body) else { return }
+            self.readings.append((product, entry.body, true))
+        }
     }
 
     mutating func perform(_ actions: [Table.Action], _ product: Table.Product? = nil, body: UInt64 = 0) {
@@ -144,6 +166,8 @@ struct LoadWorld {
         case .ended(let body, let arrival):
             let date = Date(timeIntervalSince1970: Double(body))
             let succession = self.table.accept(body, from: id, arrival, date: date)
+            self.accepted.insert(body)
+            for index in self.readings.indices { self.readings[index].isUnchanged = false }
             for flight in succession.flights { self.newest[flight] = body }
             for key in succession.obsolete.keys { self.memory[key] = nil }
             self.end(id, body: body)

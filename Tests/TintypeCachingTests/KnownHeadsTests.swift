@@ -1,0 +1,115 @@
+import FoundationEssentials
+import Glibc
+import TestTraits
+import Testing
+
+@testable import TintypeCaching
+
+/// Metadata that is looked up without waiting, and what is remembered of it.
+@Suite(.waiting, .timeLimit(.minutes(5))) struct KnownHeadsTests {
+    private let folder: ScratchFolder
+    private let clock = TestClock()
+    private let key = CacheKey("https://example.org/a.jpg")
+
+    init() throws {
+        self.folder = try ScratchFolder()
+    }
+
+    private func makeCache(maximumAge: Duration? = nil) -> DiskCache {
+        let clock = self.clock
+        return DiskCache(.init(directory: self.folder.url, maximumAge: maximumAge, now: { clock.now }))
+    }
+
+    private func store(_ body: UInt64, in cache: DiskCache) async throws {
+        try await cache.store(makeData(100, seed: body), metadata: EntryMetadata(bodyDigest: body), for: self.key)
+    }
+
+    private func isKnown(to cache: DiskCache) -> Bool {
+        guard case .found(let record, _, _)? = cache.store.folders.opened?.region.find(EntryName(self.key)) else {
+            return false
+        }
+        return cache.store.reader.heads.head(of: self.key, record) != nil
+    }
+
+    @Test func `a head is remembered once the second of its store is over`() async throws {
+        let cache = self.makeCache()
+        #expect(cache.readyMetadata(for: self.key) == nil)
+        try await self.store(1, in: cache)
+        #expect(try #require(cache.readyMetadata(for: self.key)).bodyDigest == 1)
+        #expect(!self.isKnown(to: cache))
+        self.clock.advance(by: 3)
+        for _ in 0..<2 { #expect(cache.readyMetadata(for: self.key)?.bodyDigest == 1) }
+        #expect(self.isKnown(to: cache))
+        #expect(await cache.statistics().hits == 0)
+    }
+
+    @Test(arguments: [true, false]) func `a store by any cache of the folder is seen`(isOwn: Bool) async throws {
+        let cache = self.makeCache()
+        let other = isOwn ? cache : self.makeCache()
+        try await self.store(1, in: cache)
+        for body in 2..<6 as Range<UInt64> {
+            // Of the same second, at first.
+            try await self.store(body, in: other)
+            #expect(cache.readyMetadata(for: self.key)?.bodyDigest == body)
+            self.clock.advance(by: 3)
+            #expect(cache.readyMetadata(for: self.key)?.bodyDigest == body)
+            #expect(self.isKnown(to: cache))
+            try await self.store(body + 10, in: other)
+            #expect(cache.readyMetadata(for: self.key)?.bodyDigest == body + 10)
+        }
+    }
+
+    @Test(arguments: [true, false]) func `a removal by any cache of the folder is seen`(isOwn: Bool) async throws {
+        let cache = self.makeCache()
+        let other = isOwn ? cache : self.makeCache()
+        try await self.store(1, in: cache)
+        self.clock.advance(by: 3)
+        #expect(cache.readyMetadata(for: self.key) != nil)
+        try await other.remove(self.key)
+        #expect(cache.readyMetadata(for: self.key) == nil)
+    }
+
+    @Test func `a remembered head expires`() async throws {
+        let cache = self.makeCache(maximumAge: .seconds(100))
+        try await self.store(1, in: cache)
+        self.clock.advance(by: 3)
+        #expect(cache.readyMetadata(for: self.key) != nil)
+        self.clock.advance(by: 200)
+        #expect(cache.readyMetadata(for: self.key) == nil)
+    }
+
+    @Test func `a head that is read while its file is moved into place is not remembered`() async throws {
+        let cache = self.makeCache()
+        try await self.store(1, in: cache)
+        self.clock.advance(by: 3)
+        let folder = try #require(cache.store.folders.opened)
+        let region = folder.region
+        region[.intentHigh] = EntryName(self.key).high
+        #expect(cache.readyMetadata(for: self.key)?.bodyDigest == 1)
+        #expect(!self.isKnown(to: cache))
+        region[.intentHigh] = 0
+        #expect(cache.readyMetadata(for: self.key)?.bodyDigest == 1)
+        #expect(self.isKnown(to: cache))
+    }
+
+    @Test func `as many heads are remembered as the limit permits`() async throws {
+        let heads = KnownHeads()
+        let header = try #require(try await self.makeHeader())
+        let keys = (0..<1_025).map { CacheKey("\($0)") }
+        let records = keys.map {
+            CatalogueRecord(name: EntryName($0), byteCount: 1, usedAt: 1, storedAt: 1, expiresAt: .infinity)
+        }
+        for (key, record) in zip(keys, records) { heads.remember(header, EntryMetadata(), of: key, record) }
+        #expect(heads.head(of: keys[0], records[0]) == nil)
+        #expect(heads.head(of: keys[1_024], records[1_024]) != nil)
+        heads.forget(records[1_024].name)
+        #expect(heads.head(of: keys[1_024], records[1_024]) == nil)
+    }
+
+    private func makeHeader() async throws -> EntryHeader? {
+        let cache = self.makeCache()
+        try await self.store(1, in: cache)
+        let folder = try #require(cache.store.folders.opened)
+        return try EntryHeader.read(EntryName(self.key), in: folder).0
+    }
+}
