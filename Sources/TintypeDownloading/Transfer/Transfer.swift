@@ -127,7 +127,7 @@ final class Transfer {
         self.requestHeaders = request.headers
         let limits = TransferLimits(request, configuration)
         self.machine = TransferMachine(limits: limits)
-        self.body = BodyBuffer(limit: limits.maximumBodySize)
+        self.body = BodyBuffer(limit: limits.maximumBodySize, pool: .shared)
         self.claim = ByteClaim(bodyBudget)
         self.channel = channel
         self.streamPriority = priority
@@ -141,7 +141,7 @@ final class Transfer {
         self.initialAddress = address
         self.requestHeaders = request.headers
         self.machine.limits = TransferLimits(request, self.configuration)
-        self.body = BodyBuffer(limit: self.limits.maximumBodySize)
+        self.body = BodyBuffer(limit: self.limits.maximumBodySize, pool: .shared)
         self.options = TransportOptions(request).unlessOrdinary
     }
 
@@ -585,7 +585,7 @@ final class Transfer {
     /// Leaves everything behind that takes memory, to be sent again later.
     func yieldMemory() {
         self.dropBody()
-        self.body = BodyBuffer(limit: self.limits.maximumBodySize)
+        self.body = BodyBuffer(limit: self.limits.maximumBodySize, pool: .shared)
         self.claim.set(0)
         self.restart()
     }
