@@ -13,7 +13,8 @@ public actor DownloadActor: ImageFetching {
     /// Why nothing can be sent, where the configuration is at fault.
     private nonisolated let configurationError: DownloadError?
     private nonisolated let files = FileReader()
-    private nonisolated let fileFlights = Coalescer<DownloadRequest, DownloadResponse, TransferProgress>()
+    /// The reads of files that callers wait for.
+    private nonisolated let reads = TaskOwner()
     private nonisolated let ending = Locked<Task<Void, Never>?>(nil)
     private var lastID: UInt64 = 0
 
@@ -57,7 +58,7 @@ public actor DownloadActor: ImageFetching {
 
     /// Downloads the body of a resource.
     ///
-    /// Equal requests in flight share one transfer. Cancelling a caller ends only its own
+    /// Equal `http` and `https` requests in flight share one transfer. Cancelling a caller ends only its own
     /// wait; when the last caller has left, the transfer is stopped.
     ///
     /// - Parameters:
@@ -126,21 +127,35 @@ public actor DownloadActor: ImageFetching {
         _ observer: FetchObserver
     ) async throws -> DownloadResponse {
         let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
-        let didProgress = observer.didProgress
-        return try await self.fileFlights.value(for: request, observer: didProgress) { [files, bodyBudget] report in
-            try files.start(for: address)
-            try await bodyBudget.beginRead()
-            defer { bodyBudget.endRead() }
-            let acceptsNotModified = request.acceptableStatusCodes?.contains(304) ?? false
-            let response = try await files.response(
-                at: address,
-                url: request.url,
-                limit: limit,
-                knownTag: acceptsNotModified ? request.headers["If-None-Match"] : nil,
-                report: report
-            )
-            return response.claimed(in: bodyBudget)
+        let acceptsNotModified = request.acceptableStatusCodes?.contains(304) ?? false
+        let knownTag = acceptsNotModified ? request.headers["If-None-Match"] : nil
+        // A read can stand still in the kernel. A caller that is cancelled leaves the stream at once instead of the read.
+        let (responses, reader) = AsyncThrowingStream<DownloadResponse, any Error>.makeStream()
+        let read = self.reads.run("file read") { [files, bodyBudget] in
+            await withTaskCancellationHandler {
+                do {
+                    try files.start(for: address)
+                    try await bodyBudget.beginRead()
+                    defer { bodyBudget.endRead() }
+                    let response = try await files.response(
+                        at: address,
+                        url: request.url,
+                        limit: limit,
+                        knownTag: knownTag,
+                        report: observer.didProgress
+                    )
+                    reader.yield(response.claimed(in: bodyBudget))
+                    reader.finish()
+                } catch {
+                    reader.finish(throwing: error)
+                }
+            } onCancel: {
+                reader.finish(throwing: CancellationError())
+            }
         }
+        reader.onTermination = { _ in read.cancel() }
+        for try await response in responses { return response }
+        throw CancellationError()
     }
 
     @inline(never)
@@ -159,7 +174,7 @@ public actor DownloadActor: ImageFetching {
 
     /// Cancels every download; each caller gets a `CancellationError`.
     public func cancelAll() {
-        self.fileFlights.cancelAll()
+        self.reads.cancelAll()
         self.loop.engine.cancelAll()
     }
 
@@ -180,7 +195,7 @@ public actor DownloadActor: ImageFetching {
 
     private nonisolated func giveBack() async {
         self.loop.engine.refuse()
-        self.fileFlights.cancelAll()
+        self.reads.cancelAll()
         // Without a thread there are no transfers, and none must be started for this.
         if self.loop.queue.hasThread { await self.endTransfers() }
         await self.files.retire()
