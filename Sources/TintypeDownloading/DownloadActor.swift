@@ -199,7 +199,7 @@ public actor DownloadActor: ImageFetching {
         // Without a thread there are no transfers, and none must be started for this.
         if self.loop.queue.hasThread { await self.endTransfers() }
         await self.files.retire()
-        await self.loop.engine.partials?.retire()
+        await self.loop.engine.partials.store?.retire()
         // In this order: no thread starts any more, so that what closes the engine has it to itself.
         self.loop.retire()
         await self.closeEngine()
@@ -217,9 +217,6 @@ public actor DownloadActor: ImageFetching {
     /// What has been done so far, `file:` and `data:` URLs not counted.
     public var counters: DownloadCounters {
         var counters = self.loop.engine.counters
-        counters.active = self.loop.engine.activeCount
-        counters.waiting = self.loop.engine.waitingCount
-        counters.refused += self.loop.engine.earlyRefusalCount
         let memory = self.bodyBudget.status
         counters.bodyBytes = memory.usedBytes
         counters.peakBodyBytes = memory.peakBytes
@@ -381,12 +378,12 @@ extension DownloadActor {
     ///
     /// `file:` and `data:` URLs, which need no network, are read all the same.
     public func suspend() {
-        self.loop.engine.queue.isSuspended = true
+        self.loop.engine.isSuspended = true
     }
 
     /// Lets transfers start again.
     public func resume() {
-        self.loop.engine.queue.isSuspended = false
+        self.loop.engine.isSuspended = false
     }
 }
 
@@ -399,7 +396,7 @@ extension DownloadActor {
             let prepared = try await self.loop.engine.hooks.prepare(request)
             var partial: PartialBody?
             if let key = PartialBodyKey(prepared, self.configuration) {
-                partial = await self.loop.engine.partials?.body(for: key)
+                partial = await self.loop.engine.partials.store?.body(for: key)
             }
             await self.submit(prepared, id: id, partial: partial)
         } catch {
@@ -428,7 +425,7 @@ extension DownloadActor {
     ///
     /// Call it before the process ends, after the last download.
     public nonisolated func flushPartialBodies() async {
-        await self.loop.engine.partials?.flush()
+        await self.loop.engine.partials.store?.flush()
     }
 
     /// What happens to all transfers from now on.
@@ -445,11 +442,6 @@ extension DownloadActor {
     }
 
     private func end(_ id: UInt64, _ result: Result<DownloadResponse, any Error>) {
-        let engine = self.loop.engine
-        guard let transfer = engine.transfers[id] else { return }
-        switch result {
-        case .success(let response): engine.finish(transfer, response)
-        case .failure(let error): engine.fail(transfer, error)
-        }
+        self.loop.engine.finish(id, result)
     }
 }

@@ -100,7 +100,7 @@ final class EasyHandle {
     func prepare(for transfer: Transfer, headers: HeaderList, activeCount: Int) {
         self.transfer = transfer
         self.hasStartedLookUp = false
-        self.connections = ConnectionRecord(leadsToProxy: transfer.leadsToProxy)
+        self.connections = ConnectionRecord(leadsToProxy: transfer.outgoing.leadsToProxy)
         self.errorBuffer.pointee = 0
         ccurl_setopt_string(self.easy, CURLOPT_URL, transfer.address.text)
         ccurl_setopt_pointer(self.easy, CURLOPT_HTTPHEADER, headers.list)

@@ -129,8 +129,6 @@ struct TransferMachine {
         /// Whether bytes may come that are neither head nor body.
         var hasWatchedFraming = false
         var codings = ContentCodings.identity
-        /// What undoes them.
-        var decoder: ContentDecoder?
         var expectedBytes: Int64?
         /// The bytes that must come over the network, before codings are undone; `nil` if the head does not say it.
         var declaredBytes: Int64?
@@ -459,12 +457,7 @@ struct TransferMachine {
     }
 
     private mutating func process() -> Action {
-        guard case .judging(var exchange) = self.phase else { return .none }
-        if case .receivingBody(var body) = exchange.stage {
-            // It takes memory, and has done its work.
-            body.plan.decoder = nil
-            exchange.stage = .receivingBody(body)
-        }
+        guard case .judging(let exchange) = self.phase else { return .none }
         self.phase = .processing(exchange)
         return .none
     }
