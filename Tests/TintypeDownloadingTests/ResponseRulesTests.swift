@@ -178,7 +178,11 @@ import TintypeHTTP
     @Test func `a redirect to another origin takes the credentials out, and a new try brings them back`() throws {
         var request = DownloadRequest(url: self.resource, headers: ["Authorization": "secret", "Accept": "image/*"])
         request.credentials = .bearer("token")
-        var outgoing = OutgoingRequest(SharedRequest(request), address: self.address, configuration: .init())
+        var outgoing = OutgoingRequest(
+            SharedRequest(request),
+            address: self.address,
+            configuration: SharedConfiguration(.init())
+        )
         outgoing.redirect(to: try ResourceAddress("https://example.org/b.jpg"))
         #expect(outgoing.headers["Authorization"] == "secret")
         #expect(outgoing.options?.credentials != nil)

@@ -219,7 +219,40 @@ extension DownloadError {
 // The errors that tell of a transfer as a whole.
 
 extension DownloadError {
-    static func tookTooLong(_ limit: Duration, of response: ResponseState) -> DownloadError {
+    /// The error of a transfer that took longer than one of its limits.
+    static func past(
+        _ limit: TransferMachine.TimeLimit,
+        of limits: TransferLimits,
+        _ response: ResponseState
+    ) -> DownloadError {
+        switch limit {
+        case .total: .tookTooLong(limits.totalTimeout ?? .zero, of: response)
+        case .firstByte: .noFirstByte(after: limits.firstByteTimeout ?? .zero, of: response)
+        case .speed: .tooSlow(limits.minimumSpeed, of: response)
+        case .silence: .stalled(after: limits.timeout, of: response)
+        }
+    }
+
+    static func bodyTooLarge(limit: Int, declared: Int64?, of response: ResponseState) -> DownloadError {
+        .bodyTooLarge(
+            limit: limit,
+            declared: declared,
+            status: response.status,
+            headers: response.headers,
+            at: response.address
+        )
+    }
+
+    static func undecodable(_ failure: ContentDecoder.Failure, limit: Int, of response: ResponseState) -> DownloadError
+    {
+        switch failure {
+        case .corrupt: .invalidResponse("its body is not coded as its Content-Encoding says", at: response.address)
+        case .tooLarge: .bodyTooLarge(limit: limit, declared: nil, of: response)
+        case .outOfMemory: .outOfMemory(at: response.address)
+        }
+    }
+
+    private static func tookTooLong(_ limit: Duration, of response: ResponseState) -> DownloadError {
         .about(
             response,
             .timedOut,
@@ -228,7 +261,7 @@ extension DownloadError {
         )
     }
 
-    static func stalled(after limit: Duration, of response: ResponseState) -> DownloadError {
+    private static func stalled(after limit: Duration, of response: ResponseState) -> DownloadError {
         .about(
             response,
             .timedOut,
@@ -237,7 +270,7 @@ extension DownloadError {
         )
     }
 
-    static func noFirstByte(after limit: Duration, of response: ResponseState) -> DownloadError {
+    private static func noFirstByte(after limit: Duration, of response: ResponseState) -> DownloadError {
         .about(
             response,
             .timedOut,
@@ -246,7 +279,7 @@ extension DownloadError {
         )
     }
 
-    static func tooSlow(_ speed: MinimumSpeed?, of response: ResponseState) -> DownloadError {
+    private static func tooSlow(_ speed: MinimumSpeed?, of response: ResponseState) -> DownloadError {
         .about(
             response,
             .tooSlow,

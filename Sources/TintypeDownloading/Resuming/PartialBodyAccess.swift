@@ -2,15 +2,15 @@
 struct PartialBodyAccess {
     /// The store, or `nil` if the downloader keeps no partial bodies.
     let store: PartialBodyStore?
-    private let configuration: DownloadActor.Configuration
+    private let configuration: SharedConfiguration
 
-    init(_ configuration: DownloadActor.Configuration) {
+    init(_ configuration: SharedConfiguration) {
         self.configuration = configuration
-        self.store = configuration.partialBodies.map { PartialBodyStore($0) }
+        self.store = configuration.value.partialBodies.map { PartialBodyStore($0) }
     }
 
     private func key(of transfer: Transfer) -> PartialBodyKey? {
-        PartialBodyKey(transfer.request, self.configuration)
+        PartialBodyKey(transfer.request, self.configuration.value)
     }
 
     /// Returns false if the store has no part of a transfer's body.

@@ -87,7 +87,7 @@ final class BodyBackpressure {
     private static func canGoOn(_ transfer: Transfer) -> Bool {
         switch transfer.machine.phase {
         case .waiting(.memory): true
-        case .exchanging(let exchange): if case .memory? = exchange.pause { true } else { false }
+        case .exchanging: if case .memory? = transfer.machine.exchange?.pause { true } else { false }
         default: false
         }
     }

@@ -15,7 +15,7 @@ struct ActiveTransfer {
 /// The easy handles of an engine: those that run a transfer, those that wait for one, and those that look up a name for
 /// a transfer that is over.
 struct HandlePool {
-    private let configuration: DownloadActor.Configuration
+    private let configuration: SharedConfiguration
     /// The fields of every request, or `nil` if they can't be sent: each request then fails.
     private let defaultHeaders: HeaderList?
     private var active: [UInt64: ActiveTransfer] = [:]
@@ -26,9 +26,9 @@ struct HandlePool {
     /// more of them than places, however many transfers are cancelled. Its connect limit ends it, too.
     private var lookUps: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
 
-    init(configuration: DownloadActor.Configuration) {
+    init(configuration: SharedConfiguration) {
         self.configuration = configuration
-        self.defaultHeaders = try? HeaderList(configuration.requestHeaders)
+        self.defaultHeaders = try? HeaderList(configuration.value.requestHeaders)
     }
 
     /// The number of transfers that run.
@@ -56,7 +56,8 @@ struct HandlePool {
     mutating func start(_ transfer: Transfer, on multi: CurlMulti) throws(DownloadError) {
         let options = transfer.outgoing.options
         let idle = options == nil ? self.idle.popLast() : nil
-        guard let handle = idle ?? EasyHandle(options: options, configuration: self.configuration, multi: multi) else {
+        guard let handle = idle ?? EasyHandle(options: options, configuration: self.configuration.value, multi: multi)
+        else {
             throw .outOfMemory(at: transfer.address)
         }
         let headers = try self.headers(of: transfer)
@@ -77,7 +78,7 @@ struct HandlePool {
         let own = transfer.outgoing.headers
         let rest = transfer.asksForRest ? transfer.resumption : nil
         if let defaultHeaders, own.isEmpty, rest == nil { return defaultHeaders }
-        var headers = self.configuration.requestHeaders
+        var headers = self.configuration.value.requestHeaders
         for field in own { headers.set(nil, for: field.name) }
         return try HeaderList(headers + own + (rest?.headers ?? [:]))
     }

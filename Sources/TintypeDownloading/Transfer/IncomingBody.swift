@@ -27,6 +27,9 @@ struct IncomingBody: ~Copyable {
         self.claim = ByteClaim(budget)
     }
 
+    /// The most bytes that the body may have.
+    var limit: Int { self.buffer.limit }
+
     /// The bytes that are in the buffer.
     var count: Int { self.buffer.count }
 

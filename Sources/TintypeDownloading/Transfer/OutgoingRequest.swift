@@ -19,11 +19,20 @@ final class SharedRequest: Hashable, Sendable {
     }
 }
 
+/// A configuration whose copies cost a reference: it has three dozen parts.
+final class SharedConfiguration: Sendable {
+    let value: DownloadActor.Configuration
+
+    init(_ value: DownloadActor.Configuration) {
+        self.value = value
+    }
+}
+
 /// The request of a transfer as it is sent, and the address that it goes to.
 ///
 /// Redirects change the address, and take credentials out if they lead to another origin.
 struct OutgoingRequest {
-    private let configuration: DownloadActor.Configuration
+    private let configuration: SharedConfiguration
     private let shared: SharedRequest
     /// The address of the first byte.
     private let initialAddress: ResourceAddress
@@ -34,7 +43,7 @@ struct OutgoingRequest {
     /// How it differs from an ordinary request, or `nil`.
     private(set) var options: TransportOptions?
 
-    init(_ shared: SharedRequest, address: ResourceAddress, configuration: DownloadActor.Configuration) {
+    init(_ shared: SharedRequest, address: ResourceAddress, configuration: SharedConfiguration) {
         self.configuration = configuration
         self.shared = shared
         self.initialAddress = address
@@ -52,7 +61,7 @@ struct OutgoingRequest {
         if target.origin != self.address.origin {
             self.headers = Redirect.safeHeaders(self.headers)
             let options = self.options ?? TransportOptions(self.request)
-            self.options = Redirect.safeOptions(options, configured: self.configuration.tls).unlessOrdinary
+            self.options = Redirect.safeOptions(options, configured: self.configuration.value.tls).unlessOrdinary
         }
         self.address = target
     }
@@ -66,17 +75,18 @@ struct OutgoingRequest {
 
     // MARK: Policies
 
-    var limits: TransferLimits { TransferLimits(self.request, self.configuration) }
+    var limits: TransferLimits { TransferLimits(self.request, self.configuration.value) }
 
-    var networkPolicy: NetworkPolicy { self.request.networkPolicy ?? self.configuration.networkPolicy }
+    var networkPolicy: NetworkPolicy { self.request.networkPolicy ?? self.configuration.value.networkPolicy }
 
-    var retryPolicy: RetryPolicy { self.request.retryPolicy ?? self.configuration.retryPolicy }
+    var retryPolicy: RetryPolicy { self.request.retryPolicy ?? self.configuration.value.retryPolicy }
 
     var cookieJar: CookieJar? {
-        CookiePolicy.jar(of: self.options?.cookies, configured: self.configuration.cookieJar)
+        guard let options else { return self.configuration.value.cookieJar }
+        return CookiePolicy.jar(of: options.cookies, configured: self.configuration.value.cookieJar)
     }
 
-    private var proxy: ProxyPolicy { self.options?.proxy ?? self.configuration.proxy }
+    private var proxy: ProxyPolicy { self.options?.proxy ?? self.configuration.value.proxy }
 
     /// Whether every connection is to a proxy that the program named; with exceptions, some may be to the host.
     var leadsToProxy: Bool {

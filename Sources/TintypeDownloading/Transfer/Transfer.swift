@@ -30,7 +30,7 @@ final class Transfer {
     let id: UInt64
     /// The request that callers made; equal requests join the transfer.
     let identity: SharedRequest
-    private let configuration: DownloadActor.Configuration
+    private let configuration: SharedConfiguration
     private let report: (Transfer, News) -> Void
     private(set) var machine: TransferMachine
     /// The request that is sent: the callers' own, unless a hook changed it.
@@ -54,7 +54,7 @@ final class Transfer {
         id: UInt64,
         request: SharedRequest,
         address: ResourceAddress,
-        configuration: DownloadActor.Configuration,
+        configuration: SharedConfiguration,
         bodyBudget: ByteBudget,
         channel: BodyChannel? = nil,
         priority: DownloadPriority = .normal,
@@ -111,7 +111,7 @@ final class Transfer {
     var hasWatchedFraming: Bool { self.machine.exchange?.body?.plan.hasWatchedFraming ?? false }
     var status: Int? { self.machine.exchange?.status }
     /// Whether the request accepts the status of the response.
-    var isSuccess: Bool { self.rules.accepts(status: self.status) }
+    var isSuccess: Bool { self.status.map(self.limits.acceptableStatusCodes.contains) ?? false }
     /// Whether the request that was sent last asked for the rest.
     var hasAskedForRest: Bool { self.machine.exchange?.asksForRest ?? false }
     private var expectedBytes: Int64? { self.machine.exchange?.body?.plan.expectedBytes }
@@ -133,16 +133,6 @@ final class Transfer {
             response.hasHead = exchange.body != nil
         }
         return response
-    }
-
-    /// The failure that stopped the request, if it was not libcurl's.
-    var failure: DownloadError? {
-        if case .failure(let error)? = self.machine.exchange?.stopReason { error } else { nil }
-    }
-
-    /// Whether everything must be asked for again.
-    var mustRestart: Bool {
-        if case .restart? = self.machine.exchange?.stopReason { true } else { false }
     }
 
     /// Ends the request with an error, unless it has another one.
@@ -256,7 +246,11 @@ final class Transfer {
                     return self.abort(.restart, at: now)
                 }
                 guard !overflow, total <= Int64(self.limits.maximumBodySize) else {
-                    throw self.bodyTooLarge(declared: overflow ? declared : total)
+                    throw .bodyTooLarge(
+                        limit: self.limits.maximumBodySize,
+                        declared: overflow ? declared : total,
+                        of: response
+                    )
                 }
                 if plan.codings == .identity { plan.expectedBytes = self.resumption.map { Int64($0.total) } ?? total }
                 if !self.isStream { self.body.reserve(declared: Int(total)) }
@@ -291,7 +285,7 @@ final class Transfer {
         do throws(ContentDecoder.Failure) {
             return try ContentDecoder(codings, limit: self.limits.maximumBodySize)
         } catch {
-            throw self.undecodable(error)
+            throw .undecodable(error, limit: self.limits.maximumBodySize, of: self.response)
         }
     }
 
@@ -321,7 +315,7 @@ final class Transfer {
                 mayDecode($0.count) ? self.take($0, at: now) : .pause
             }
         } catch {
-            return self.abort(self.undecodable(error), at: now)
+            return self.abort(.undecodable(error, limit: self.limits.maximumBodySize, of: self.response), at: now)
         }
     }
 
@@ -333,7 +327,8 @@ final class Transfer {
         case .taken:
             if self.audience.noteBytes() { self.report(self, .bytes) }
             return .proceed
-        case .tooLarge: return self.abort(self.bodyTooLarge(declared: nil), at: now)
+        case .tooLarge:
+            return self.abort(.bodyTooLarge(limit: self.body.limit, declared: nil, of: self.response), at: now)
         case .outOfMemory: return self.abort(.outOfMemory(at: self.address), at: now)
         case .noRoom(let wanted): return self.waitForMemory(wanted, at: now)
         }
@@ -341,7 +336,7 @@ final class Transfer {
 
     private func stream(_ bytes: UnsafeRawBufferPointer, into channel: BodyChannel, at now: Instant) -> Verdict {
         guard self.body.hasRoom(forStreamed: bytes.count) else {
-            return self.abort(self.bodyTooLarge(declared: nil), at: now)
+            return self.abort(.bodyTooLarge(limit: self.body.limit, declared: nil, of: self.response), at: now)
         }
         // libcurl hands the same bytes over again when the transfer goes on.
         guard bytes.isEmpty || channel.offer(bytes) else {
@@ -362,25 +357,6 @@ final class Transfer {
         }
         _ = self.transition(.pause(.memory(.init(wantedByteCount: wanted, start: now))), at: now)
         return .pause
-    }
-
-    private func undecodable(_ failure: ContentDecoder.Failure) -> DownloadError {
-        switch failure {
-        case .corrupt: .invalidResponse("its body is not coded as its Content-Encoding says", at: self.address)
-        case .tooLarge: self.bodyTooLarge(declared: nil)
-        case .outOfMemory: .outOfMemory(at: self.address)
-        }
-    }
-
-    private func bodyTooLarge(declared: Int64?) -> DownloadError {
-        let response = self.response
-        return .bodyTooLarge(
-            limit: self.limits.maximumBodySize,
-            declared: declared,
-            status: response.status,
-            headers: response.headers,
-            at: self.address
-        )
     }
 
     /// Leaves everything behind that takes memory, to be sent again later.
@@ -491,7 +467,7 @@ final class Transfer {
 
     /// The address to go on with, or `nil` if the response is no redirect.
     func redirectTarget(limit: Int) throws(DownloadError) -> ResourceAddress? {
-        guard self.failure == nil, !self.isSuccess else { return nil }
+        guard self.machine.failure == nil, !self.isSuccess else { return nil }
         return try Redirect.target(
             of: self.response,
             count: self.metrics.redirectCount,
@@ -507,7 +483,7 @@ final class Transfer {
         connections: ConnectionRecord,
         bodyEnd: BodyEnd
     ) throws(DownloadError) -> DownloadResponse {
-        if let failure { throw failure }
+        if let failure = self.machine.failure { throw failure }
         let (rules, response) = (self.rules, self.response)
         try rules.checkStatus(of: response)
         guard code == CURLE_OK else { throw .failed(code, details: details, connections, of: response) }
@@ -543,12 +519,7 @@ final class Transfer {
 
     /// The error of a transfer that took too long.
     func error(past limit: TransferMachine.TimeLimit) -> DownloadError {
-        switch limit {
-        case .total: .tookTooLong(self.limits.totalTimeout ?? .zero, of: self.response)
-        case .firstByte: .noFirstByte(after: self.limits.firstByteTimeout ?? .zero, of: self.response)
-        case .speed: .tooSlow(self.limits.minimumSpeed, of: self.response)
-        case .silence: .stalled(after: self.limits.timeout, of: self.response)
-        }
+        .past(limit, of: self.limits, self.response)
     }
 
     /// The URL of the body.

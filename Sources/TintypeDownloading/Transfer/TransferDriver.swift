@@ -7,7 +7,7 @@ import TintypeHTTP
 ///
 /// Not sendable: only the loop's thread touches it.
 final class TransferDriver {
-    let configuration: DownloadActor.Configuration
+    private let configuration: DownloadActor.Configuration
     let hooks: DownloadHooks
     let partials: PartialBodyAccess
     /// Set before the first transfer.
@@ -22,13 +22,14 @@ final class TransferDriver {
     private var retries: RetrySchedule
 
     init(
-        configuration: DownloadActor.Configuration,
+        configuration shared: SharedConfiguration,
         hooks: DownloadHooks,
         environment: EngineEnvironment
     ) {
+        let configuration = shared.value
         self.configuration = configuration
         self.hooks = hooks
-        self.partials = PartialBodyAccess(configuration)
+        self.partials = PartialBodyAccess(shared)
         self.registry = TransferRegistry()
         self.queue = TransferQueue(
             maximumActive: configuration.maximumTransfers,
@@ -40,7 +41,7 @@ final class TransferDriver {
             budget: ByteBudget(limit: configuration.bodyMemory),
             patience: configuration.memoryPatience
         )
-        self.handles = HandlePool(configuration: configuration)
+        self.handles = HandlePool(configuration: shared)
         let now = LoopInstant.now
         let interval = TransferLimits.speedCheckInterval(configuration.minimumSpeed)
         self.deadlines = TransferDeadlines(speedCheckInterval: interval, now: now)
@@ -52,6 +53,9 @@ final class TransferDriver {
     var activeCount: Int { self.handles.count }
 
     private var running: some Sequence<Transfer> { self.handles.ids.lazy.compactMap { self.registry[$0] } }
+
+    /// The time when libcurl was last called: near enough for events that start no time limit.
+    private var turnTime: LoopInstant { self.multi?.now ?? .now }
 
     /// Frees what belongs to libcurl.
     func releaseHandles() {
@@ -97,7 +101,7 @@ final class TransferDriver {
         self.registry.insert(transfer)
         if self.hooks.changeResponses { transfer.owner = owner }
         guard self.hooks.modifyRequest != nil || self.partials.mayHavePart(of: transfer) else {
-            self.move(transfer, .submit)
+            self.move(transfer, .submit, at: self.turnTime)
             return
         }
         let (id, request) = (transfer.id, transfer.request)
@@ -191,13 +195,15 @@ final class TransferDriver {
         self.backpressure.forget(transfer)
         transfer.task?.cancel()
         self.partials.settle(transfer, result)
-        guard transfer.transition(.end, at: .now) == .finish else { return }
+        guard transfer.transition(.end, at: self.turnTime) == .finish else { return }
         self.registry.settle(transfer, result)
     }
 
     // MARK: Starting
 
     private func startReady() {
+        // The end of a throttled time must be seen even if no transfer waits, or the loop would not sleep.
+        guard self.queue.waitingCount > 0 || self.queue.nextTokenTime != nil else { return }
         let now = LoopInstant.now
         while let id = self.queue.next(now: now) {
             if let transfer = self.registry[id] { self.start(transfer, at: now) }
@@ -294,7 +300,7 @@ final class TransferDriver {
             guard let transfer = handle.transfer else { continue }
             if transfer.machine.isPaused { continue }
             // libcurl does nothing more with it, and does not say that it is over.
-            let code = transfer.failure == nil ? handle.unpause() : CURLE_WRITE_ERROR
+            let code = transfer.machine.failure == nil ? handle.unpause() : CURLE_WRITE_ERROR
             if code != CURLE_OK { self.complete(transfer, code: code, handle: handle) }
             // Many that flood take turns as well.
         } while count > 0 && .now < end
@@ -340,7 +346,7 @@ final class TransferDriver {
         }
         transfer.settleCookies()
         if transfer.machine.isPaused { self.backpressure.remove(transfer) }
-        self.move(transfer, .finish)
+        self.move(transfer, .finish, at: self.turnTime)
     }
 
     /// Lets a transfer go on that was paused, or was given up for want of memory.
@@ -397,7 +403,7 @@ final class TransferDriver {
 
     /// Decides what becomes of a transfer whose request failed: another try, or the end.
     private func settle(_ transfer: Transfer, _ error: DownloadError) {
-        if transfer.mustRestart || transfer.failedResuming(error) {
+        if transfer.machine.mustRestart || transfer.failedResuming(error) {
             self.partials.removePart(of: transfer)
             transfer.dropBody()
             transfer.restart()

@@ -7,7 +7,7 @@ import TintypeConcurrency
 /// only called in jobs of the loop that owns the engine. It opens the engine before its thread can run, and calls `wake()`
 /// after.
 final class TransferEngine: @unchecked Sendable {
-    private let configuration: DownloadActor.Configuration
+    private let configuration: SharedConfiguration
     let hooks: DownloadHooks
     let partials: PartialBodyAccess
     private let driver: TransferDriver
@@ -24,9 +24,9 @@ final class TransferEngine: @unchecked Sendable {
         hooks: DownloadHooks = DownloadHooks(),
         environment: EngineEnvironment = EngineEnvironment()
     ) {
-        self.configuration = configuration
+        self.configuration = SharedConfiguration(configuration)
         self.hooks = hooks
-        self.driver = TransferDriver(configuration: configuration, hooks: hooks, environment: environment)
+        self.driver = TransferDriver(configuration: self.configuration, hooks: hooks, environment: environment)
         self.partials = self.driver.partials
         self.events = self.driver.registry.events
         self.bodyBudget.setWatcher { [weak self] in self?.wake() }
@@ -48,10 +48,10 @@ final class TransferEngine: @unchecked Sendable {
     func open() throws(LoopStartError) {
         let multi = try CurlMulti(
             // The queue keeps to this itself; redirects and a lost HTTP/2 connection may not.
-            maximumConnectionsPerHost: self.configuration.maximumConnectionsPerHost,
+            maximumConnectionsPerHost: self.configuration.value.maximumConnectionsPerHost,
             // The default is four times the transfers that are running: when a burst ends, it
             // would close connections that the next burst needs.
-            maximumConnections: self.configuration.maximumTransfers * 3
+            maximumConnections: self.configuration.value.maximumTransfers * 3
         )
         self.driver.multi = multi
         let wakeup = multi.poll.wakeup
