@@ -100,7 +100,7 @@ struct Resumption {
         return whole
     }
 
-    /// Those of a response's fields that are about the whole, and hold for longer than one message.
+    /// The fields of a response that are about the whole, and hold for longer than one message.
     static func fieldsOfWhole(_ headers: HeaderFields) -> HeaderFields {
         headers.removing(self.partNames.union(self.messageNames))
     }

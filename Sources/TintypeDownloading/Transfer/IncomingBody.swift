@@ -3,7 +3,7 @@ import TintypeConcurrency
 
 /// The body of a transfer while it arrives: its bytes, the decoder of its codings, and the memory that both may take.
 struct IncomingBody: ~Copyable {
-    /// What became of bytes that arrived.
+    /// The result of an attempt to take bytes.
     enum Outcome {
         case taken
         case tooLarge
@@ -48,7 +48,7 @@ struct IncomingBody: ~Copyable {
     /// - Parameters:
     ///   - bytes: The bytes.
     ///   - isShown: Whether observers get a copy of all bytes.
-    /// - Returns: What became of the bytes.
+    /// - Returns: Whether the bytes are in the buffer, or the reason why they are not.
     mutating func append(_ bytes: UnsafeRawBufferPointer, isShown: Bool) -> Outcome {
         if let wanted = self.claimRoom(for: bytes.count, isShown: isShown) { return .noRoom(wantedByteCount: wanted) }
         return switch self.buffer.append(bytes) {
@@ -80,7 +80,7 @@ struct IncomingBody: ~Copyable {
     mutating func takeData() -> Data {
         let held = self.buffer.heldByteCount()
         let data = self.buffer.takeData()
-        // Most of what was not needed goes back to the system.
+        // Most of the spare memory goes back to the system.
         self.claim.set(min(held, data.count + data.count / 4))
         if !data.isEmpty { self.claim.hold() }
         return data

@@ -1,7 +1,7 @@
 import CCurl
 import TintypeHTTP
 
-/// Where a redirect leads, and what of a request may go there.
+/// The target of a redirect, and the parts of a request that may go there.
 enum Redirect {
     /// Finds out whether a response is a redirect, and checks its target.
     ///
@@ -33,7 +33,7 @@ enum Redirect {
         return target
     }
 
-    /// The absolute URL that `location` means in a response from `address`, or `nil` where it is no URL.
+    /// The absolute URL that `location` means in a response from `address`, or `nil` if it is no URL.
     ///
     /// Credentials in the URL stay on the same origin and are never taken to another.
     static func resolve(_ location: String, from address: ResourceAddress) -> String? {
@@ -62,7 +62,7 @@ enum Redirect {
         headers.filter { WishFields.contains($0.name.lowercased()) }
     }
 
-    /// What may go to another origin of how a request is sent: no credentials, no certificate of the client and no socket
+    /// The options that may go to another origin: no credentials, no certificate of the client and no socket
     /// of this machine, those of the configuration included.
     static func safeOptions(_ options: TransportOptions, configured: TLSPolicy) -> TransportOptions {
         var options = options

@@ -2,7 +2,7 @@ import CCurl
 import FoundationEssentials
 import TintypeHTTP
 
-/// The state of a response: what errors report, and what rules judge.
+/// The state of a response, for errors to report and for rules to judge.
 struct ResponseState {
     let address: ResourceAddress
     var status: Int?
@@ -34,7 +34,7 @@ struct ResponseRules {
         }
     }
 
-    /// Returns what the head says about the body.
+    /// Returns the body that the head promises.
     func plan(status: Int, fields: HeaderFields, declared: Int64?, date: Date) -> TransferMachine.BodyPlan {
         let isChunked = fields["Transfer-Encoding"] != nil
         var plan = TransferMachine.BodyPlan()

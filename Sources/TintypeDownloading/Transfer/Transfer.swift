@@ -12,7 +12,7 @@ import TintypeHTTP
 final class Transfer {
     typealias Instant = LoopInstant
 
-    /// What libcurl should do after it handed something over.
+    /// The order that libcurl gets after it handed something over.
     enum Verdict {
         case proceed
         case pause
@@ -237,7 +237,7 @@ final class Transfer {
             guard self.applyResumption(response, isIdentity: plan.codings == .identity, at: now) else {
                 return self.abort(.restart, at: now)
             }
-            // Those of the whole, if it brings the rest.
+            // If the response brings the rest, its fields are those of the whole by now.
             try rules.checkContentType(of: self.response)
             self.body.decoder = try self.makeDecoder(plan.codings)
             if let declared, rules.method != .head, status != 304 {
@@ -350,7 +350,7 @@ final class Transfer {
     /// Lets the transfer wait until the budget has room for so many bytes.
     private func waitForMemory(_ wanted: Int, at now: Instant) -> Verdict {
         defer { self.report(self, .memoryShortage) }
-        // A paused stream holds up the others of its connection in libcurl. What a reader has can't be taken back.
+        // A paused stream holds up the others of its connection in libcurl. Bytes that a reader has can't be taken back.
         guard self.machine.exchange?.isMultiplexed != true || self.isStream else {
             let wanted = max(wanted, self.expectedBytes.map { Int($0) } ?? 0)
             return self.abort(.memory(.init(wantedByteCount: wanted, start: now)), at: now)
@@ -412,7 +412,7 @@ final class Transfer {
         self.resumption = Resumption(partial)
     }
 
-    /// Decides what becomes of the bytes that are here, now that the head of an answer has come.
+    /// Keeps or drops the bytes that are here, as the head of an answer demands.
     ///
     /// - Returns: Whether the response is of use; otherwise everything must be asked for again.
     private func applyResumption(_ response: ResponseState, isIdentity: Bool, at now: Instant) -> Bool {

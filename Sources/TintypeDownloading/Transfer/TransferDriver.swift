@@ -57,7 +57,7 @@ final class TransferDriver {
     /// The time when libcurl was last called: near enough for events that start no time limit.
     private var turnTime: LoopInstant { self.multi?.now ?? .now }
 
-    /// Frees what belongs to libcurl.
+    /// Frees all objects of libcurl.
     func releaseHandles() {
         self.handles.removeAll(on: self.multi)
         self.multi?.dropResting()
@@ -130,7 +130,7 @@ final class TransferDriver {
         self.move(transfer, .submit)
     }
 
-    /// Tells a transfer what happened, and does what follows.
+    /// Passes an event to the machine of a transfer, and performs its action.
     func move(_ transfer: Transfer, _ event: TransferMachine.Event, at now: LoopInstant = .now) {
         switch transfer.transition(event, at: now) {
         case .enqueue:
@@ -144,7 +144,7 @@ final class TransferDriver {
             transfer.yieldMemory()
             self.backpressure.insert(transfer)
         case .unpause: self.unpause(transfer)
-        // What those lead to is done where the event comes from.
+        // The sender of the event performs these.
         case .none, .proceed, .readHead, .refuseHead, .refuseResponse, .take, .discard, .hold, .abort, .judge, .finish:
             break
         }
@@ -231,7 +231,7 @@ final class TransferDriver {
 
     // MARK: Ending
 
-    /// Takes what libcurl has finished; returns whether there was any.
+    /// Completes the transfers that libcurl has finished; returns whether there was any.
     private func completeFinished() -> Bool {
         guard let multi else { return false }
         var hasFinished = false
@@ -286,7 +286,7 @@ final class TransferDriver {
         }
     }
 
-    /// Lets those go on that had enough of the last turn, and ends those that are not worth it.
+    /// Continues the transfers that had enough of the last turn, and ends those that were stopped.
     private func beginTurn() {
         // First, or one that has ended for another reason would seem to be refused.
         _ = self.completeFinished()
@@ -327,7 +327,7 @@ final class TransferDriver {
         transfer.task = Task { await owner.process(response, id: id) }
     }
 
-    /// Ends a transfer with what the hooks made of its response.
+    /// Ends a transfer with the response that the hooks have returned.
     func finish(_ transfer: Transfer, _ response: DownloadResponse) {
         transfer.task = nil
         do throws(DownloadError) {
@@ -357,7 +357,7 @@ final class TransferDriver {
 
     private func unpause(_ transfer: Transfer) {
         guard let handle = self.handles.handle(of: transfer.id) else { return }
-        // What libcurl has kept comes before this returns.
+        // Bytes that libcurl has kept come before this returns.
         let code = handle.unpause()
         if code != CURLE_OK { self.complete(transfer, code: code, handle: handle) }
     }
@@ -391,7 +391,7 @@ final class TransferDriver {
         if case .judging = transfer.machine.phase { self.settle(transfer, error) }
     }
 
-    /// Lets one that brings next to nothing go on beside those that have places, if there is room for it.
+    /// Takes the place of a transfer that brings next to nothing, which goes on beside the others, if there is room for it.
     private func setLagging(_ transfer: Transfer) {
         guard let active = self.handles[transfer.id], let exchange = transfer.machine.exchange,
             exchange.isLagging != active.isLagging, self.queue.setLagging(exchange.isLagging)
@@ -401,7 +401,7 @@ final class TransferDriver {
 
     // MARK: Trying again
 
-    /// Decides what becomes of a transfer whose request failed: another try, or the end.
+    /// Tries a transfer whose request failed once more, or ends it.
     private func settle(_ transfer: Transfer, _ error: DownloadError) {
         if transfer.machine.mustRestart || transfer.failedResuming(error) {
             self.partials.removePart(of: transfer)

@@ -66,13 +66,13 @@ final class TransferEngine: @unchecked Sendable {
         self.hasClosed.store(true, ordering: .relaxed)
     }
 
-    /// Frees what libcurl and the system gave, except for what ends a wait; there are no transfers then.
+    /// Frees all objects of libcurl; there are no transfers then.
     func close() {
         self.events.finish()
         self.driver.releaseHandles()
     }
 
-    /// Frees what ends a wait, when no thread waits any more.
+    /// Frees the descriptor that ends a wait, when no thread waits any more.
     func closeWakeup() {
         self.wakeup.withLock { $0 = nil }
     }
