@@ -142,15 +142,23 @@ let package = Package(
 
         // Floor 3
         .target(
-            name: "Tintype",
+            name: "TintypeRendering",
             dependencies: [
-                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TintypeCoding",
-                "TintypeTransforms",
-                "TintypeCaching", "TintypeDownloading",
+                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeCoding", "TintypeTransforms",
             ]
         ),
 
         // Floor 4
+        .target(
+            name: "Tintype",
+            dependencies: [
+                "TintypeErrors", "TintypeImage", "TintypeConcurrency", "TintypeHTTP", "TintypeCoding",
+                "TintypeTransforms",
+                "TintypeCaching", "TintypeDownloading", "TintypeRendering",
+            ]
+        ),
+
+        // Floor 5
         .executableTarget(
             name: "TintypeCommand",
             dependencies: ["Tintype", "TintypeConcurrency", "CDeflate", "CShims"]
@@ -167,7 +175,7 @@ let package = Package(
             name: "TintypeBenchmarks",
             dependencies: [
                 "Tintype", "TintypeCaching", "TintypeCoding", "TintypeConcurrency", "TintypeDownloading",
-                "TintypeImage", "TintypeTransforms",
+                "TintypeImage", "TintypeRendering", "TintypeTransforms",
                 "CAllocationCounter", "CCodecLoops",
             ],
             path: "Benchmarks/TintypeBenchmarks"
@@ -248,7 +256,9 @@ let package = Package(
         ),
         .executableTarget(
             name: "SlowFiles",
-            dependencies: ["Tintype", "TintypeCoding", "TintypeImage", "TestSupport", "CDeflate", "CShims"],
+            dependencies: [
+                "Tintype", "TintypeCoding", "TintypeImage", "TintypeRendering", "TestSupport", "CDeflate", "CShims",
+            ],
             path: "Fuzz/SlowFiles"
         ),
 
@@ -283,6 +293,12 @@ let package = Package(
             dependencies: ["TintypeCoding", "TintypeImage", "TestSupport", "CCoefficients", "CCrypto"],
             path: "Tests/Conformance"
         ),
+        // Encoded images and scripted frames for the tests of coding and of rendering.
+        .target(
+            name: "CodingSamples",
+            dependencies: ["TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport"],
+            path: "Tests/CodingSamples"
+        ),
         .testTarget(
             name: "ConformanceTests",
             dependencies: ["Conformance", "TintypeCoding", "TintypeImage", "TestSupport"]
@@ -298,10 +314,17 @@ let package = Package(
         .testTarget(
             name: "TintypeCodingTests",
             dependencies: [
-                "TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "Conformance", "CCrypto", "CJPEG",
-                "CJPEGWays", "CSPNG", "CZlib",
+                "TintypeCoding", "TintypeConcurrency", "TintypeImage", "TestSupport", "CodingSamples", "Conformance",
+                "CCrypto", "CJPEG", "CJPEGWays", "CSPNG", "CZlib",
             ],
             exclude: ["Crashes"]
+        ),
+        .testTarget(
+            name: "TintypeRenderingTests",
+            dependencies: [
+                "TintypeRendering", "TintypeCoding", "TintypeConcurrency", "TintypeImage", "TintypeTransforms",
+                "TestSupport", "CodingSamples", "Conformance",
+            ]
         ),
         .testTarget(
             name: "TintypeTransformsTests",

@@ -4,6 +4,7 @@ import Glibc
 import Tintype
 import TintypeCoding
 import TintypeImage
+import TintypeRendering
 
 /// What is done with a file.
 enum Kind: String, CaseIterable {
@@ -143,10 +144,9 @@ struct Measurer {
             counted = decoder.byteCount(options: options)
             _ = try decoder.decode(options: options)
         case .thumbnail:
-            let request = ImageRequest(
-                url: URL(fileURLWithPath: "/"),
+            let request = RenderingRequest(
                 thumbnail: .fit(width: 256, height: 256),
-                options: self.load.allowsTruncated ? .allowTruncated : []
+                allowsTruncated: self.load.allowsTruncated
             )
             let plan = try DecodePlan(decoder: decoder, request: request, limits: options.limits)
             counted = plan.byteCount

@@ -2,6 +2,7 @@ public import FoundationEssentials
 public import TintypeCaching
 import TintypeConcurrency
 public import TintypeHTTP
+import TintypeRendering
 
 /// Loaded bytes and what is known about them.
 public struct DataResponse: Sendable {

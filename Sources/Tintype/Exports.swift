@@ -3,6 +3,7 @@
 @_exported public import TintypeCoding
 @_exported public import TintypeDownloading
 @_exported public import TintypeImage
+@_exported public import TintypeRendering
 @_exported public import TintypeTransforms
 
 // Of HTTP's rules only what the interface shows: a server's framework has its own.

@@ -67,7 +67,7 @@ public struct CodingError: TintypeError {
     }
 
     /// An animation has fewer frames than were asked for.
-    static func noFrame(_ index: Int, of count: Int, _ format: ImageFormat) -> CodingError {
+    package static func noFrame(_ index: Int, of count: Int, _ format: ImageFormat) -> CodingError {
         CodingError(
             code: .invalidOptions,
             message: "There is no frame \(index): the picture has \(count), from 0 on.",

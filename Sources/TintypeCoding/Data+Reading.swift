@@ -1,4 +1,4 @@
-import FoundationEssentials
+package import FoundationEssentials
 
 /// The order of the bytes within a number.
 enum ByteOrder {
@@ -43,7 +43,7 @@ extension Data {
     }
 
     /// The bytes from `start` up to `end`, cut at the end of the data; no copy.
-    func slice(from start: Int, to end: Int) -> Data {
+    package func slice(from start: Int, to end: Int) -> Data {
         let start = Swift.min(Swift.max(0, start), self.count)
         let end = Swift.min(Swift.max(start, end), self.count)
         return self[self.startIndex + start..<self.startIndex + end]

@@ -52,37 +52,33 @@ public final class DecodeLanes: Sendable {
         return try await self.lanes[index].run(work)
     }
 
-    /// How a lane takes part in work that several do.
-    package struct Part: Sendable {
-        /// Whether the lane had nothing to do, and does the work of another.
-        package let isHelper: Bool
-        /// Whether other work waits for a lane that helps: it is to return as soon as it can.
-        package let isWanted: @Sendable () -> Bool
-    }
-
     /// The lanes that have nothing to do.
     package var idleCount: Int {
         let loads = self.loads.withLock { $0 }
         return loads.indices.count { loads[$0].isIdle && self.lanes[$0].isIdle }
     }
 
-    /// Runs `work` on the lane that has the least to do, and at the same time on lanes that have nothing to do.
+    /// Runs `work` on the least loaded lane, and `help` on idle lanes at the same time.
     ///
-    /// It returns when all have ended; the first error ends the others as a cancellation does.
+    /// It returns when all of them have ended. An error of `work` cancels the tasks that help.
     ///
     /// - Parameters:
     ///   - helperCount: The lanes that may help, at most.
-    ///   - reserve: Takes what each lane that helps needs, until it has ended; a lane for which it is `nil` does not help.
-    ///   - work: Runs once on each lane, in a child task.
+    ///   - reserve: Takes the memory of a lane that helps, until that has ended; a lane for which it is `nil` does not help.
+    ///   - help: Runs on each lane that helps, in a child task. Its closure returns `true` when other work waits for the lane:
+    ///     then it is to return as soon as it can.
+    ///   - work: Runs once, in a child task.
+    /// - Returns: The result of `work`.
     /// - Throws: As ``run(_:)``.
-    package func runTogether<Place: Sendable>(
+    package func runTogether<Result: Sendable, Place: Sendable>(
         helperCount: Int,
         reserving reserve: () -> Place?,
-        _ work: @escaping @Sendable (Part) throws -> Void
-    ) async throws {
+        help: @escaping @Sendable (_ isWanted: () -> Bool) -> Void,
+        _ work: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
         let index = try self.takeLane()
         defer { self.loads.withLock { $0[index].count -= 1 } }
-        try await withThrowingTaskGroup(of: Void.self) { group in
+        return try await withThrowingTaskGroup(of: Result?.self) { group in
             for helper in self.takeHelpers(atMost: helperCount) {
                 guard let place = reserve() else {
                     self.endHelp(of: helper)
@@ -91,17 +87,19 @@ public final class DecodeLanes: Sendable {
                 group.addTask {
                     defer { withExtendedLifetime(place) { self.endHelp(of: helper) } }
                     let lane = self.lanes[helper]
-                    let part = Part(isHelper: true) {
-                        lane.hasWaitingWork || self.loads.withLock { $0[helper].count > 0 }
-                    }
                     try await lane.run {
                         self.loads.withLock { $0[helper].help = .begun }
-                        try work(part)
+                        help { lane.hasWaitingWork || self.loads.withLock { $0[helper].count > 0 } }
                     }
+                    return nil
                 }
             }
-            group.addTask { try await self.lanes[index].run { try work(Part(isHelper: false) { false }) } }
-            while try await group.next() != nil {}
+            group.addTask { try await self.lanes[index].run(work) }
+            var result: Result?
+            while let ended = try await group.next() { result = ended ?? result }
+            // Only a lane that helps has no result.
+            guard let result else { throw CancellationError() }
+            return result
         }
     }
 
@@ -149,7 +147,7 @@ public final class DecodeLanes: Sendable {
     /// The lane that has the least to do now, for work that stays on one lane for longer.
     ///
     /// Where the system refuses that lane its thread, it is one that has a thread, if there is any.
-    var leastLoaded: DecodeLane {
+    package var leastLoaded: DecodeLane {
         let lane = self.lanes[self.loads.withLock { Self.leastLoaded($0) }]
         do throws(ThreadError) {
             try lane.start()
@@ -165,16 +163,16 @@ public final class DecodeLanes: Sendable {
 }
 
 /// One serial executor and the actor that is pinned to it.
-actor DecodeLane {
+package actor DecodeLane {
     private nonisolated let executor: ThreadExecutor
-    nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
     init(index: Int, startThread: @escaping POSIXThread.Starter) {
         self.executor = ThreadExecutor(name: "tintype-code-\(index)", startThread: startThread)
     }
 
     nonisolated func start() throws(ThreadError) { try self.executor.start() }
-    nonisolated var isStarted: Bool { self.executor.isStarted }
+    package nonisolated var isStarted: Bool { self.executor.isStarted }
     nonisolated var isIdle: Bool { self.executor.queue.isIdle }
     /// Whether work waits for what the lane does, that of actors which stay on it too.
     nonisolated var hasWaitingWork: Bool { self.executor.queue.hasWaitingJobs }
@@ -183,7 +181,7 @@ actor DecodeLane {
         self.executor.shutdown()
     }
 
-    func run<Result: Sendable>(_ work: @Sendable () throws -> Result) throws -> Result {
+    package func run<Result: Sendable>(_ work: @Sendable () throws -> Result) throws -> Result {
         try Task.checkCancellation()
         return try work()
     }

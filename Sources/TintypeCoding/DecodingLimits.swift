@@ -66,7 +66,7 @@ public struct DecodingLimits: Sendable, Hashable {
     }
 
     /// Refuses a header that declares too large a picture, or too many frames.
-    func check(_ header: ImageHeader) throws(CodingError) {
+    package func check(_ header: ImageHeader) throws(CodingError) {
         let side = max(header.pixelWidth, header.pixelHeight)
         let size = "The picture is \(header.pixelWidth)x\(header.pixelHeight)"
         guard side <= self.maximumSide else {

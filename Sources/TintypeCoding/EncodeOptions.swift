@@ -227,3 +227,10 @@ extension EncodeOptions.Metadata {
         [self.exif, self.xmp, self.colorProfile].reduce(0) { $0 + ($1?.count ?? 0) * 4 }
     }
 }
+
+extension ImageFormat {
+    /// Returns the format for an image whose format nobody has chosen: PNG for one with any transparency, JPEG for others.
+    ///
+    /// Reads the pixels of an image with alpha.
+    package static func suitable(for image: Image) -> ImageFormat { image.hasTransparency ? .png : .jpeg }
+}

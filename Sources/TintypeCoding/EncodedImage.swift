@@ -53,6 +53,16 @@ public protocol EncodedImage: Sendable {
         options: DecodeOptions,
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
     ) throws -> Result?
+
+    /// Returns a decode of the image that several lanes can share; `nil` if one lane is as fast.
+    ///
+    /// Returns `nil` by default. The loader asks for one if lanes are idle. It must not read the pixels yet.
+    ///
+    /// - Parameters:
+    ///   - kind: The decode: of the whole image, or row by row.
+    ///   - options: The options of the decode.
+    /// - Returns: The decode, or `nil`.
+    func parallelDecode(_ kind: DecodeKind, options: DecodeOptions) -> ParallelDecode?
 }
 
 extension EncodedImage {
@@ -90,6 +100,8 @@ extension EncodedImage {
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
     ) throws -> Result? { nil }
 
+    public func parallelDecode(_ kind: DecodeKind, options: DecodeOptions) -> ParallelDecode? { nil }
+
     /// The frame that the options name, drawn on its canvas, as stored.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
@@ -106,6 +118,35 @@ extension EncodedImage {
     /// The bytes of the pixels that a decode gives out; what no layout holds is `Int.max`.
     func decodedByteCount(options: DecodeOptions) -> Int {
         (try? self.decodedLayout(options: options).byteCount) ?? .max
+    }
+}
+
+/// A decode that several lanes share: one decodes ``image``, and others call ``help`` at the same time.
+///
+/// The decode must succeed without help. Before it returns, it waits for the lanes that help and keeps later ones away.
+public struct ParallelDecode: Sendable {
+    /// The image, for one decode with the options that it was made for.
+    public let image: any EncodedImage
+    /// The most lanes that are of use in addition to the first one.
+    public let helperCount: Int
+    /// The bytes of memory that each of them takes.
+    public let helperByteCount: Int
+    /// Helps until there is nothing left to do, or until the closure returns `true` because other work waits for the lane.
+    ///
+    /// It may be called before the decode begins and after it has ended.
+    public let help: @Sendable (_ isWanted: () -> Bool) -> Void
+
+    /// Describes a decode.
+    public init(
+        image: any EncodedImage,
+        helperCount: Int,
+        helperByteCount: Int,
+        help: @escaping @Sendable (_ isWanted: () -> Bool) -> Void
+    ) {
+        self.image = image
+        self.helperCount = helperCount
+        self.helperByteCount = helperByteCount
+        self.help = help
     }
 }
 

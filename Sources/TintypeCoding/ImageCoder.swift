@@ -105,5 +105,5 @@ extension ImageCoder {
 
 extension PixelLayout {
     /// The number of pixels.
-    var pixelCount: Int { self.width.saturatingMultiplied(by: self.height) }
+    package var pixelCount: Int { self.width.saturatingMultiplied(by: self.height) }
 }

@@ -5,7 +5,7 @@ public import TintypeImage
 public struct ImageDecoder: Sendable {
     private let limits: DecodingLimits
     /// The file, as its coder opened it.
-    public internal(set) var encoded: any EncodedImage
+    public private(set) var encoded: any EncodedImage
     /// What the file says about its picture; it is within the limits.
     public let header: ImageHeader
 
@@ -124,6 +124,19 @@ public struct ImageDecoder: Sendable {
             try self.check(width: rows.layout.width, height: rows.layout.height, covered: (width, height))
             return try body(rows, width, height)
         }
+    }
+
+    /// Returns a decoder whose next decode of `kind` other lanes can help with; `nil` if one lane is as fast.
+    package func parallelDecode(
+        _ kind: DecodeKind,
+        options: DecodeOptions
+    ) -> (decoder: ImageDecoder, parallel: ParallelDecode)? {
+        guard self.header.animation.frameCount == 1,
+            let parallel = self.encoded.parallelDecode(kind, options: options)
+        else { return nil }
+        var decoder = self
+        decoder.encoded = parallel.image
+        return (decoder, parallel)
     }
 
     /// The bytes of memory that decoding has allocated at most at once, for the memory gate: while the coder works, and

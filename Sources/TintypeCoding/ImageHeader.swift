@@ -40,7 +40,7 @@ public struct ImageHeader: Sendable {
     /// Whether samples are brought to sRGB by the embedded profile after a decode: four inks are mixed by the codec.
     ///
     /// Source: ICC.1:2022, 7.2.8 (data colour space).
-    func isConverted(_ options: DecodeOptions) -> Bool {
+    package func isConverted(_ options: DecodeOptions) -> Bool {
         guard let profile = self.colorProfile, case .convert = options.color else { return false }
         return !profile.has("CMYK", at: 16)
     }
@@ -48,7 +48,7 @@ public struct ImageHeader: Sendable {
     /// Brings the samples of a stored picture, perhaps resized, to sRGB and turns it upright.
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
-    func finish(_ image: consuming Image, options: DecodeOptions, turnsUpright: Bool = true) throws -> Image {
+    package func finish(_ image: consuming Image, options: DecodeOptions, turnsUpright: Bool = true) throws -> Image {
         var image = image
         if let profile = self.colorProfile {
             switch options.color {
@@ -126,7 +126,7 @@ public struct AnimationTiming: Sendable, Hashable {
     }
 
     /// How long a frame is shown that is stored with a delay of `milliseconds`.
-    static func shownDuration(_ milliseconds: Int) -> Int {
+    package static func shownDuration(_ milliseconds: Int) -> Int {
         milliseconds < Self.shortestDuration ? Self.replacementDuration : milliseconds
     }
 }

@@ -53,18 +53,6 @@ public final class PixelBuffer: Sendable {
         self.memory = memory
     }
 
-    /// The same where several threads write the pixels.
-    package init(
-        _ layout: PixelLayout,
-        fillingTogether fill: (UnsafeMutableRawBufferPointer) async throws -> Void
-    ) async throws {
-        let memory = try AlignedMemory(byteCount: layout.byteCount)
-        try await fill(memory.bytes)
-        layout.clearPadding(of: memory.bytes)
-        self.layout = layout
-        self.memory = memory
-    }
-
     /// Calls `body` with the bytes of all planes; `layout` says where each lies.
     public func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result

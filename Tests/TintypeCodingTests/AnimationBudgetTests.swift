@@ -1,3 +1,4 @@
+import CodingSamples
 import FoundationEssentials
 import TestSupport
 import TestTraits
@@ -232,34 +233,5 @@ import TintypeImage
         let beside = HostileGIF.Frame(left: 40, top: 0, width: 6_000, height: 6_000)
         let data = HostileGIF.file(width: 2, height: 2, frames: [inside, beside, inside])
         #expect(try Self.looks { _ = try SampleFiles.decode(data, DecodeOptions(frame: 2)) }.isEmpty)
-    }
-
-    // MARK: The player
-
-    @Test(arguments: [nil, 0, 5]) func `a still is given once, whatever the limit of loops`(limit: Int?) async throws {
-        let decoder = try ImageDecoder(try SampleFiles.smooth(.png), registry: SampleFiles.registry)
-        let source = FrameSource(decoder, lanes: DecodeLanes(count: 1))
-        var count = 0
-        for try await frame in AnimationPlayer(source, loopLimit: limit) {
-            #expect((frame.index, frame.loop) == (0, 0))
-            count += 1
-            if count > 3 { break }
-        }
-        #expect(count == 1)
-    }
-
-    @Test func `the pool counts what a frame takes besides its pixels`() throws {
-        let pool = FramePool(byteLimit: 100_000)
-        let source = FramePool()
-        let image = Image(pixels: try WebPSamples.flat([1, 2, 3, 4], width: 1, height: 1))
-        for index in 0..<10_000 {
-            pool.insert(image, for: .init(source: .object(ObjectIdentifier(source)), index: index))
-        }
-        #expect(pool.frameCount < 200)
-        #expect(pool.byteCount <= 100_000)
-        #expect(pool.image(for: .init(source: .object(ObjectIdentifier(source)), index: 9_999)) != nil)
-        #expect(pool.image(for: .init(source: .object(ObjectIdentifier(source)), index: 0)) == nil)
-        pool.removeAll(of: .object(ObjectIdentifier(source)))
-        #expect((pool.frameCount, pool.byteCount) == (0, 0))
     }
 }

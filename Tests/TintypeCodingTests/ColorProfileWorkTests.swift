@@ -1,3 +1,4 @@
+import CodingSamples
 import FoundationEssentials
 import TestSupport
 import TestTraits

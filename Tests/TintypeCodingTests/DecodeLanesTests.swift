@@ -1,3 +1,4 @@
+import CodingSamples
 import TestSupport
 import TestTraits
 import Testing
@@ -65,11 +66,19 @@ import TintypeConcurrency
         for _ in 0..<5 {
             await until { decodeLanes.idleCount == lanes }
             let parts = Locked<[String: Bool]>([:])
-            try await decodeLanes.runTogether(helperCount: 9, reserving: { 0 }) { part in
-                parts.withLock { $0[ThisProcess.threadName] = part.isHelper }
+            @Sendable func take(isHelper: Bool) {
+                parts.withLock { $0[ThisProcess.threadName] = isHelper }
                 while parts.withLock({ $0.count }) < lanes { yieldThread() }
-                #expect(!part.isWanted())
             }
+            try await decodeLanes.runTogether(
+                helperCount: 9,
+                reserving: { 0 },
+                help: { isWanted in
+                    take(isHelper: true)
+                    #expect(!isWanted())
+                },
+                { take(isHelper: false) }
+            )
             #expect(parts.withLock { $0.count } == lanes)
             #expect(parts.withLock { $0.values.count { !$0 } } == 1)
         }
@@ -87,9 +96,12 @@ import TintypeConcurrency
         func count(helpers: Int, _ reserve: () -> Int?) async throws -> Int {
             await until { lanes.idleCount == 2 }
             parts.withLock { $0 = 0 }
-            try await lanes.runTogether(helperCount: helpers, reserving: reserve) { @Sendable _ in
-                parts.withLock { $0 += 1 }
-            }
+            try await lanes.runTogether(
+                helperCount: helpers,
+                reserving: reserve,
+                help: { _ in parts.withLock { $0 += 1 } },
+                { parts.withLock { $0 += 1 } }
+            )
             return parts.withLock { $0 }
         }
         #expect(try await count(helpers: 9) { 0 } == 2)
@@ -103,15 +115,18 @@ import TintypeConcurrency
     func `a lane that helps is told of other work, which it gets next`(isOfActor: Bool) async throws {
         let lanes = DecodeLanes(count: 2)
         let helper = Locked<String?>(nil)
-        async let together: Void = lanes.runTogether(helperCount: 1, reserving: { 0 }) { @Sendable part in
-            guard part.isHelper else {
+        async let together: Void = lanes.runTogether(
+            helperCount: 1,
+            reserving: { 0 },
+            help: { isWanted in
+                helper.withLock { $0 = ThisProcess.threadName }
+                while !isWanted() { yieldThread() }
+            },
+            {
                 while helper.withLock({ $0 }) == nil { yieldThread() }
                 while helper.withLock({ $0 }) != "" { yieldThread() }
-                return
             }
-            helper.withLock { $0 = ThisProcess.threadName }
-            while !part.isWanted() { yieldThread() }
-        }
+        )
         await until { helper.withLock { $0 } != nil }
         // The other lane has work, which ends after this.
         let name =
@@ -123,16 +138,17 @@ import TintypeConcurrency
         try await together
     }
 
-    @Test func `an error of one lane ends the others`() async throws {
+    @Test func `an error of the work ends the help`() async throws {
         let lanes = DecodeLanes(count: 2)
         for _ in 0..<10 {
             await until { lanes.idleCount == 2 }
             await #expect(throws: CodingError.self) {
-                try await lanes.runTogether(helperCount: 1, reserving: { 0 }) { part in
-                    if part.isHelper { throw CodingError(code: .corrupt, message: "It is damaged.") }
-                    while !Task.isCancelled { yieldThread() }
-                    try Task.checkCancellation()
-                }
+                try await lanes.runTogether(
+                    helperCount: 1,
+                    reserving: { 0 },
+                    help: { _ in while !Task.isCancelled { yieldThread() } },
+                    { throw CodingError(code: .corrupt, message: "It is damaged.") }
+                )
             }
         }
         await until { lanes.idleCount == 2 }

@@ -1,3 +1,4 @@
+import CodingSamples
 import FoundationEssentials
 import TestSupport
 import TestTraits
@@ -130,32 +131,6 @@ import TintypeImage
         let counted = decoder.byteCount(options: DecodeOptions())
         let (_, taken) = try AllocatedMemory.peak { try decoder.decode() }
         #expect(abs(counted - taken) <= max(taken, counted) / 10 + 2 << 20, "counted \(counted), took \(taken)")
-    }
-
-    /// Gray becomes colour where its profile is for colours, in previews as in the picture.
-    @Test(.enabled(if: Fixtures.corpus != nil), arguments: [false, true])
-    func `previews are weighed with their conversion`(isGray: Bool) async throws {
-        let path = try #require(Fixtures.corpus).appending(path: "icc-profiles/DisplayP3-v4.icc")
-        var options = EncodeOptions(quality: 60)
-        options.isProgressive = true
-        options.metadata.colorProfile = try Data(contentsOf: path)
-        let image = Image(pixels: try Self.flat(isGray ? .gray8 : .rgb8, width: 3_000, height: 2_000))
-        let data = try JPEGCoder().encode(image, as: .jpeg, options: options)
-        // Transforms are kept, and no part of a picture.
-        _ = try ImageDecoder(data, registry: SampleFiles.registry).decode()
-        let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
-        let incremental = try #require(try JPEGCoder().makeIncrementalDecoder(for: .jpeg, options: DecodeOptions()))
-        let (_, taken) = try AllocatedMemory.peak {
-            try incremental.append(data.dropLast(10))
-            let preview = try #require(try incremental.preview())
-            _ = try decoder.finish(preview)
-        }
-        let gate = WeightedGate(capacity: 1 << 30)
-        let previews = PreviewDecoder(registry: SampleFiles.registry, lanes: DecodeLanes(count: 1), gate: gate)
-        #expect(await previews.append(data.dropLast(10)) != nil)
-        let weight = gate.usedWeight
-        #expect(taken <= weight + weight / 10 + 2 << 20, "weighed \(weight), took \(taken)")
-        #expect(weight == decoder.byteCount(for: .incremental, options: DecodeOptions()))
     }
 
     private static func decode(

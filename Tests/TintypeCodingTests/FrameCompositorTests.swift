@@ -1,3 +1,4 @@
+import CodingSamples
 import TestSupport
 import TestTraits
 import Testing

@@ -1,3 +1,4 @@
+import CodingSamples
 import Conformance
 import FoundationEssentials
 import TestSupport
@@ -196,6 +197,21 @@ import TintypeImage
 
     private static let large = Result { try Self.makeLarge() }
 
+    private static func decodeTogether(
+        _ decoder: ImageDecoder,
+        _ options: DecodeOptions = DecodeOptions(),
+        on lanes: DecodeLanes,
+        _ gate: WeightedGate
+    ) async throws -> DecodedImage {
+        let (decoder, parallel) = try #require(decoder.parallelDecode(.picture, options: options))
+        return try await lanes.runTogether(
+            helperCount: parallel.helperCount,
+            reserving: { gate.placeIfFree(for: parallel.helperByteCount) },
+            help: parallel.help,
+            { try decoder.decodeStored(options: options) }
+        )
+    }
+
     @Test(arguments: [1, 4]) func `lanes that have nothing to do help with a large picture`(divisor: Int) async throws {
         let data = try Self.large.get()
         let options = try Self.options(data, divisor: divisor)
@@ -204,32 +220,31 @@ import TintypeImage
         let expected = try decoder.decodeStored(options: options)
         for _ in 0..<3 {
             await until { lanes.idleCount == 4 }
-            let decoded = try #require(
-                try await decoder.decodeStored(options: options, taking: 1, onIdleOf: lanes, gate: gate)
-            )
+            let decoded = try await Self.decodeTogether(decoder, options, on: lanes, gate)
             #expect(decoded.image.pixels.samples == expected.image.pixels.samples)
             #expect(decoded.coveredWidth == expected.coveredWidth && decoded.coveredHeight == expected.coveredHeight)
             #expect(gate.usedWeight == 0)
         }
-        let one = DecodeLanes(count: 1)
-        #expect(try await decoder.decodeStored(options: options, taking: 1, onIdleOf: one, gate: gate) == nil)
-        // Without memory for a second lane it is one lane's.
-        let full = WeightedGate(capacity: 1)
-        let alone = try await decoder.decodeStored(options: options, taking: 1, onIdleOf: lanes, gate: full)
-        #expect(try #require(alone).image.pixels.samples == expected.image.pixels.samples)
+        // One lane decodes alone, if there are no others, or no memory for them.
+        for (lanes, capacity) in [(DecodeLanes(count: 1), 1 << 30), (lanes, 1)] {
+            let gate = WeightedGate(capacity: capacity)
+            let alone = try await Self.decodeTogether(decoder, options, on: lanes, gate)
+            #expect(alone.image.pixels.samples == expected.image.pixels.samples)
+        }
+        #expect(decoder.parallelDecode(.rows, options: options) == nil)
     }
 
     @Test func `a cancellation ends all lanes`() async throws {
         let data = try Self.large.get()
         let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
         let (lanes, gate) = (DecodeLanes(count: 2), WeightedGate(capacity: 1 << 30))
-        let task = Locked<Task<DecodedImage?, any Error>?>(nil)
+        let task = Locked<Task<DecodedImage, any Error>?>(nil)
         let isStarted = Gate()
         let observer = DecodeWork.Observer(look: { _ in task.withLock { $0 }?.cancel() })
         let decode = Task {
             await isStarted.wait()
             return try await DecodeWork.$observer.withValue(observer) {
-                try await decoder.decodeStored(options: DecodeOptions(), taking: 1, onIdleOf: lanes, gate: gate)
+                try await Self.decodeTogether(decoder, on: lanes, gate)
             }
         }
         task.withLock { $0 = decode }

@@ -1,3 +1,4 @@
+import CodingSamples
 import FoundationEssentials
 import TestSupport
 import TestTraits
@@ -10,7 +11,7 @@ import TintypeImage
 /// Rows that another lane inflates are those that one lane makes.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct PNGAheadTests {
     /// What came of a file.
-    private struct Outcome: Equatable {
+    private struct Outcome: Equatable, Sendable {
         var rows: [UInt8] = []
         var failure: CodingError.Code?
     }
@@ -50,14 +51,13 @@ import TintypeImage
         until isWanted: @escaping @Sendable () -> Bool = { false }
     ) async throws -> Outcome {
         let ahead = try self.ahead(for: data)
-        let outcome = Locked(Outcome())
         await until { lanes.idleCount == 2 }
-        try await lanes.runTogether(helperCount: 1, reserving: { 0 }) { @Sendable part in
-            guard !part.isHelper else { return ahead.help(until: isWanted) }
-            let read = try Self.read(data, rowCount: rowCount, ahead)
-            outcome.withLock { $0 = read }
-        }
-        return outcome.withLock { $0 }
+        return try await lanes.runTogether(
+            helperCount: 1,
+            reserving: { 0 },
+            help: { _ in ahead.help(until: isWanted) },
+            { try Self.read(data, rowCount: rowCount, ahead) }
+        )
     }
 
     private static func ahead(for data: Data) throws -> PNGAhead {

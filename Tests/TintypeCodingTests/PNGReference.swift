@@ -1,4 +1,5 @@
 import CSPNG
+import CodingSamples
 import FoundationEssentials
 import TintypeImage
 

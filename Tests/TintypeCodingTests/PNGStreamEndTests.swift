@@ -1,4 +1,5 @@
 import CZlib
+import CodingSamples
 import FoundationEssentials
 import TestSupport
 import TestTraits

@@ -1,3 +1,4 @@
+import CodingSamples
 import FoundationEssentials
 import TintypeCoding
 import TintypeImage

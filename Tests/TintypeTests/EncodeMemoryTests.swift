@@ -13,24 +13,18 @@ import TintypeConcurrency
 
     private static func pipeline(
         _ coder: HeavyCoder,
-        capacity: Int = 100,
+        gate: WeightedGate = WeightedGate(capacity: 100),
         memory: MemoryBudget = MemoryBudget()
-    ) -> DecodePipeline {
-        DecodePipeline(
-            registry: CoderRegistry(coders: [coder]),
-            lanes: DecodeLanes(count: 4),
-            gate: WeightedGate(capacity: capacity),
-            previewGate: WeightedGate(capacity: 1),
-            limits: DecodingLimits(),
-            memory: memory,
-            usesIdleLanes: true
-        )
+    ) -> EncodePipeline {
+        let lanes = GatedLanes(DecodeLanes(count: 4), gate: gate, memory: memory, usesIdleLanes: true)
+        return EncodePipeline(registry: CoderRegistry(coders: [coder]), lanes: lanes)
     }
 
     @Test(arguments: [(30, 3), (50, 2), (60, 1), (1_000_000, 1)])
     func `encodes run side by side as far as the gate has room for them`(byteCount: Int, count: Int) async throws {
         let coder = HeavyCoder(byteCount: byteCount)
-        let pipeline = Self.pipeline(coder)
+        let gate = WeightedGate(capacity: 100)
+        let pipeline = Self.pipeline(coder, gate: gate)
         let image = try Self.image()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for index in 0..<12 {
@@ -48,15 +42,16 @@ import TintypeConcurrency
         }
         #expect(coder.mostAtOnce <= count)
         #expect(coder.count == 12)
-        #expect(pipeline.gate.usedWeight == 0)
+        #expect(gate.usedWeight == 0)
     }
 
     @Test func `a turn and a resize before an encode count, too`() async throws {
-        let pipeline = Self.pipeline(HeavyCoder(byteCount: 10), capacity: 64 * 64 * 3)
+        let gate = WeightedGate(capacity: 64 * 64 * 3)
+        let pipeline = Self.pipeline(HeavyCoder(byteCount: 10), gate: gate)
         let image = Image(pixels: try .smooth(.rgb8, width: 64, height: 64), orientation: .right)
-        var place: WeightedGate.Place? = try await pipeline.gate.place(for: 64 * 64 * 2)
+        var place: WeightedGate.Place? = try await gate.place(for: 64 * 64 * 2)
         let waiting = Task { try await pipeline.encode(image, as: .png, options: .init(), maximumSide: 32) }
-        await until { pipeline.gate.waiterCount == 1 }
+        await until { gate.waiterCount == 1 }
         withExtendedLifetime(place) {}
         place = nil
         #expect(try await waiting.value.isEmpty)
@@ -95,15 +90,16 @@ import TintypeConcurrency
         #expect(decoder.header.animation.frameCount == 3)
         // The first frame enters the gate by itself, then all of them with the encode, which takes more than there is.
         let coder = HeavyCoder(byteCount: 10)
-        let pipeline = Self.pipeline(coder, capacity: 40 * 30 * 4)
-        var place: WeightedGate.Place? = try await pipeline.gate.place(for: 1)
+        let gate = WeightedGate(capacity: 40 * 30 * 4)
+        let pipeline = Self.pipeline(coder, gate: gate)
+        var place: WeightedGate.Place? = try await gate.place(for: 1)
         let waiting = Task { try await pipeline.encode(source, as: .png, options: .init()) }
-        await until { pipeline.gate.waiterCount == 1 }
+        await until { gate.waiterCount == 1 }
         #expect(coder.count == 0)
         withExtendedLifetime(place) {}
         place = nil
         #expect(try await waiting.value.isEmpty)
-        #expect(pipeline.gate.usedWeight == 0)
+        #expect(gate.usedWeight == 0)
     }
 
     @Test func `a caller that is cancelled leaves an encode at once`() async throws {

@@ -1,6 +1,7 @@
 import Foundation
 import TintypeCoding
 import TintypeImage
+import TintypeRendering
 
 /// Tintype's side of animations: a frame source that keeps nothing, on one decode lane.
 enum TintypeAnimations {

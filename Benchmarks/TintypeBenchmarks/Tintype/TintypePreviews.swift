@@ -1,6 +1,7 @@
 import Foundation
 import TintypeCoding
 import TintypeImage
+import TintypeRendering
 
 /// Tintype's preview decoder, fed as a network would.
 enum TintypePreviews {

@@ -1,6 +1,7 @@
 import Synchronization
 import TintypeConcurrency
 public import TintypeDownloading
+import TintypeRendering
 
 /// Where the time of one load went.
 ///
@@ -143,6 +144,18 @@ final class LoadRecord: Sendable {
         guard let other, other !== self else { return }
         let metrics = other.metrics
         self.state.withLock { $0.add(metrics) }
+    }
+}
+
+extension LoadRecord: RenderingObserver {
+    func didEnd(_ phase: RenderingPhase, since start: ContinuousClock.Instant) {
+        switch phase {
+        case .gate: self.end(.gate, since: start)
+        case .lane: self.end(.lane, since: start)
+        case .decode: self.end(.decode, since: start)
+        case .transform: self.end(.transform, since: start)
+        case .encode: self.end(.encode, since: start)
+        }
     }
 }
 

@@ -4,6 +4,7 @@ import TintypeCoding
 import TintypeConcurrency
 import TintypeHTTP
 import TintypeImage
+import TintypeRendering
 
 /// Request to encoded picture, once for all that ask: from memory or disk, without decoding, else from the picture.
 struct EncodedLoad: Sendable {
@@ -132,7 +133,7 @@ struct EncodedLoad: Sendable {
     // MARK: Making
 
     private func encode(_ picture: ImageResponse) async throws -> EncodedEntry {
-        let data = try await self.services.decoding.encode(
+        let data = try await self.services.encoding.encode(
             picture.image,
             as: self.encoding.format,
             options: self.encoding.options,

@@ -3,6 +3,7 @@ import TintypeCaching
 import TintypeConcurrency
 import TintypeDownloading
 import TintypeImage
+import TintypeRendering
 
 /// What happens on the way to a picture or its bytes.
 enum LoadUpdate: Sendable {
@@ -215,6 +216,13 @@ final class Flight: Sendable {
         }
         for observer in observers { observer.see(update) }
     }
+}
+
+/// The image that a load makes of the bytes that it waits for.
+struct DecodeWish: Sendable {
+    let request: ImageRequest
+    /// The bodies whose image the load has already: if one of them comes, it decodes nothing.
+    let bodies: Set<UInt64>
 }
 
 /// The wait of one caller, or of one flight, for the result of a flight.

@@ -1,4 +1,5 @@
 import TintypeCaching
+import TintypeRendering
 
 extension LoadTable {
     /// What a flight makes.

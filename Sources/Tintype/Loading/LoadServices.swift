@@ -4,6 +4,7 @@ import TintypeConcurrency
 import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
+import TintypeRendering
 
 /// What all loads of one loader work with.
 struct LoadServices: Sendable {
@@ -12,6 +13,7 @@ struct LoadServices: Sendable {
     /// Brings what a request has no fetcher of its own for.
     let fetcher: any ImageFetching
     let decoding: DecodePipeline
+    let encoding: EncodePipeline
     let rules: FreshnessRules
     let store: SourceStore
     let variants: VariantPipeline
@@ -33,17 +35,20 @@ struct LoadServices: Sendable {
         cache: any ImageCache,
         downloads: DownloadActor,
         decoding: DecodePipeline,
+        encoding: EncodePipeline,
         activities: ActivityCenter
     ) {
         self.cache = cache
         self.downloads = downloads
         self.fetcher = configuration.fetcher ?? downloads
         self.decoding = decoding
+        self.encoding = encoding
         self.rules = FreshnessRules(configuration)
         self.store = SourceStore(cache: cache, rules: self.rules, activities: activities)
         self.variants = VariantPipeline(
             cache: cache,
             decoding: decoding,
+            encoding: encoding,
             rules: self.rules,
             encoder: configuration.variantEncoder,
             activities: activities
@@ -249,7 +254,9 @@ struct LoadServices: Sendable {
         for request: ImageRequest,
         _ record: LoadRecord? = nil
     ) async throws -> DecodePipeline.MadePicture {
-        try await self.working(with: bytes) { try await self.decoding.picture(from: bytes.data, for: request, record) }
+        try await self.working(with: bytes) {
+            try await self.decoding.picture(from: bytes.data, for: request.rendering, record)
+        }
     }
 
     /// Tells the budget of bodies that the bytes are at work: nothing that a decode waits for waits for bytes.

@@ -3,6 +3,7 @@ public import TintypeCaching
 import TintypeCoding
 import TintypeHTTP
 public import TintypeImage
+import TintypeRendering
 public import TintypeTransforms
 
 extension LoaderActor {
@@ -39,7 +40,7 @@ extension LoaderActor {
         )
         try request.check(fetchesAnyScheme: false)
         do {
-            return try await self.services.decoding.picture(from: data, for: request).image
+            return try await self.services.decoding.picture(from: data, for: request.rendering).image
         } catch {
             throw LoadError.wrapping(error)
         }

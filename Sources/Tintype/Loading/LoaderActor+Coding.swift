@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import TintypeCoding
 public import TintypeImage
+public import TintypeRendering
 
 extension LoaderActor {
     /// What the start of the file says about its picture; no pixels are decoded.
@@ -12,7 +13,7 @@ extension LoaderActor {
         let request = try await self.admitted(request)
         let data = try await self.dataResponse(forAdmitted: request).data
         do {
-            return try await self.services.decoding.header(of: data, for: request)
+            return try await self.services.decoding.header(of: data, for: request.rendering)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -28,7 +29,7 @@ extension LoaderActor {
         let request = try await self.admitted(request)
         let data = try await self.dataResponse(forAdmitted: request).data
         do {
-            return try await self.services.decoding.metadata(of: data, for: request)
+            return try await self.services.decoding.metadata(of: data, for: request.rendering)
         } catch {
             throw LoadError.wrapping(error)
         }
@@ -53,7 +54,13 @@ extension LoaderActor {
 
     private nonisolated func frames(of data: Data, body: UInt64?, for request: ImageRequest) async throws -> FrameSource
     {
-        try await self.services.decoding.frames(of: data, body: body, for: request, pool: self.framePool)
+        let name = body.map { RequestKeys.frames(of: request, body: $0) }
+        return try await self.services.decoding.frames(
+            of: data,
+            named: name,
+            for: request.rendering,
+            pool: self.framePool
+        )
     }
 
     /// Decodes the frames of the animation that a picture stands for, unless they are there.
@@ -122,24 +129,11 @@ extension LoaderActor {
 
     /// Runs an encode that its caller can leave at once.
     private nonisolated func encoded(
-        by encode: @escaping @Sendable (DecodePipeline) async throws -> Data
+        by encode: @escaping @Sendable (EncodePipeline) async throws -> Data
     ) async throws -> Data {
         do {
-            let decoding = self.services.decoding
-            return try await decoding.leavingOnCancellation { try await encode(decoding) }
-        } catch {
-            throw LoadError.wrapping(error)
-        }
-    }
-
-    /// Changes a JPEG without loss, on a lane: turns, crops, strips or codes it anew without decoding it.
-    ///
-    /// Bytes such as ``data(for:)`` gives. The limits are the loader's, and the memory counts as that of decodes does.
-    ///
-    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
-    public nonisolated func transform(_ data: Data, by transform: JPEGTransform) async throws -> JPEGTransform.Result {
-        do {
-            return try await self.services.decoding.transform(data, by: transform)
+            let encoding = self.services.encoding
+            return try await encoding.leavingOnCancellation { try await encode(encoding) }
         } catch {
             throw LoadError.wrapping(error)
         }

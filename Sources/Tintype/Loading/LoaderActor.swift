@@ -4,6 +4,7 @@ import TintypeCoding
 import TintypeConcurrency
 import TintypeDownloading
 public import TintypeImage
+import TintypeRendering
 
 /// Loads pictures: from memory, from disk, or from their origin, once however many ask.
 ///
@@ -61,18 +62,22 @@ public actor LoaderActor {
         self.cache = cache
         self.downloads = downloads
         self.policy = configuration.cachePolicy
+        let lanes = GatedLanes(
+            DecodeLanes(count: configuration.laneCount),
+            gate: WeightedGate(capacity: configuration.decodingMemory / 4 * 3),
+            usesIdleLanes: configuration.usesIdleLanes
+        )
         let services = LoadServices(
             configuration: configuration,
             cache: cache,
             downloads: downloads,
             decoding: DecodePipeline(
                 registry: configuration.coders,
-                lanes: DecodeLanes(count: configuration.laneCount),
-                gate: WeightedGate(capacity: configuration.decodingMemory / 4 * 3),
+                lanes: lanes,
                 previewGate: WeightedGate(capacity: configuration.decodingMemory / 4),
-                limits: configuration.limits,
-                usesIdleLanes: configuration.usesIdleLanes
+                limits: configuration.limits
             ),
+            encoding: EncodePipeline(registry: configuration.coders, lanes: lanes),
             activities: activities
         )
         self.services = services
@@ -258,7 +263,7 @@ public actor LoaderActor {
         guard bytes.metadata.bodyDigest != response.metadata.bodyDigest else { return response.with(data: bytes.data) }
         // Another body has come since the picture was made.
         let picture = try await self.services.decode(bytes, for: request)
-        return ImageResponse(picture.image, source: bytes.source, bytes, picture.animation)
+        return ImageResponse(picture, bytes)
     }
 
     private nonisolated func load(_ request: ImageRequest, observer: Flight.Observer?) async throws -> ImageResponse {
@@ -601,9 +606,9 @@ public actor LoaderActor {
         let waiters = self.table.waiters(of: flight)
         guard waiters.count > 1, !response.data.isEmpty else { return [:] }
         let body = response.metadata.bodyDigest
-        let requests = waiters.reduce(into: [LoadTable.ID: ImageRequest]()) { requests, waiter in
+        let requests = waiters.reduce(into: [LoadTable.ID: RenderingRequest]()) { requests, waiter in
             guard let wish = self.waiters[waiter]?.wish, body.map({ !wish.bodies.contains($0) }) ?? true else { return }
-            requests[waiter] = wish.request
+            requests[waiter] = wish.request.rendering
         }
         return DecodeSharing.parts(of: response.data, for: requests)
     }

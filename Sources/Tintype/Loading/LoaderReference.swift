@@ -2,6 +2,7 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
 import TintypeHTTP
+import TintypeRendering
 
 /// How the parts of a load reach the loader, without keeping it alive: what nothing waits for ends with it.
 struct LoaderReference: Sendable {

@@ -5,6 +5,7 @@ import TintypeConcurrency
 import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
+import TintypeRendering
 
 /// Request to picture, once for all that ask: from what was made of its bytes before, or from its bytes.
 struct PictureLoad: Sendable {
@@ -250,7 +251,7 @@ struct PictureLoad: Sendable {
             return try await self.bytes(held: held, imagesOf: bodies, previews: nil)
         }
         let mailbox = ByteMailbox()
-        let (decoding, request, flight) = (self.services.decoding, self.request, self.flight)
+        let (decoding, request, flight) = (self.services.decoding, self.request.rendering, self.flight)
         let previews = decoding.previews.run("previews") {
             await decoding.showPreviews(of: mailbox, for: request) {
                 await self.keepPreview($0)
@@ -293,7 +294,7 @@ struct PictureLoad: Sendable {
         let picture = try await self.decode(bytes)
         self.tell(.decoded(PixelSize(width: picture.image.width, height: picture.image.height)))
         try Task.checkCancellation()
-        return ImageResponse(picture.image, source: bytes.source, bytes, picture.animation)
+        return ImageResponse(picture, bytes)
     }
 
     /// Decodes the bytes; loads that got them together share what the codec does for several of them.
@@ -306,7 +307,7 @@ struct PictureLoad: Sendable {
         return try await self.services.working(with: bytes) {
             guard let planned = try await self.record.timing(.lane, { try await part.plan(by: decoding) }) else {
                 // The load went another way, which led nowhere: an entry on disk was damaged or removed.
-                return try await decoding.picture(from: bytes.data, for: request, self.record)
+                return try await decoding.picture(from: bytes.data, for: request.rendering, self.record)
             }
             let plan = planned.plan
             guard let share = planned.share, let decoded = try await self.decoded(share, part.sharing, id) else {
@@ -318,12 +319,13 @@ struct PictureLoad: Sendable {
             defer { withExtendedLifetime(decoded) {} }
             var step = decoded
             for count in share.transformCounts {
-                let key = RequestKeys.step(share.layout, of: request, broughtBy: id, part: plan.partKey(count))
+                let part = plan.partKey(count)
+                let key = RequestKeys.step(share.layout, of: request, broughtBy: id, part: part)
                 step = try await self.loader.shared(key, of: request.sourceKey, for: self.flight) { [step] record in
                     // An earlier flight may have ended.
-                    if let made = decoded[key] { return made }
+                    if let made = decoded[part] { return made }
                     let made = try await decoding.step(of: step, by: plan, transformCount: count, record)
-                    decoded[key] = made
+                    decoded[part] = made
                     return made
                 }
             }
@@ -454,6 +456,18 @@ final class BytesOffer: Sendable {
 }
 
 extension ImageResponse {
+    /// An image that was decoded from `bytes`.
+    init(_ picture: DecodePipeline.MadePicture, _ bytes: DataResponse) {
+        let animation = picture.animation.map { timing in
+            EntryMetadata.Animation(
+                frameCount: timing.frameCount,
+                loopCount: timing.loopCount,
+                milliseconds: timing.totalDuration
+            )
+        }
+        self.init(picture.image, source: bytes.source, bytes, animation)
+    }
+
     /// A picture that was made of `bytes`, now or before, and the animation that it stands for.
     init(_ image: Image, source: LoadSource, _ bytes: DataResponse, _ animation: EntryMetadata.Animation?) {
         var metadata = bytes.metadata

@@ -2,12 +2,14 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeCoding
 import TintypeImage
+import TintypeRendering
 
 /// Thumbnails and other variants without their original bytes: read from their own entries on
 /// disk, made from decoded originals in memory, and encoded onto the disk.
 struct VariantPipeline: Sendable {
     let cache: any ImageCache
     let decoding: DecodePipeline
+    let encoding: EncodePipeline
     let rules: FreshnessRules
     let encoder: LoaderActor.Configuration.VariantEncoder?
     let activities: ActivityCenter
@@ -68,7 +70,7 @@ struct VariantPipeline: Sendable {
         // That it was found did not count; that it is used does.
         _ = self.cache.memoryImage(for: request.decodedOriginalKey)
         return ImageResponse(
-            image: try await self.decoding.picture(of: original.image, for: request, record)
+            image: try await self.decoding.picture(of: original.image, for: request.rendering, record)
                 .replacingScale(request.pictureScale),
             source: .memory,
             metadata: original.metadata ?? EntryMetadata()
@@ -115,7 +117,7 @@ struct VariantPipeline: Sendable {
             return try await record.timing(.encode) { try await encode(image, request) }
         }
         let options = EncodeOptions(quality: 90)
-        return try await self.decoding.encode(image, as: nil, options: options, maximumSide: nil, record)
+        return try await self.encoding.encode(image, as: nil, options: options, maximumSide: nil, record)
     }
 }
 

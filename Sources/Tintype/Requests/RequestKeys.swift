@@ -3,6 +3,7 @@ import TintypeCaching
 import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
+import TintypeRendering
 
 /// The one place where keys are derived from requests.
 ///
@@ -101,14 +102,6 @@ enum RequestKeys {
         return "\(request.key.text)\n|frames(\(body), \(limits), \(isStill))"
     }
 
-    /// Names how `request` has bytes decoded, whatever size it asks for.
-    static func decodeName(of request: ImageRequest) -> String {
-        let options = request.options.intersection(.decoding).rawValue
-        let coder = request.coder.map { self.digest($0.name) } ?? ""
-        let limits = request.decodingLimits.map { "\($0)" } ?? ""
-        return "\(coder), \(options), \(limits)"
-    }
-
     /// Names what a codec gives for `request` of the bytes that flight `id` brought, or a `part` of what is made of that; it
     /// is never in a cache.
     static func step(
@@ -118,7 +111,7 @@ enum RequestKeys {
         part: String = ""
     ) -> CacheKey {
         let size = "\(step.width)x\(step.height), \(step.format)"
-        let name = "\(id), \(size), \(self.decodeName(of: request))"
+        let name = "\(id), \(size), \(request.rendering.decodingName)"
         let line = part.isEmpty ? "" : "\n|part(\(self.line(part)))"
         return CacheKey("\(request.sourceKey.text)\n|step(\(name))\(line)")
     }

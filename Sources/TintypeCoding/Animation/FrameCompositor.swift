@@ -82,10 +82,10 @@ package final class FrameCompositor {
     }
 
     /// The frame that was given last.
-    var shownIndex: Int? { self.shown?.index }
+    package var shownIndex: Int? { self.shown?.index }
 
     /// Whether the frame that was given last is on the way to `index`, or is that.
-    func leads(to index: Int) -> Bool {
+    package func leads(to index: Int) -> Bool {
         guard let shown, self.frames.indices.contains(index) else { return false }
         return self.keyFrames.last(notAfter: index)...index ~= shown.index
     }

@@ -5,12 +5,12 @@ import TintypeImage
 /// Converts samples from embedded profiles to sRGB, with Little CMS.
 ///
 /// A transform takes milliseconds to build, so the last few are kept.
-final class ColorConverter: Sendable {
+package final class ColorConverter: Sendable {
     /// The converter that all decodes share.
     static let shared = ColorConverter()
 
     /// The work of converting a pixel, at most: through a table of three dimensions.
-    static let unitsPerPixel = 4
+    package static let unitsPerPixel = 4
 
     private static let transformLimit = 16
     /// Real profiles have kilobytes; what is larger is not kept and not used.

@@ -1,5 +1,5 @@
 import FoundationEssentials
-package import TintypeConcurrency
+import TintypeConcurrency
 import TintypeImage
 
 /// A picture in one scan with restart markers, of which several lanes decode bands of rows at once.
@@ -265,59 +265,4 @@ private struct JPEGRestarts {
         }
         return head
     }
-}
-
-// MARK: Lanes
-
-extension ImageDecoder {
-    /// Decodes a large picture as ``decodeStored(options:)`` does, on as many of `lanes` as have nothing to do.
-    ///
-    /// - Parameters:
-    ///   - options: The options of the decode.
-    ///   - byteCount: The memory that the decode takes on one lane.
-    ///   - lanes: Where the work is done.
-    ///   - gate: Counts the memory that each lane takes beside the first one; a lane for which there is none does not help.
-    /// - Returns: `nil` where the picture is one lane's work: it is small, can't be divided, is damaged, or all lanes but
-    ///   one are busy.
-    /// - Throws: `ImageError` when memory runs out, `CancellationError`.
-    package func decodeStored(
-        options: DecodeOptions,
-        taking byteCount: Int,
-        onIdleOf lanes: DecodeLanes,
-        gate: WeightedGate
-    ) async throws -> DecodedImage? {
-        guard let encoded = self.encoded as? EncodedJPEG, let bandByteCount = encoded.bandByteCount(options: options),
-            lanes.idleCount > 1
-        else { return nil }
-        do {
-            let divided = try await lanes.run {
-                try MemoryRoom.require(byteCount)
-                return try encoded.bands(options: options)
-            }
-            guard let bands = divided else { return nil }
-            let pixels = try await PixelBuffer(
-                bands.layout,
-                fillingTogether: { memory in
-                    let memory = BandMemory(bytes: memory)
-                    try await lanes.runTogether(
-                        // Where a lane gets less than a few bands, it gains nothing.
-                        helperCount: bands.count / 4,
-                        reserving: { gate.placeIfFree(for: bandByteCount) },
-                        { try bands.decode(into: memory.bytes, isFirst: !$0.isHelper, until: $0.isWanted) }
-                    )
-                }
-            )
-            return encoded.decodedImage(pixels, options: options, damage: bands.damage)
-        } catch is CodingError {
-            // One lane says what is wrong, or makes of it what can be made.
-            return nil
-        }
-    }
-}
-
-/// The memory of a picture in the making.
-///
-/// Sendable although unchecked: each band has rows of its own, and is given to one lane.
-private struct BandMemory: @unchecked Sendable {
-    let bytes: UnsafeMutableRawBufferPointer
 }

@@ -49,6 +49,8 @@ struct EncodedJPEG: EncodedImage {
     private let data: Data
     private let segments: JPEGHeader
     private let shortcuts: JPEGCoder.Shortcuts
+    /// The decode that other lanes help with; used once.
+    private var parallel: JPEGParallelDecode?
 
     /// Parses the segments of `data`.
     ///
@@ -73,6 +75,7 @@ struct EncodedJPEG: EncodedImage {
     }
 
     func decode(options: DecodeOptions) throws -> DecodedImage {
+        if let parallel, let image = try self.decode(in: parallel, options: options) { return image }
         let divisor = self.segments.divisor(for: options.sufficientSize)
         return try self.withReading(divisor, options) {
             self.segments.decodedImage(try $0.pixels(), divisor: divisor, damage: $0.damage)
@@ -133,6 +136,35 @@ struct EncodedJPEG: EncodedImage {
 
     // MARK: Bands
 
+    /// Several lanes can decode bands of a large image with restart markers.
+    func parallelDecode(_ kind: DecodeKind, options: DecodeOptions) -> ParallelDecode? {
+        guard kind == .picture, let byteCount = self.bandByteCount(options: options) else { return nil }
+        // A lane that gets less than a few bands gains nothing.
+        let helperCount = self.segments.width * self.segments.height / JPEGBands.pixelsPerBand / 4
+        let parallel = JPEGParallelDecode(helperCount: helperCount)
+        var copy = self
+        copy.parallel = parallel
+        return ParallelDecode(image: copy, helperCount: helperCount, helperByteCount: byteCount) {
+            parallel.help(until: $0)
+        }
+    }
+
+    /// Decodes the bands of the image with the lanes that help; `nil` if there are none, or one is damaged: then one lane
+    /// decodes the image, and reports the damage.
+    ///
+    /// - Throws: `ImageError`, `CancellationError`.
+    private func decode(in parallel: JPEGParallelDecode, options: DecodeOptions) throws -> DecodedImage? {
+        defer { parallel.close() }
+        do {
+            guard let bands = try self.bands(options: options) else { return nil }
+            let pixels = try PixelBuffer(bands.layout, fillingUnsafely: { try parallel.decode(bands, into: $0) })
+            let divisor = self.segments.divisor(for: options.sufficientSize)
+            return self.segments.decodedImage(pixels, divisor: divisor, damage: bands.damage)
+        } catch is CodingError {
+            return nil
+        }
+    }
+
     /// The bytes of memory that a lane takes that decodes bands of the picture; `nil` where that is one lane's work.
     func bandByteCount(options: DecodeOptions) -> Int? {
         let segments = self.segments
@@ -156,12 +188,6 @@ struct EncodedJPEG: EncodedImage {
             shortcuts: self.shortcuts,
             pixelsPerBand: pixelsPerBand
         )
-    }
-
-    /// Pixels that were decoded with `options`, with what is known about them.
-    func decodedImage(_ pixels: PixelBuffer, options: DecodeOptions, damage: ImageDamage) -> DecodedImage {
-        let divisor = self.segments.divisor(for: options.sufficientSize)
-        return self.segments.decodedImage(pixels, divisor: divisor, damage: damage)
     }
 
     /// What the tables and the window of the entropy decoder of our own take, for two tables of each kind as files have them.

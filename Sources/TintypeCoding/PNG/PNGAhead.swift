@@ -1,4 +1,3 @@
-import Glibc
 import TintypeConcurrency
 import TintypeImage
 
@@ -7,7 +6,7 @@ import TintypeImage
 /// Strips of whole scanlines go from one to the other, and come back to be filled again. Where none is ready and no lane
 /// is inflating, the lane that uses them inflates one itself: it needs no helper, and waits for one no longer than a strip
 /// takes, which the work that the picture may cost bounds.
-package final class PNGAhead: Sendable {
+final class PNGAhead: Sendable {
     /// How many strips there are at most.
     private static let stripCount = 4
     /// The bytes of a strip, or of a scanline where that has more.
@@ -34,7 +33,7 @@ package final class PNGAhead: Sendable {
     }
 
     /// The bytes of memory that the strips take.
-    package let byteCount: Int
+    let byteCount: Int
     private let capacity: Int
     private let state = Locked(State())
     /// Tells the lane that uses strips that one is filled, or that no lane is inflating.
@@ -102,7 +101,7 @@ package final class PNGAhead: Sendable {
     // MARK: The lane that helps
 
     /// Inflates until there is nothing left, or the lane is wanted for something else.
-    package func help(until isWanted: () -> Bool) {
+    func help(until isWanted: () -> Bool) {
         while !isWanted(), !Task.isCancelled {
             let step = self.state.withLock { state -> Step in
                 if state.hasEnded { return .end }
@@ -232,55 +231,5 @@ final class PNGInflation: @unchecked Sendable {
         }
         guard hasEnded else { throw CodingError.truncated(.png) }
         try self.data.checkEnd()
-    }
-}
-
-/// Ends the sleep of a lane, or its next one.
-private final class Signal: Sendable {
-    /// Sound: semaphores are made for many threads, and it lives as long as the object.
-    private nonisolated(unsafe) let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-
-    init() {
-        sem_init(self.semaphore, 0, 0)
-    }
-
-    deinit {
-        sem_destroy(self.semaphore)
-        self.semaphore.deallocate()
-    }
-
-    func send() {
-        sem_post(self.semaphore)
-    }
-
-    func wait() {
-        while sem_wait(self.semaphore) != 0 {}
-    }
-
-    func wait(nanoseconds: Int) {
-        var end = timespec()
-        clock_gettime(CLOCK_REALTIME, &end)
-        end.tv_nsec += nanoseconds
-        if end.tv_nsec >= 1_000_000_000 {
-            end.tv_nsec -= 1_000_000_000
-            end.tv_sec += 1
-        }
-        _ = sem_timedwait(self.semaphore, &end)
-    }
-}
-
-// MARK: Lanes
-
-extension ImageDecoder {
-    /// A decoder that lends the rows of a large picture with the help of another lane, once, and what that lane is to do.
-    ///
-    /// - Returns: `nil` where one lane does all of it.
-    package func inflatingAhead(options: DecodeOptions) -> (decoder: ImageDecoder, ahead: PNGAhead)? {
-        guard let encoded = self.encoded as? EncodedPNG, let ahead = encoded.makeAhead(options: options) else {
-            return nil
-        }
-        var decoder = self
-        decoder.encoded = encoded.inflating(ahead)
-        return (decoder, ahead)
     }
 }

@@ -141,20 +141,21 @@ struct EncodedPNG: EncodedImage {
         }
     }
 
-    /// What inflates the rows of the picture on another lane; `nil` where one lane does it as quickly.
+    /// Another lane can inflate the rows of a large image ahead of the lane that makes pixels of them.
+    func parallelDecode(_ kind: DecodeKind, options: DecodeOptions) -> ParallelDecode? {
+        guard kind == .rows, let ahead = self.makeAhead(options: options) else { return nil }
+        var copy = self
+        copy.ahead = ahead
+        return ParallelDecode(image: copy, helperCount: 1, helperByteCount: ahead.byteCount) { ahead.help(until: $0) }
+    }
+
+    /// The inflation of the rows on another lane; `nil` if one lane is as fast.
     func makeAhead(options: DecodeOptions) -> PNGAhead? {
         let layout = self.chunks.layout
         guard self.givesRows, options.frame == 0, !options.allowsTruncated,
             layout.filteredByteCount > PNGRowSource.maximumWholeByteCount
         else { return nil }
         return PNGAhead(lineByteCount: layout.byteCount(ofLine: layout.width) + 1)
-    }
-
-    /// The same file, whose rows `ahead` inflates.
-    func inflating(_ ahead: PNGAhead) -> EncodedPNG {
-        var copy = self
-        copy.ahead = ahead
-        return copy
     }
 
     func decodedLayout(options: DecodeOptions) throws -> PixelLayout {

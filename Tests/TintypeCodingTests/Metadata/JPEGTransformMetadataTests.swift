@@ -1,3 +1,4 @@
+import CodingSamples
 import Conformance
 import FoundationEssentials
 import TestSupport

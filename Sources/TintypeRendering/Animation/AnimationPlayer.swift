@@ -1,3 +1,4 @@
+import TintypeCoding
 import TintypeConcurrency
 public import TintypeImage
 

@@ -1,9 +1,10 @@
-import FoundationEssentials
+package import FoundationEssentials
 import TintypeConcurrency
 
-/// Bytes that arrived and were not decoded yet: the network puts them in, the preview takes all
-/// at once, so that it is never behind by more than one step.
-final class ByteMailbox: Sendable {
+/// Bytes that have arrived and are not decoded yet.
+///
+/// The network puts them in, and the preview takes all of them at once. So it is never behind by more than one step.
+package final class ByteMailbox: Sendable {
     private struct State {
         var bytes = Data()
         var isOver = false
@@ -12,8 +13,10 @@ final class ByteMailbox: Sendable {
 
     private let state = Locked(State())
 
+    package init() {}
+
     /// Adds bytes at the end.
-    func put(_ bytes: Data) {
+    package func put(_ bytes: Data) {
         let reader = self.state.withLock { state -> CheckedContinuation<Data?, Never>? in
             guard !state.isOver else { return nil }
             if let reader = state.reader.take() { return reader }
@@ -23,8 +26,8 @@ final class ByteMailbox: Sendable {
         reader?.resume(returning: bytes)
     }
 
-    /// No more bytes come; what was not taken is dropped.
-    func finish() {
+    /// Ends the bytes, and drops those that were not taken.
+    package func finish() {
         let reader = self.state.withLock { state in
             state.isOver = true
             state.bytes = Data()
@@ -33,8 +36,8 @@ final class ByteMailbox: Sendable {
         reader?.resume(returning: nil)
     }
 
-    /// All bytes that are there, or the next ones that come; `nil` after the end.
-    func take() async -> Data? {
+    /// Returns all bytes that are there, or the next ones that arrive; `nil` after the end.
+    package func take() async -> Data? {
         await withCheckedContinuation { reader in
             let result = self.state.withLock { state -> Data?? in
                 if state.isOver { return .some(nil) }

@@ -1,32 +1,33 @@
+import TintypeCoding
 public import TintypeImage
 
-/// What is made of the stored pictures of one file, its previews or frames: they are resized, finished (brought to sRGB
-/// and turned), and then transformed.
+/// The way from a stored preview or frame of a file to the image that is shown.
+///
+/// It is resized, finished (brought to sRGB and turned), and transformed.
 public struct StoredRendering: Sendable {
     /// The stored size that suffices.
     let sufficientSize: PixelSize
-    /// The stored size of what the resize gives.
+    /// The stored size after the resize.
     let size: PixelSize
-    /// How that is turned.
+    /// The turn after the resize.
     let orientation: Orientation
-    /// The bytes that the resize takes besides what it is given and what it gives.
+    /// The bytes that the resize takes in addition to its source and its result.
     let byteCount: @Sendable (_ source: PixelLayout) -> Int
-    /// Resizes a picture, which is not turned and covers the whole, and notes on it how it is to be turned.
+    /// Resizes a whole image that is not turned, and marks the result with its turn.
     let resize: @Sendable (_ stored: Image) throws -> Image
-    /// What is made of a finished picture, and the bytes that are taken for that, with the picture and the result; `nil`
-    /// where it is what is wanted.
+    /// The transforms of a finished image; `nil` if there are none.
     let transform: Transform?
 
-    /// What is made of finished pictures.
+    /// Transforms of finished images.
     public struct Transform: Sendable {
         let byteCount: @Sendable (_ finished: PixelLayout) -> Int
         let image: @Sendable (_ finished: Image) throws -> Image
 
-        /// Describes what is made of finished pictures.
+        /// Describes transforms.
         ///
         /// - Parameters:
-        ///   - byteCount: The bytes that are taken at most at once, with the picture and the result.
-        ///   - image: Makes the result.
+        ///   - byteCount: The most bytes that they take at once, with the image and the result.
+        ///   - image: Transforms an image.
         public init(
             byteCount: @escaping @Sendable (_ finished: PixelLayout) -> Int,
             image: @escaping @Sendable (_ finished: Image) throws -> Image
@@ -36,15 +37,15 @@ public struct StoredRendering: Sendable {
         }
     }
 
-    /// Describes what is made of stored pictures.
+    /// Describes a rendering.
     ///
     /// - Parameters:
     ///   - sufficientSize: The stored size that suffices: decoders may give less than the whole.
-    ///   - size: The stored size of what the resize gives.
-    ///   - orientation: How that is turned.
-    ///   - byteCount: The bytes that the resize takes besides what it is given and what it gives.
-    ///   - resize: Resizes a picture, which is not turned and covers the whole, and notes on it how it is to be turned.
-    ///   - transform: What is made of the finished picture.
+    ///   - size: The stored size after the resize.
+    ///   - orientation: The turn after the resize.
+    ///   - byteCount: The bytes that the resize takes in addition to its source and its result.
+    ///   - resize: Resizes a whole image that is not turned, and marks the result with its turn.
+    ///   - transform: The transforms of the finished image.
     public init(
         sufficientSize: PixelSize,
         size: PixelSize,
@@ -61,7 +62,7 @@ public struct StoredRendering: Sendable {
         self.transform = transform
     }
 
-    /// The bytes of a resized picture and its copies while it is finished and transformed.
+    /// The bytes of a resized image and its copies while it is finished and transformed.
     func finishingByteCount(of picture: PixelLayout, header: ImageHeader, options: DecodeOptions) -> Int {
         let finishing = header.finishingByteCount(
             of: picture.byteCount,
@@ -71,7 +72,7 @@ public struct StoredRendering: Sendable {
         )
         guard let transform else { return finishing }
         let size = self.orientation.uprightSize(width: picture.width, height: picture.height)
-        // Gray may become colour.
+        // The conversion may turn gray into colour.
         let format = header.isConverted(options) && picture.format == .gray8 ? PixelFormat.rgb8 : picture.format
         guard let finished = try? PixelLayout(format: format, width: size.width, height: size.height) else {
             return .max
@@ -79,9 +80,9 @@ public struct StoredRendering: Sendable {
         return max(finishing, transform.byteCount(finished))
     }
 
-    /// A stored picture as it is given out.
+    /// Makes the image that is shown of a stored one.
     ///
-    /// - Throws: What the resize and the transforms throw, `ImageError`, `CancellationError`.
+    /// - Throws: The errors of the resize and the transforms, `ImageError`, `CancellationError`.
     func render(_ stored: Image, header: ImageHeader, options: DecodeOptions) throws -> Image {
         let finished = try header.finish(self.resize(stored), options: options)
         return try self.transform?.image(finished) ?? finished

@@ -1,7 +1,7 @@
-import FoundationEssentials
+package import FoundationEssentials
 
 /// Files of few bytes that take long: flat pictures, many scans, floods.
-enum SlowFiles {
+package enum SlowFiles {
     // MARK: JPEG
 
     private static let quantization = Self.segment(0xDB, [0] + [UInt8](repeating: 1, count: 64))
@@ -22,7 +22,12 @@ enum SlowFiles {
     }
 
     /// A flat picture in one scan, two bits a block; what stands before its tables is skipped.
-    static func flatJPEG(_ width: Int, _ height: Int, componentCount: Int = 1, after start: Data = Data()) -> Data {
+    package static func flatJPEG(
+        _ width: Int,
+        _ height: Int,
+        componentCount: Int = 1,
+        after start: Data = Data()
+    ) -> Data {
         let blocks = (width + 7) / 8 * ((height + 7) / 8) * componentCount
         var data = Data([0xFF, 0xD8]) + start + self.quantization
         data += self.frame(0xC0, width, height, componentCount: componentCount) + self.codes(0x00, 0)
@@ -33,7 +38,7 @@ enum SlowFiles {
     }
 
     /// Scans that refine nothing, of all blocks, in runs of 32,767; arithmetic ones have no bytes at all.
-    static func scans(_ count: Int, _ width: Int, _ height: Int, isArithmetic: Bool = false) -> Data {
+    package static func scans(_ count: Int, _ width: Int, _ height: Int, isArithmetic: Bool = false) -> Data {
         let blocks = (width + 7) / 8 * ((height + 7) / 8)
         let run: [UInt8] = [0] + [UInt8](repeating: 1, count: 14)
         let runs = (0..<(blocks + 32_766) / 32_767).flatMap { _ in run }
@@ -46,13 +51,13 @@ enum SlowFiles {
     }
 
     /// Empty comments.
-    static func comments(_ count: Int) -> Data {
+    package static func comments(_ count: Int) -> Data {
         let comment: [UInt8] = [0xFF, 0xFE, 0, 2]
         return Data((0..<count).flatMap { _ in comment })
     }
 
     /// The segment that carries a small profile (ICC.1:2022, annex B.4).
-    static func profileSegment(_ profile: Data) -> Data {
+    package static func profileSegment(_ profile: Data) -> Data {
         self.segment(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + profile)
     }
 
@@ -70,7 +75,7 @@ enum SlowFiles {
     // MARK: PNG
 
     /// A zlib stream of `count` zeros, at a thousandth of their number.
-    static func zeros(_ count: Int) -> Data {
+    package static func zeros(_ count: Int) -> Data {
         // Fixed codes (RFC 1951, 3.2.6): a zero, then runs of 258 of them, 13 bits each.
         let run: [UInt8] = [1, 1, 0, 0, 0, 1, 0, 1] + [0, 0, 0, 0, 0]
         let zero: [UInt8] = [0, 0, 1, 1, 0, 0, 0, 0]
@@ -101,7 +106,7 @@ enum SlowFiles {
     }
 
     /// A black picture of 8 bits a sample.
-    static func flatPNG(_ width: Int, _ height: Int, colorType: UInt8 = 0) -> PNGFile {
+    package static func flatPNG(_ width: Int, _ height: Int, colorType: UInt8 = 0) -> PNGFile {
         let channels = [0: 1, 2: 3, 4: 2, 6: 4][colorType] ?? 1
         let header = UInt32(width).bigEndianBytes + UInt32(height).bigEndianBytes + [8, colorType, 0, 0, 0]
         return PNGFile(chunks: [
@@ -112,7 +117,7 @@ enum SlowFiles {
     }
 
     /// An animation of black frames that cover the canvas.
-    static func flatAPNG(
+    package static func flatAPNG(
         _ width: Int,
         _ height: Int,
         frameCount: Int,

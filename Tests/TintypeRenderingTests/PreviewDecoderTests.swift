@@ -1,3 +1,4 @@
+import CodingSamples
 import Conformance
 import FoundationEssentials
 import TestSupport
@@ -6,6 +7,7 @@ import Testing
 import TintypeCoding
 import TintypeConcurrency
 import TintypeImage
+import TintypeRendering
 
 /// What previews may take while bytes arrive.
 @Suite(.computing, .timeLimit(.minutes(10))) struct PreviewDecoderTests {
@@ -58,6 +60,39 @@ import TintypeImage
         let gate = WeightedGate(capacity: 640 * 480 * 3)
         #expect(await Self.previewCount(of: data, gate: gate) == 0)
         #expect(gate.usedWeight == 0)
+    }
+
+    /// Gray becomes colour if its profile is for colours, in previews as in the image.
+    @Test(
+        .enabled(if: AllocatedMemory.isMeasured && Fixtures.corpus != nil),
+        arguments: [false, true]
+    )
+    func `previews are weighed with their conversion`(isGray: Bool) async throws {
+        let path = try #require(Fixtures.corpus).appending(path: "icc-profiles/DisplayP3-v4.icc")
+        var options = EncodeOptions(quality: 60)
+        options.isProgressive = true
+        options.metadata.colorProfile = try Data(contentsOf: path)
+        let pixels = try PixelBuffer(
+            PixelLayout(format: isGray ? .gray8 : .rgb8, width: 3_000, height: 2_000),
+            fillingUnsafely: { $0.initializeMemory(as: UInt8.self, repeating: 100) }
+        )
+        let image = Image(pixels: pixels)
+        let data = try JPEGCoder().encode(image, as: .jpeg, options: options)
+        // Transforms are kept, and no part of a picture.
+        _ = try ImageDecoder(data, registry: SampleFiles.registry).decode()
+        let decoder = try ImageDecoder(data, registry: SampleFiles.registry)
+        let incremental = try #require(try JPEGCoder().makeIncrementalDecoder(for: .jpeg, options: DecodeOptions()))
+        let (_, taken) = try AllocatedMemory.peak {
+            try incremental.append(data.dropLast(10))
+            let preview = try #require(try incremental.preview())
+            _ = try decoder.finish(preview)
+        }
+        let gate = WeightedGate(capacity: 1 << 30)
+        let previews = PreviewDecoder(registry: SampleFiles.registry, lanes: DecodeLanes(count: 1), gate: gate)
+        #expect(await previews.append(data.dropLast(10)) != nil)
+        let weight = gate.usedWeight
+        #expect(taken <= weight + weight / 10 + 2 << 20, "weighed \(weight), took \(taken)")
+        #expect(weight == decoder.byteCount(for: .incremental, options: DecodeOptions()))
     }
 
     // MARK: Work

@@ -1,16 +1,17 @@
+public import TintypeCoding
 public import TintypeConcurrency
 public import TintypeImage
 
-/// The frames of one picture, decoded one by one when they are asked for.
+/// The frames of one image, each decoded when it is requested.
 ///
-/// Counts and durations are known without decoding a pixel. The frame after the last one that
-/// was asked for costs one frame; any other costs the frames from the last key frame on. Decoded
-/// frames are kept in a pool. A still picture is a source of one frame.
+/// Counts and durations are known without decoding a pixel. The frame after the last requested one costs one frame. Any
+/// other frame costs the frames from the last key frame on. A pool keeps decoded frames. A still image is a source of one
+/// frame.
 ///
-/// Frames are made on the thread of one decode lane. Sources that were given the same name share all of that: a frame
-/// that two of them want is made once, and stays in the pool when both are gone.
+/// One decode lane makes the frames. Sources of the same name share it: a frame that two of them request is made once, and
+/// stays in the pool when both are gone.
 public final class FrameSource: Sendable {
-    /// What the file says about its picture.
+    /// The header of the file.
     public let header: ImageHeader
 
     private let pool: FramePool
@@ -21,14 +22,14 @@ public final class FrameSource: Sendable {
     /// Opens a source.
     ///
     /// - Parameters:
-    ///   - decoder: Has read the header and checked the limits.
-    ///   - options: How frames are decoded; the frame they name is not looked at.
-    ///   - rendering: How each frame is brought to a size of its own; `nil` leaves the stored size.
-    ///   - firstFrameOnly: Whether an animation is taken for the still picture of its first frame.
-    ///   - lanes: One of them does the work.
-    ///   - pool: Keeps decoded frames; may be shared with other sources.
-    ///   - name: Stands for the bytes and for all that is made of them: sources of the same name share frames in a pool.
-    ///     `nil` shares with none.
+    ///   - decoder: The decoder, which has read the header and checked the limits.
+    ///   - options: The options of the decode, except the frame.
+    ///   - rendering: Makes the shown frame of a stored one; `nil` leaves the stored size.
+    ///   - firstFrameOnly: Whether an animation becomes the still image of its first frame.
+    ///   - lanes: The lanes, one of which does the work.
+    ///   - pool: Keeps decoded frames. Other sources may share it.
+    ///   - name: Stands for the bytes and the rendering: sources of the same name share frames in a pool. `nil` shares with
+    ///     no source.
     ///   - gate: Weighs the memory of each frame while it is decoded.
     public init(
         _ decoder: ImageDecoder,
@@ -61,14 +62,14 @@ public final class FrameSource: Sendable {
         self.decoder.removeReader()
     }
 
-    /// The number of frames: 1 for a still picture.
+    /// The number of frames: 1 for a still image.
     public var frameCount: Int { self.timing.frameCount }
-    /// How often the frames are shown, as stored: 0 is forever.
+    /// The number of loops, as stored: 0 is forever.
     public var loopCount: Int { self.timing.loopCount }
-    /// How long each frame is shown, in milliseconds; empty for a still picture.
+    /// The duration of each frame in milliseconds; empty for a still image.
     public var durations: [Int] { self.timing.durations }
 
-    /// Frame `index` as composited on the canvas, upright and in sRGB unless the options say otherwise.
+    /// Returns frame `index` as composited on the canvas, upright and, by default, in sRGB.
     ///
     /// - Throws: `CodingError.Code.invalidOptions` when there is no such frame; other `CodingError`s;
     ///   `ImageError` when memory runs out; `CancellationError`.
@@ -76,25 +77,27 @@ public final class FrameSource: Sendable {
         guard (0..<self.frameCount).contains(index) else {
             throw CodingError.noFrame(index, of: self.frameCount, self.header.format)
         }
-        // A frame that is there needs no hop.
+        // A frame in the pool needs no hop.
         if let image = self.pool.image(for: self.decoder.key(index)) { return image }
         guard let gate = self.gate else { return try await self.decoder.frame(at: index) }
         return try await gate.withWeight(self.decoder.byteCount) { try await self.decoder.frame(at: index) }
     }
 
-    /// All frames as they are encoded again, decoded one after the other; a still picture is one frame.
+    /// Decodes all frames one after the other, to be encoded again.
     ///
-    /// It holds all of them at once: what the limits of the decode let in. The caller holds them, so that they do not
-    /// count as memory of the loader. To encode them, give the source itself to the loader, which counts them.
+    /// A still image is one frame.
     ///
-    /// - Throws: What ``frame(at:)`` throws.
+    /// The caller holds all of them at once, so they do not count as memory of the loader. To encode them within that memory,
+    /// give the source itself to the loader.
+    ///
+    /// - Throws: As ``frame(at:)``.
     public func content() async throws -> AnimationContent {
         try await self.content { try await self.frame(at: $0) }
     }
 
-    /// All frames, decoded past the gate: for a caller that has counted them.
+    /// Decodes all frames outside the gate, for a caller that has counted them.
     ///
-    /// - Throws: What ``frame(at:)`` throws.
+    /// - Throws: As ``frame(at:)``.
     package func contentWithoutGate() async throws -> AnimationContent {
         try await self.content { try await self.decoder.frame(at: $0) }
     }
@@ -108,18 +111,18 @@ public final class FrameSource: Sendable {
         return AnimationContent(frames: frames, loopCount: self.loopCount)
     }
 
-    /// The bytes of memory that one frame takes at most at once while it is made.
+    /// The most bytes of memory that a frame takes at once while it is made.
     package var byteCountOfFrame: Int { self.decoder.byteCount }
 
-    /// Decodes all frames into the pool, or the first ones where it does not hold all.
+    /// Decodes all frames into the pool, or the first ones if it does not hold all.
     ///
-    /// - Throws: What ``frame(at:)`` throws.
+    /// - Throws: As ``frame(at:)``.
     public func preload() async throws {
         var byteCount = 0
         for index in 0..<self.frameCount {
             let image = try await self.frame(at: index)
             byteCount += FramePool.cost(of: image)
-            // All frames are of a size. One more would push the first out.
+            // All frames have one size. One more would push the first out.
             guard byteCount + FramePool.cost(of: image) <= self.pool.byteLimit else { return }
         }
     }

@@ -2,9 +2,12 @@ import FoundationEssentials
 import TestSupport
 import TestTraits
 import Testing
+import TintypeCoding
 import TintypeConcurrency
+import TintypeImage
+import TintypeTransforms
 
-@testable import Tintype
+@testable import TintypeRendering
 
 /// A large picture that several lanes decode is the one that a lane alone makes of it.
 @Suite(.computing, .timeLimit(.minutes(5))) struct IdleLaneTests {
@@ -36,18 +39,19 @@ import TintypeConcurrency
     private static func pipeline(usesIdleLanes: Bool) -> DecodePipeline {
         DecodePipeline(
             registry: CoderRegistry(),
-            lanes: DecodeLanes(count: 3),
-            gate: WeightedGate(capacity: 1 << 30),
+            lanes: GatedLanes(
+                DecodeLanes(count: 3),
+                gate: WeightedGate(capacity: 1 << 30),
+                usesIdleLanes: usesIdleLanes
+            ),
             previewGate: WeightedGate(capacity: 1),
-            limits: DecodingLimits(),
-            usesIdleLanes: usesIdleLanes
+            limits: DecodingLimits()
         )
     }
 
     @Test(arguments: [nil, 1_200, 200]) func `the picture is the same`(side: Int?) async throws {
         let data = try Self.picture(width: 1_600, rowCount: 160)
-        let request = ImageRequest(
-            url: try #require(URL(string: "http://127.0.0.1/picture")),
+        let request = RenderingRequest(
             thumbnail: side.map { .fit(width: $0, height: $0) }
         )
         let ends = Locked(0)
@@ -59,7 +63,7 @@ import TintypeConcurrency
                 try await pipeline.picture(from: data, for: request).image
             }
             #expect(image.height == side ?? 1_600 && image.width == (side ?? 1_600) * 4 / 5)
-            #expect(pipeline.gate.usedWeight == 0)
+            #expect(pipeline.lanes.gate.usedWeight == 0)
             return (image.pixels.samples, ends.withLock { $0 })
         }
         let alone = try await samples(usesIdleLanes: false)
@@ -74,10 +78,33 @@ import TintypeConcurrency
         var data = try Self.picture(width: 1_600, rowCount: 160)
         let marker = try #require(data.lastRange(of: Data([0xFF, 0xD3])))
         data[marker.upperBound - 1] = 0xD5
-        let request = ImageRequest(url: try #require(URL(string: "http://127.0.0.1/picture")))
+        let request = RenderingRequest()
         let together = try await Self.pipeline(usesIdleLanes: true).picture(from: data, for: request).image
         let alone = try await Self.pipeline(usesIdleLanes: false).picture(from: data, for: request).image
         #expect(together.pixels.samples == alone.pixels.samples)
+    }
+
+    /// The rows of the image are the same, so that the codes of one of them stand in all bands.
+    @Test(arguments: [0x00, 0x55, 0xFF] as [UInt8])
+    func `damage in the codes of a band gives the result of one lane`(byte: UInt8) async throws {
+        var data = try Self.picture(width: 1_600, rowCount: 160)
+        let marker = try #require(data.lastRange(of: Data([0xFF, 0xD3])))
+        for offset in 20..<60 { data[marker.upperBound + offset] = byte }
+        func outcome(usesIdleLanes: Bool) async -> Result<[UInt8], CodingError>? {
+            do throws(any Error) {
+                let image = try await Self.pipeline(usesIdleLanes: usesIdleLanes)
+                    .picture(from: data, for: RenderingRequest(allowsTruncated: true)).image
+                return .success(image.pixels.samples)
+            } catch {
+                return (error as? CodingError).map { .failure($0) }
+            }
+        }
+        let (together, alone) = (await outcome(usesIdleLanes: true), await outcome(usesIdleLanes: false))
+        switch (together, alone) {
+        case (.success(let one), .success(let other)): #expect(one == other)
+        case (.failure(let one), .failure(let other)): #expect(one.code == other.code)
+        default: Issue.record("\(byte): the outcomes differ")
+        }
     }
 
     /// Its rows are resampled as they come.
@@ -97,13 +124,12 @@ import TintypeConcurrency
         var options = EncodeOptions()
         options.pngLevel = 1
         let data = try PNGCoder().encode(Image(pixels: pixels), as: .png, options: options)
-        let request = ImageRequest(
-            url: try #require(URL(string: "http://127.0.0.1/picture")),
+        let request = RenderingRequest(
             thumbnail: .fit(width: 100, height: 100)
         )
         let pipeline = Self.pipeline(usesIdleLanes: true)
         let together = try await pipeline.picture(from: data, for: request).image
-        #expect(pipeline.gate.usedWeight == 0)
+        #expect(pipeline.lanes.gate.usedWeight == 0)
         let alone = try await Self.pipeline(usesIdleLanes: false).picture(from: data, for: request).image
         #expect(together.pixels.samples == alone.pixels.samples)
     }

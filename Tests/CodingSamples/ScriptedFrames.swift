@@ -1,16 +1,16 @@
 import TestSupport
-import TintypeCoding
+package import TintypeCoding
 import TintypeConcurrency
-import TintypeImage
+package import TintypeImage
 
 /// An animation whose frames are noise, and that counts how often each was decoded.
-final class ScriptedFrames: FrameReader {
-    let canvas: PixelSize
-    let frames: [AnimationFrame]
+package final class ScriptedFrames: FrameReader {
+    package let canvas: PixelSize
+    package let frames: [AnimationFrame]
     private let pixels: [PixelBuffer]
     private let counts = Locked<[Int: Int]>([:])
 
-    init(canvas: PixelSize, frames: [AnimationFrame], seed: UInt64 = 1) throws {
+    package init(canvas: PixelSize, frames: [AnimationFrame], seed: UInt64 = 1) throws {
         self.canvas = canvas
         self.frames = frames
         self.pixels = try frames.enumerated().map { index, frame in
@@ -25,15 +25,15 @@ final class ScriptedFrames: FrameReader {
     }
 
     /// How many frames were decoded in all.
-    var decodeCount: Int { self.counts.withLock { $0.values.reduce(0, +) } }
+    package var decodeCount: Int { self.counts.withLock { $0.values.reduce(0, +) } }
 
-    func pixels(of index: Int) throws -> PixelBuffer {
+    package func pixels(of index: Int) throws -> PixelBuffer {
         self.counts.withLock { $0[index, default: 0] += 1 }
         return self.pixels[index]
     }
 
     /// Every canvas by the definition, in real numbers, one after the other.
-    func slowCanvases() -> [[UInt8]] {
+    package func slowCanvases() -> [[UInt8]] {
         typealias Pixel = (red: Double, green: Double, blue: Double, alpha: Double)
         let clear: Pixel = (0, 0, 0, 0)
         var canvas = Array(repeating: clear, count: self.canvas.width * self.canvas.height)

@@ -1,12 +1,14 @@
+import TintypeCoding
 import TintypeConcurrency
 import TintypeImage
 
-/// Decoded frames of any number of animations, within a limit of bytes: the least recently
-/// shown go first.
+/// Decoded frames of any number of animations, within a limit of bytes.
+///
+/// The least recently shown frames are removed first.
 public final class FramePool: Sendable {
-    /// What frames are of.
+    /// The animation of a frame.
     enum Source: Hashable, Sendable {
-        /// All that share a name.
+        /// All sources that share a name.
         case named(String)
         case object(ObjectIdentifier)
     }
@@ -17,7 +19,7 @@ public final class FramePool: Sendable {
         let index: Int
     }
 
-    /// One that lives as long as a source has it.
+    /// A decoder, which lives as long as a source holds it.
     private struct Decoder: Sendable {
         weak let decoder: FrameDecoder?
     }
@@ -41,15 +43,15 @@ public final class FramePool: Sendable {
         var frameCount = 0
     }
 
-    /// What a frame takes besides its pixels: its place in the pool, its picture's own fields.
+    /// The bytes of a frame in addition to its pixels: its place in the pool, and the fields of its image.
     private static let entryByteCount = 512
 
-    /// The bytes of pixels that the pool may hold; a frame of few pixels counts as half a kilobyte more.
+    /// The bytes that the pool may hold: the pixels, and half a kilobyte for each frame.
     public let byteLimit: Int
     private let state = Locked(State())
     private let decoders = Locked<[String: Decoder]>([:])
 
-    /// Creates a pool; default 64 MiB.
+    /// Creates a pool, by default of 64 MiB.
     ///
     /// A limit of 0 keeps nothing.
     public init(byteLimit: Int = 64 << 20) {
@@ -62,9 +64,9 @@ public final class FramePool: Sendable {
     /// The frames that the pool holds.
     public var frameCount: Int { self.state.withLock { $0.frameCount } }
 
-    /// Drops every frame.
+    /// Removes every frame.
     public func removeAll() {
-        // What is dropped is freed outside the lock.
+        // Free the frames outside the lock.
         let dropped = self.state.withLock { state -> [Entry?] in
             defer { state = State() }
             return state.entries
@@ -72,7 +74,7 @@ public final class FramePool: Sendable {
         withExtendedLifetime(dropped) {}
     }
 
-    /// Whether the first `count` frames of a name are there.
+    /// Whether the pool holds the first `count` frames of a name.
     package func holds(_ count: Int, named name: String) -> Bool {
         self.state.withLock { state in
             let places = state.places[.named(name)] ?? [:]
@@ -80,24 +82,24 @@ public final class FramePool: Sendable {
         }
     }
 
-    /// The decoder that sources of a name share; a new one for the first of them, and without a name.
+    /// Returns the decoder that sources of a name share, or a new one for the first source and without a name.
     func decoder(named name: String?, make: () -> FrameDecoder) -> FrameDecoder {
         guard let name else { return make() }
         if let decoder = self.decoders.withLock({ $0[name]?.decoder }) { return decoder }
-        // Outside the lock: it may start a thread.
+        // Make it outside the lock, because it may start a thread.
         let new = make()
         defer { withExtendedLifetime(new) {} }
         return self.decoders.withLock { decoders in
-            // Another source may have been first meanwhile.
+            // Another source may have come first.
             if let decoder = decoders[name]?.decoder { return decoder }
             decoders[name] = Decoder(decoder: new)
             return new
         }
     }
 
-    /// Forgets a decoder that goes away, unless there is another one of its name by now.
+    /// Removes a decoder that goes away, unless another one has its name by now.
     func forgetDecoder(named name: String) {
-        // Let go of outside the lock: the last reference to it comes here again.
+        // Free it outside the lock, because its last reference calls this function again.
         let other = self.decoders.withLock { decoders -> FrameDecoder? in
             guard let entry = decoders[name] else { return nil }
             let decoder = entry.decoder
@@ -131,7 +133,7 @@ public final class FramePool: Sendable {
         withExtendedLifetime(dropped) {}
     }
 
-    /// Drops the frames of a source that goes away.
+    /// Removes the frames of a source that goes away.
     func removeAll(of source: Source) {
         let dropped = self.state.withLock { state in
             (state.places[source] ?? [:]).values.compactMap { state.remove($0) }

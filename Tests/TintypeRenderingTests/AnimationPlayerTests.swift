@@ -1,3 +1,4 @@
+import CodingSamples
 import FoundationEssentials
 import TestSupport
 import TestTraits
@@ -6,6 +7,7 @@ import TintypeConcurrency
 import TintypeImage
 
 @testable import TintypeCoding
+@testable import TintypeRendering
 
 @Suite(.waiting, .timeLimit(.minutes(5))) struct AnimationPlayerTests {
     @Test(arguments: [
@@ -64,6 +66,18 @@ import TintypeImage
         let coder = ScriptedCoder()
         let decoder = try ImageDecoder(Data([1]), registry: CoderRegistry(), coder: coder)
         return FrameSource(decoder, lanes: DecodeLanes(count: 1), pool: pool)
+    }
+
+    @Test(arguments: [nil, 0, 5]) func `a still is given once, whatever the limit of loops`(limit: Int?) async throws {
+        let decoder = try ImageDecoder(try SampleFiles.smooth(.png), registry: SampleFiles.registry)
+        let source = FrameSource(decoder, lanes: DecodeLanes(count: 1))
+        var count = 0
+        for try await frame in AnimationPlayer(source, loopLimit: limit) {
+            #expect((frame.index, frame.loop) == (0, 0))
+            count += 1
+            if count > 3 { break }
+        }
+        #expect(count == 1)
     }
 
     @Test func framesWaitAsLongAsTheOneBeforeIsShown() async throws {

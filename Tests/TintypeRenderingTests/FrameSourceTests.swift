@@ -1,3 +1,4 @@
+import CodingSamples
 import FoundationEssentials
 import TestSupport
 import TestTraits
@@ -6,6 +7,7 @@ import TintypeConcurrency
 import TintypeImage
 
 @testable import TintypeCoding
+@testable import TintypeRendering
 
 /// What sources of frames share, and what they keep.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct FrameSourceTests {
@@ -167,6 +169,21 @@ import TintypeImage
         withExtendedLifetime(place) {}
         reader.cancel()
         await #expect(throws: CancellationError.self) { try await reader.value }
+    }
+
+    @Test func `the pool counts what a frame takes besides its pixels`() throws {
+        let pool = FramePool(byteLimit: 100_000)
+        let source = FramePool()
+        let image = Image(pixels: try .make(.rgba8, width: 1, height: 1) { _, _, _ in 1 })
+        for index in 0..<10_000 {
+            pool.insert(image, for: .init(source: .object(ObjectIdentifier(source)), index: index))
+        }
+        #expect(pool.frameCount < 200)
+        #expect(pool.byteCount <= 100_000)
+        #expect(pool.image(for: .init(source: .object(ObjectIdentifier(source)), index: 9_999)) != nil)
+        #expect(pool.image(for: .init(source: .object(ObjectIdentifier(source)), index: 0)) == nil)
+        pool.removeAll(of: .object(ObjectIdentifier(source)))
+        #expect((pool.frameCount, pool.byteCount) == (0, 0))
     }
 }
 

@@ -1,8 +1,9 @@
 public import FoundationEssentials
+public import TintypeCoding
 public import TintypeConcurrency
 public import TintypeImage
 
-/// Makes previews of one picture while its bytes arrive, on the thread of one decode lane.
+/// Makes previews of one image while its bytes arrive, on the thread of one decode lane.
 public actor PreviewDecoder {
     private nonisolated let lane: DecodeLane
     public nonisolated var unownedExecutor: UnownedSerialExecutor { self.lane.unownedExecutor }
@@ -11,35 +12,43 @@ public actor PreviewDecoder {
     private let coder: (any ImageCoder)?
     private var options: DecodeOptions
     private let findRendering: @Sendable (ImageHeader) throws -> StoredRendering?
-    /// Counts what is done to previews besides what their decoder counts.
+    /// Counts the work on previews that their decoder does not count.
     private var work: DecodeWork?
-    /// The work of all previews so far: bytes that come slowly must not make any number of large ones.
+    /// The work of all previews so far.
+    ///
+    /// Bytes that arrive slowly must not lead to any number of large previews.
     private var previewUnits = 0
     /// The work of the last one.
     private var lastPreviewUnits = 0
     private var decoder: (any IncrementalDecoder)?
-    /// About what a blur takes: how long a program's own transforms take is not known.
+    /// The work of a blur, about.
+    ///
+    /// The work of a program's own transforms is not known.
     private static let transformUnitsPerPixel = 16
 
-    /// How previews lie in memory before they are resized and as they are shown, and what decoding takes with them.
+    /// The layouts of previews before the resize and as they are shown.
     private var layouts: (decoded: PixelLayout, shown: PixelLayout)?
     private var rendering: StoredRendering?
     private var codingByteCount = 0
     private var fedByteCount = 0
     /// The memory that previews may take; `nil` for any.
     private let gate: WeightedGate?
-    /// What this one takes of it: more where a header that comes late says so.
+    /// The memory that this decoder has taken.
+    ///
+    /// It takes more if a late header says so.
     private var places: [WeightedGate.Place] = []
     /// The bytes before the size was known.
     private var start = Data()
-    /// Whether no preview can come: no coder makes any, or the bytes are damaged.
+    /// Whether no preview can come, because the coder makes none or the bytes are damaged.
     ///
-    /// The load itself will say what is wrong.
+    /// The load itself reports the error.
     private var isOver = false
 
-    /// The bytes in which a header must be found: pictures whose metadata is longer are shown when they are there.
+    /// The bytes that must hold the header.
+    ///
+    /// An image with longer metadata has no previews.
     private static let maximumStartByteCount = 1 << 20
-    /// The bytes that are decoded between two looks at the work that was done.
+    /// The bytes that are decoded between two checks of the work.
     private static let bytesAtOnce = 32 << 10
 
     /// Creates a decoder that has seen no bytes.
@@ -47,11 +56,11 @@ public actor PreviewDecoder {
     /// - Parameters:
     ///   - registry: The coders to ask.
     ///   - coder: A coder to use instead of asking the registry.
-    ///   - options: How previews are decoded; their work, and that of the bytes, stays within the limit too. It is at most one
-    ///     and a half times that of one decode: there are as many previews as it suffices for.
-    ///   - lanes: One of them does the work.
-    ///   - gate: Weighs the memory of previews: where there is no room for those of this picture, it has none.
-    ///   - rendering: What is made of previews, once the header is known; `nil` leaves them as they are.
+    ///   - options: The options of the decode. The work of the bytes and of all previews stays within the limit, and within one
+    ///     and a half times the work of one decode, which bounds the number of previews.
+    ///   - lanes: The lanes, one of which does the work.
+    ///   - gate: Weighs the memory of previews. If it has no room, the image has no previews.
+    ///   - rendering: Returns the rendering of previews when the header is known; `nil` leaves them as they are.
     public init(
         registry: CoderRegistry,
         coder: (any ImageCoder)? = nil,
@@ -68,8 +77,9 @@ public actor PreviewDecoder {
         self.lane = lanes.leastLoaded
     }
 
-    /// Takes the bytes that arrived; the picture as far as it is known, upright and marked as a preview, when there
-    /// is something new to show.
+    /// Decodes bytes, and returns the image as far as it is known, if there is something new to show.
+    ///
+    /// It is upright and marked as a preview.
     public func append(_ bytes: Data) -> Image? {
         guard !self.isOver, !Task.isCancelled else { return nil }
         do {
@@ -80,7 +90,7 @@ public actor PreviewDecoder {
         }
     }
 
-    /// No preview comes any more: what is kept for them is freed.
+    /// Ends the previews, and frees their memory.
     private func end() {
         self.isOver = true
         self.decoder = nil
@@ -93,7 +103,7 @@ public actor PreviewDecoder {
             try self.feed(bytes, to: decoder)
         } else {
             self.start.append(bytes)
-            // Every signature but those at the end of a file is in its first bytes.
+            // The first bytes hold every signature, except those at the end of a file.
             guard self.start.count >= 32 else { return nil }
             guard try self.open() else { return nil }
             guard let decoder = self.decoder else {
@@ -119,30 +129,30 @@ public actor PreviewDecoder {
         return finished.markedAsPreview()
     }
 
-    /// Feeds a decoder, as long as all that is done for the picture stays within its work.
+    /// Feeds a decoder while all work on the image stays within its limit.
     private func feed(_ bytes: Data, to decoder: any IncrementalDecoder) throws {
         for start in stride(from: 0, to: bytes.count, by: Self.bytesAtOnce) {
             let piece = bytes.slice(from: start, to: start + Self.bytesAtOnce)
             self.fedByteCount += piece.count
             try decoder.append(piece)
-            // Throws where it is too much.
+            // Fails if it is too much.
             try DecodeWork(self.options.limits, format: decoder.header?.format).require(self.unitsDone(by: decoder))
         }
     }
 
-    /// The work of the bytes, of previews, and of finishing those.
+    /// The work of the bytes, of the previews, and of finishing them.
     private func unitsDone(by decoder: any IncrementalDecoder) -> Int {
-        // One that does not count is taken to do little.
+        // A decoder that does not count probably does little.
         let counted = decoder.workDone
         let units = counted > 0 ? counted : self.fedByteCount.saturatingMultiplied(by: DecodeWork.unitsPerByte)
         return units.saturatingAdded(to: self.work?.spent ?? 0)
     }
 
-    /// Whether one more preview may be made: with it all that is done for the picture before its last byte takes no more
-    /// than one and a half times the work of one decode, as far as that is known, and the memory that was asked for.
+    /// Whether the image can afford one more preview, in work and in memory.
     ///
-    /// The bytes themselves take what a decode takes, but for what that does to give out what it has put together. So half
-    /// of a decode is left for previews, that, and how one picture is finished; a tenth of it is for what pieces take besides.
+    /// All work before the last byte must stay within one and a half times that of one decode. The bytes alone take as much as a
+    /// decode, except its output. This leaves half a decode, and the output and the finishing of one image, for previews. A
+    /// tenth of that half is for the overhead of pieces.
     private func isAffordable(_ decoder: any IncrementalDecoder, _ header: ImageHeader) throws -> Bool {
         let finishing = self.finishingUnits(header)
         let next = decoder.previewUnits.saturatingAdded(to: finishing).saturatingAdded(to: self.uncountedUnits(decoder))
@@ -150,14 +160,14 @@ public actor PreviewDecoder {
         let done = self.unitsDone(by: decoder)
         try DecodeWork(self.options.limits, format: header.format).require(done.saturatingAdded(to: coming))
         try self.takePlace(for: header)
-        // Each pixel takes a unit at least.
+        // Each pixel takes at least one unit.
         let pixels = self.layouts?.decoded.pixelCount ?? 0
         let decode = max(pixels, (done - self.previewUnits).saturatingAdded(to: decoder.outputUnits))
         let share = (decode / 20 * 9).saturatingAdded(to: decoder.outputUnits).saturatingAdded(to: finishing / 2 * 3)
         return self.previewUnits.saturatingAdded(to: coming) <= share
     }
 
-    /// Takes more memory for a picture of which more is known now.
+    /// Takes the memory that a header asks for, in addition to the memory taken before.
     private func takePlace(for header: ImageHeader) throws {
         guard let gate, let (decoded, shown) = self.layouts else { return }
         let picture = shown.byteCount
@@ -166,7 +176,7 @@ public actor PreviewDecoder {
             let finishing = rendering.finishingByteCount(of: shown, header: header, options: self.options)
             besides = max(picture.saturatingAdded(to: rendering.byteCount(decoded)), finishing)
         } else {
-            // The preview is one of the coder's pictures.
+            // The coder's own count includes the preview.
             let finishing = header.finishingByteCount(of: picture, as: shown.format, options: self.options)
             besides = finishing - min(picture, finishing)
         }
@@ -177,15 +187,15 @@ public actor PreviewDecoder {
         self.places.append(place)
     }
 
-    /// There is no memory for previews.
+    /// The gate has no memory for previews.
     private struct NoRoom: Error {}
 
-    /// The work of a preview that its decoder does not count: that of a copy.
+    /// The work of copying a preview, if its decoder does not count it.
     private func uncountedUnits(_ decoder: any IncrementalDecoder) -> Int {
         decoder.workDone > 0 ? 0 : (self.layouts?.decoded.pixelCount ?? 0) / 2
     }
 
-    /// The work of finishing a preview, or the picture: what resizes it, its conversion and its turn, and its transforms.
+    /// The work of finishing a preview, or the image: resize, conversion, turn and transforms.
     private func finishingUnits(_ header: ImageHeader) -> Int {
         guard let (decoded, shown) = self.layouts else { return 0 }
         let pixels = shown.pixelCount
@@ -200,9 +210,9 @@ public actor PreviewDecoder {
         return units
     }
 
-    /// Reads the header, and makes a decoder where the coder has one and there is memory for it.
+    /// Reads the header, and makes a decoder if the coder has one and there is memory for it.
     ///
-    /// - Returns: `false` while too few bytes are there.
+    /// - Returns: `false` if more bytes are needed.
     private func open() throws -> Bool {
         let limits = self.options.limits
         do {
@@ -226,46 +236,4 @@ public actor PreviewDecoder {
             return false
         }
     }
-}
-
-/// Decodes a picture while its bytes arrive.
-///
-/// Each byte is parsed once. Used on one lane at a time, from one thread.
-public protocol IncrementalDecoder: AnyObject {
-    /// What the file says about its picture, once enough of it is there.
-    var header: ImageHeader? { get }
-
-    /// The work that was done so far, as ``DecodeWork`` counts it: for the bytes, and for previews; 0 where it is not
-    /// counted.
-    var workDone: Int { get }
-
-    /// The work that the next preview takes, as it will be counted; 0 where that is not known before.
-    var previewUnits: Int { get }
-
-    /// The work of a decode that none of the bytes take: of a picture that is put together from several scans, giving
-    /// out its rows. 0 where rows come with their bytes.
-    var outputUnits: Int { get }
-
-    /// Takes the bytes that have arrived since the last call, and decodes as far as they go.
-    ///
-    /// - Throws: `CodingError` for bytes that break the format, and for a header over the limits,
-    ///   before any pixel memory exists; `CancellationError`.
-    func append(_ bytes: Data) throws
-
-    /// The picture as far as it is known, as stored (not turned), or `nil` when there is nothing
-    /// new to show since the last call. What is not known yet is black, or transparent.
-    ///
-    /// Costs at most one conversion of what is known.
-    func preview() throws -> Image?
-
-    /// The complete picture, after the last byte.
-    ///
-    /// - Throws: `CodingError.Code.truncated` when the end is missing, unless that is allowed.
-    func finish() throws -> DecodedImage
-}
-
-extension IncrementalDecoder {
-    public var workDone: Int { 0 }
-    public var previewUnits: Int { 0 }
-    public var outputUnits: Int { 0 }
 }

@@ -1,22 +1,27 @@
-import FoundationEssentials
+package import FoundationEssentials
 
 /// A PNG as its chunks, to be changed and put together again with right checksums.
-struct PNGFile {
-    struct Chunk {
-        var type: String
-        var body: [UInt8]
+package struct PNGFile {
+    package struct Chunk {
+        package var type: String
+        package var body: [UInt8]
+
+        package init(type: String, body: [UInt8]) {
+            self.type = type
+            self.body = body
+        }
     }
 
-    static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+    package static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
-    var chunks: [Chunk]
+    package var chunks: [Chunk]
 
-    init(chunks: [Chunk]) {
+    package init(chunks: [Chunk]) {
         self.chunks = chunks
     }
 
     /// The chunks of a file, up to one that is not there whole.
-    init(_ data: Data) {
+    package init(_ data: Data) {
         let bytes = Array(data)
         var chunks: [Chunk] = []
         var offset = 8
@@ -31,12 +36,12 @@ struct PNGFile {
     }
 
     /// Only a header: what a limit is checked from.
-    init(declaring width: Int, _ height: Int) {
+    package init(declaring width: Int, _ height: Int) {
         let body = UInt32(width).bigEndianBytes + UInt32(height).bigEndianBytes + [8, 6, 0, 0, 0]
         self.init(chunks: [Chunk(type: "IHDR", body: body), Chunk(type: "IEND", body: [])])
     }
 
-    var data: Data {
+    package var data: Data {
         var data = Data(Self.signature)
         for chunk in self.chunks {
             let content = Array(chunk.type.utf8) + chunk.body
@@ -46,7 +51,7 @@ struct PNGFile {
     }
 
     /// Puts a chunk behind the header.
-    mutating func insert(_ type: String, _ body: [UInt8]) {
+    package mutating func insert(_ type: String, _ body: [UInt8]) {
         self.chunks.insert(Chunk(type: type, body: body), at: 1)
     }
 

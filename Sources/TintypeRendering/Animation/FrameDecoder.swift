@@ -1,11 +1,10 @@
+import TintypeCoding
 import TintypeConcurrency
 import TintypeImage
 
-/// Makes the frames of one animation for all that read it, on the thread of one decode lane, so that frames never block
-/// the cooperative pool.
+/// Makes the frames of one animation for all its readers, on the thread of one decode lane.
 ///
-/// It keeps a canvas for each reader, four at most: readers that are at different places don't make each other begin
-/// anew.
+/// It keeps a canvas for each reader, at most four. So readers at different places do not make each other start again.
 actor FrameDecoder {
     private static let maximumCanvasCount = 4
 
@@ -18,7 +17,7 @@ actor FrameDecoder {
     private nonisolated let options: DecodeOptions
     private nonisolated let rendering: StoredRendering?
     private nonisolated let readerCount = Locked(0)
-    /// The one that was used last stands at the end.
+    /// The canvases, the last used one at the end.
     private var compositors: [FrameCompositor] = []
 
     init(
@@ -50,13 +49,13 @@ actor FrameDecoder {
         FramePool.Key(source: self.source, index: index)
     }
 
-    /// The bytes of memory that a frame takes at most at once while it is made.
+    /// The most bytes of memory that a frame takes at once while it is made.
     nonisolated var byteCount: Int {
         let kind: DecodeKind = self.decoder.header.animation.frameCount > 1 ? .frame : .picture
         guard let rendering, let stored = try? self.decoder.encoded.decodedLayout(options: self.options) else {
             return self.decoder.byteCount(for: kind, options: self.options)
         }
-        // What no memory holds is weighed as such, and refused by the resize.
+        // The resize refuses a frame that no memory holds.
         let size = rendering.size
         guard let target = try? PixelLayout(format: stored.format, width: size.width, height: size.height) else {
             return .max
@@ -66,7 +65,7 @@ actor FrameDecoder {
         return self.decoder.encoded.byteCount(for: kind, options: self.options).saturatingAdded(to: resized)
     }
 
-    /// Frame `index` as it is given out, from the pool where it is there by now.
+    /// Returns frame `index`, from the pool if it is there by now.
     func frame(at index: Int) throws -> Image {
         try Task.checkCancellation()
         if let image = self.pool.image(for: self.key(index)) { return image }
@@ -95,7 +94,7 @@ actor FrameDecoder {
         )
     }
 
-    /// The one that is the fewest frames behind, or a new one where there is a reader for it; `nil` for a still.
+    /// Returns the canvas that is the fewest frames behind, or a new one if there is a reader for it; `nil` for a still image.
     private func compositor(for index: Int) throws -> FrameCompositor? {
         let limit = max(1, min(self.readerCount.withLock { $0 }, Self.maximumCanvasCount))
         if self.compositors.count > limit { self.compositors.removeFirst(self.compositors.count - limit) }

@@ -1,16 +1,9 @@
-import FoundationEssentials
+package import FoundationEssentials
 import TintypeCoding
 import TintypeConcurrency
-import TintypeImage
+package import TintypeImage
 
-/// The image that a load makes of the bytes that it waits for.
-struct DecodeWish: Sendable {
-    let request: ImageRequest
-    /// The bodies whose image the load has already: if one of them comes, it decodes nothing.
-    let bodies: Set<UInt64>
-}
-
-/// Divides the images that are to be made of one body among as few decodes as are worth it.
+/// Divides the images that loads make of one body among decodes: as few as are worth it.
 ///
 /// The loads that wait for the body when it arrives have one, if they decode it in the same way. The first load that comes to
 /// its decode plans the images of all of them in one visit to a lane. The division therefore depends on no order, and no
@@ -18,17 +11,20 @@ struct DecodeWish: Sendable {
 ///
 /// A smaller image is made of what the codec gives for a larger one, if the resize of more pixels costs less than another
 /// decode. It costs no sharpness, because the resize reads more pixels than it would alone.
-final class DecodeSharing: Sendable {
+package final class DecodeSharing: Sendable {
+    /// Names a load.
+    package typealias ID = UInt64
+
     /// The part of one load in the sharing.
     ///
-    /// Ends when the load has taken what it shares or goes another way, at the latest with the last reference: a load that is
-    /// cancelled or fails anywhere keeps no memory. Until then the result of a shared decode is kept for the load, so a load
-    /// must end its part before it waits for memory of its own.
-    final class Part: Sendable {
-        let sharing: DecodeSharing
-        private let id: LoadTable.ID
+    /// It ends when the load has taken the shared result or needs none, at the latest with the last reference. So a load that is
+    /// cancelled or fails keeps no memory. Until then the sharing keeps the result of a decode for the load. A load must end its
+    /// part before it waits for memory of its own.
+    package final class Part: Sendable {
+        package let sharing: DecodeSharing
+        private let id: ID
 
-        fileprivate init(_ sharing: DecodeSharing, _ id: LoadTable.ID) {
+        fileprivate init(_ sharing: DecodeSharing, _ id: ID) {
             self.sharing = sharing
             self.id = id
         }
@@ -39,46 +35,46 @@ final class DecodeSharing: Sendable {
         ///
         /// - Returns: The plan; `nil` if the part has ended.
         /// - Throws: `CodingError`, `TransformError`, `CancellationError`.
-        func plan(by decoding: DecodePipeline) async throws -> Plan? {
+        package func plan(by decoding: DecodePipeline) async throws -> Plan? {
             try await self.sharing.planAll(by: decoding)
             return try self.sharing.plan(of: self.id)?.get()
         }
 
-        func end() { self.sharing.end(self.id) }
+        package func end() { self.sharing.end(self.id) }
     }
 
-    /// How an image is made.
-    struct Plan: Sendable {
-        let plan: DecodePlan
-        /// The decode that it shares; `nil` if the plan is carried out alone.
-        let share: Share?
+    /// The plan of an image, and its part in a shared decode.
+    package struct Plan: Sendable {
+        package let plan: DecodePlan
+        /// The shared decode; `nil` if the plan is carried out alone.
+        package let share: Share?
     }
 
     /// The decode that a plan shares.
-    struct Share: Sendable {
+    package struct Share: Sendable {
         /// The size of the codec's result.
-        let layout: PixelLayout
+        package let layout: PixelLayout
         /// The plan that is carried out up to there.
-        let plan: DecodePlan
-        /// The bytes that the decode takes at most at once, with all that is made of it.
-        let byteCount: Int
+        package let plan: DecodePlan
+        /// The most bytes that the decode takes at once, with all images that are made of it.
+        package let byteCount: Int
         /// The numbers of transforms after which other plans have the same image, in ascending order.
-        let transformCounts: [Int]
+        package let transformCounts: [Int]
     }
 
-    typealias Plans = [LoadTable.ID: Result<Plan, any Error>]
+    package typealias Plans = [ID: Result<Plan, any Error>]
 
     private struct Decode {
         /// The loads that have not taken the result yet.
-        var loads: Set<LoadTable.ID> = []
-        /// The result, as long as a load is to take it.
+        var loads: Set<ID> = []
+        /// The result, until the last load has taken it.
         var result: DecodePipeline.SharedStep?
     }
 
     private struct State {
-        /// What the loads ask for whose parts have not ended.
-        var requests: [LoadTable.ID: ImageRequest]
-        /// How the images are made; `nil` until that is known.
+        /// The requests of the loads whose parts have not ended.
+        var requests: [ID: RenderingRequest]
+        /// The plans of the images; `nil` until they are made.
         var plans: Plans?
         var decodes: [PixelLayout: Decode] = [:]
     }
@@ -87,15 +83,17 @@ final class DecodeSharing: Sendable {
     private let state: Locked<State>
     private let planning = Coalescer<Int, Void, Never>()
 
-    private init(_ data: Data, _ requests: [LoadTable.ID: ImageRequest]) {
+    private init(_ data: Data, _ requests: [ID: RenderingRequest]) {
         self.data = data
         self.state = Locked(State(requests: requests))
     }
 
-    /// The parts of loads that make images of the same bytes; a load that decodes them like no other has none.
-    static func parts(of data: Data, for requests: [LoadTable.ID: ImageRequest]) -> [LoadTable.ID: Part] {
-        var parts: [LoadTable.ID: Part] = [:]
-        for group in Dictionary(grouping: requests, by: { RequestKeys.decodeName(of: $0.value) }).values
+    /// Returns the parts of loads that make images of the same bytes.
+    ///
+    /// A load that decodes them like no other has none.
+    package static func parts(of data: Data, for requests: [ID: RenderingRequest]) -> [ID: Part] {
+        var parts: [ID: Part] = [:]
+        for group in Dictionary(grouping: requests, by: { $0.value.decodingName }).values
         where group.count > 1 {
             let sharing = DecodeSharing(data, group.reduce(into: [:]) { $0[$1.key] = $1.value })
             for (id, _) in group { parts[id] = Part(sharing, id) }
@@ -105,9 +103,9 @@ final class DecodeSharing: Sendable {
 
     // MARK: Planning
 
-    /// Returns when the images of all loads are planned.
+    /// Plans the images of all loads.
     ///
-    /// Callers share one task, which ends if all of them leave: the next one then plans.
+    /// Callers share one task. If all of them leave, it ends, and the next caller plans.
     private func planAll(by decoding: DecodePipeline) async throws {
         try await self.planning.value(for: 0) { _ in
             guard let requests = self.requestsToPlan else { return }
@@ -118,11 +116,11 @@ final class DecodeSharing: Sendable {
         }
     }
 
-    // The lock is taken in functions that are not inlined into asynchronous ones: on both sides of a suspension, it would be
-    // given back by the identity of the thread that took it before (Swift 6.3, optimised).
+    // No function that takes the lock is inlined into an asynchronous one. Otherwise optimised code of Swift 6.3 reads the
+    // thread's identity before a suspension, and gives the lock back with it afterwards, on another thread.
 
-    /// What the loads ask for; `nil` if their images are planned.
-    private var requestsToPlan: [LoadTable.ID: ImageRequest]? {
+    /// The requests of the loads; `nil` if their images are planned.
+    private var requestsToPlan: [ID: RenderingRequest]? {
         @inline(never) get { self.state.withLock { $0.plans == nil ? $0.requests : nil } }
     }
 
@@ -139,7 +137,7 @@ final class DecodeSharing: Sendable {
     }
 
     @inline(never)
-    private func plan(of id: LoadTable.ID) -> Result<Plan, any Error>? {
+    private func plan(of id: ID) -> Result<Plan, any Error>? {
         self.state.withLock { $0.plans?[id] }
     }
 
@@ -147,21 +145,21 @@ final class DecodeSharing: Sendable {
 
     /// The result of a decode, if it was made.
     @inline(never)
-    func result(of share: Share) -> DecodePipeline.SharedStep? {
+    package func result(of share: Share) -> DecodePipeline.SharedStep? {
         self.state.withLock { $0.decodes[share.layout]?.result }
     }
 
     /// Keeps the result of a decode for the loads that have not taken it yet.
     @inline(never)
-    func keep(_ result: DecodePipeline.SharedStep, of share: Share) {
+    package func keep(_ result: DecodePipeline.SharedStep, of share: Share) {
         self.state.withLock { state in
             if state.decodes[share.layout] != nil { state.decodes[share.layout]?.result = result }
         }
     }
 
     @inline(never)
-    private func end(_ id: LoadTable.ID) {
-        // Let go outside the lock: the memory gate may let others in.
+    private func end(_ id: ID) {
+        // Free the result outside the lock, because the memory gate may admit others then.
         let result = self.state.withLock { state -> DecodePipeline.SharedStep? in
             state.requests[id] = nil
             guard let plan = state.plans?.removeValue(forKey: id), let layout = try? plan.get().share?.layout else {
@@ -177,8 +175,10 @@ final class DecodeSharing: Sendable {
 
 /// The division of plans.
 extension DecodeSharing {
-    /// The nanoseconds that a decode takes for a byte, whatever its scale, and for a pixel that it gives out, and a resize for
-    /// a pixel that it reads; low figures for the decode, measured on a JPEG of 12 megapixels.
+    /// The nanoseconds of a decode for each byte at any scale, and for each pixel of its result, and those of a resize
+    /// for each pixel that it reads.
+    ///
+    /// Low figures for the decode, measured on a photograph of 12 megapixels.
     private static let nanosecondsPerByte = 6
     private static let nanosecondsPerDecodedPixel = 2
     private static let nanosecondsPerReadPixel = 1
@@ -187,13 +187,13 @@ extension DecodeSharing {
     private struct Wish {
         let layout: PixelLayout
         /// In ascending order.
-        let loads: [LoadTable.ID]
+        let loads: [ID]
     }
 
     private struct Step {
         let layout: PixelLayout
         let plan: DecodePlan
-        var loads: [LoadTable.ID]
+        var loads: [ID]
     }
 
     /// Divides plans among decodes, the largest first.
@@ -204,7 +204,7 @@ extension DecodeSharing {
     ///   - capacity: The memory of all decodes together. An image that could be streamed is decoded whole for several plans if
     ///     that takes at most a half of it. A decode for which there is no room with all that is made of it is not shared.
     /// - Returns: The decodes that the plans share; a plan that has none is carried out alone.
-    static func divide(_ plans: [LoadTable.ID: DecodePlan], byteCount: Int, capacity: Int) -> [LoadTable.ID: Share] {
+    static func divide(_ plans: [ID: DecodePlan], byteCount: Int, capacity: Int) -> [ID: Share] {
         var steps: [Step] = []
         for wish in self.wishes(plans) {
             let large = steps.indices.filter {
@@ -217,7 +217,7 @@ extension DecodeSharing {
                 steps.append(Step(layout: wish.layout, plan: plan.streams ? plan.whole : plan, loads: wish.loads))
             }
         }
-        var shares: [LoadTable.ID: Share] = [:]
+        var shares: [ID: Share] = [:]
         for step in steps where step.loads.count > 1 {
             let plans = step.loads.compactMap { id in plans[id].map { (id: id, plan: $0) } }
             let byteCount = plans.reduce(step.plan.byteCount) {
@@ -240,8 +240,8 @@ extension DecodeSharing {
     }
 
     /// The wishes for different results of the codec, the largest first.
-    private static func wishes(_ plans: [LoadTable.ID: DecodePlan]) -> [Wish] {
-        var loads: [PixelLayout: [LoadTable.ID]] = [:]
+    private static func wishes(_ plans: [ID: DecodePlan]) -> [Wish] {
+        var loads: [PixelLayout: [ID]] = [:]
         for id in plans.keys.sorted() {
             if let layout = plans[id]?.step { loads[layout, default: []].append(id) }
         }
@@ -249,7 +249,7 @@ extension DecodeSharing {
             .sorted { ($0.layout.pixelCount, $1.loads[0]) > ($1.layout.pixelCount, $0.loads[0]) }
     }
 
-    /// Whether the images for which the wish would be enough are made sooner of `larger`.
+    /// Whether the images of a wish are sooner made of `larger`.
     private static func isWorthSharing(_ larger: PixelLayout, for wish: Wish, byteCount: Int) -> Bool {
         let smaller = wish.layout
         guard larger.covers(smaller) else { return false }
@@ -260,8 +260,6 @@ extension DecodeSharing {
 }
 
 extension PixelLayout {
-    fileprivate var pixelCount: Int { self.width * self.height }
-
     /// Whether an image of this size has as many pixels on both sides as `other`.
     fileprivate func covers(_ other: PixelLayout) -> Bool {
         self.format == other.format && self.width >= other.width && self.height >= other.height

@@ -2,8 +2,11 @@ import FoundationEssentials
 import TestSupport
 import TestTraits
 import Testing
+import TintypeCoding
+import TintypeImage
+import TintypeTransforms
 
-@testable import Tintype
+@testable import TintypeRendering
 
 /// What a thumbnail takes is what the memory gate is told: decoded, resampled and brought to sRGB.
 @Suite(.computing, .enabled(if: AllocatedMemory.isMeasured), .timeLimit(.minutes(10))) struct DecodePlanTests {
@@ -25,8 +28,7 @@ import Testing
     func `a thumbnail takes what the gate counts`(format: ImageFormat, side: Int, target: Int) throws {
         let (data, registry) = try Self.file(format, width: side)
         let limits = DecodingLimits()
-        let request = ImageRequest(
-            url: try #require(URL(string: "http://127.0.0.1/picture")),
+        let request = RenderingRequest(
             thumbnail: .fit(width: target, height: target)
         )
         let decoder = try ImageDecoder(data, registry: registry, limits: limits)
@@ -58,8 +60,7 @@ import Testing
     ) throws {
         let (data, registry) = try Self.file(format, width: 1_600)
         let limits = DecodingLimits()
-        let request = ImageRequest(
-            url: try #require(URL(string: "http://127.0.0.1/picture")),
+        let request = RenderingRequest(
             thumbnail: making.1,
             transforms: TransformPipeline(making.0)
         )
@@ -81,8 +82,7 @@ import Testing
         let data = try registry.coder(encoding: .gif)
             .encode(AnimationContent(frames: frames), as: .gif, options: EncodeOptions())
         let limits = DecodingLimits()
-        let request = ImageRequest(
-            url: try #require(URL(string: "http://127.0.0.1/picture")),
+        let request = RenderingRequest(
             thumbnail: .fit(width: 60, height: 60)
         )
         let decoder = try ImageDecoder(data, registry: registry, limits: limits)
