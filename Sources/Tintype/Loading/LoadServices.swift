@@ -219,9 +219,9 @@ struct LoadServices: Sendable {
         }
     }
 
-    /// Checks that the disk has a response after its load.
+    /// Checks that a load has stored its response on disk.
     ///
-    /// - Throws: `LoadError` that says why it does not.
+    /// - Throws: `LoadError` that says why it has not.
     func checkStored(_ response: DataResponse, of request: ImageRequest) async throws(LoadError) {
         guard response.mayBeKept else {
             throw LoadError(
@@ -232,6 +232,10 @@ struct LoadServices: Sendable {
             )
         }
         guard await !self.store.contains(response.metadata, of: request) else { return }
+        // A removal or a newer response that came since does not undo the store.
+        if self.rules.plan(for: request).bytes.store.contains(.disk), await !self.cache.statistics().disks.isEmpty {
+            return
+        }
         throw LoadError(
             code: .cacheFailed,
             message: "\(request.displayURL) is not on disk after its load; "
