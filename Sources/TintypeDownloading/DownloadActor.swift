@@ -13,7 +13,8 @@ public actor DownloadActor: ImageFetching {
     /// Why nothing can be sent, where the configuration is at fault.
     private nonisolated let configurationError: DownloadError?
     private nonisolated let files = FileReader()
-    private nonisolated let fileFlights = Coalescer<DownloadRequest, DownloadResponse, TransferProgress>()
+    /// The reads of files that callers wait for.
+    private nonisolated let reads = TaskOwner()
     private nonisolated let ending = Locked<Task<Void, Never>?>(nil)
     private var lastID: UInt64 = 0
 
@@ -57,7 +58,7 @@ public actor DownloadActor: ImageFetching {
 
     /// Downloads the body of a resource.
     ///
-    /// Equal requests in flight share one transfer. Cancelling a caller ends only its own
+    /// Equal `http` and `https` requests in flight share one transfer. Cancelling a caller ends only its own
     /// wait; when the last caller has left, the transfer is stopped.
     ///
     /// - Parameters:
@@ -126,21 +127,35 @@ public actor DownloadActor: ImageFetching {
         _ observer: FetchObserver
     ) async throws -> DownloadResponse {
         let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
-        let didProgress = observer.didProgress
-        return try await self.fileFlights.value(for: request, observer: didProgress) { [files, bodyBudget] report in
-            try files.start(for: address)
-            try await bodyBudget.beginRead()
-            defer { bodyBudget.endRead() }
-            let acceptsNotModified = request.acceptableStatusCodes?.contains(304) ?? false
-            let response = try await files.response(
-                at: address,
-                url: request.url,
-                limit: limit,
-                knownTag: acceptsNotModified ? request.headers["If-None-Match"] : nil,
-                report: report
-            )
-            return response.claimed(in: bodyBudget)
+        let acceptsNotModified = request.acceptableStatusCodes?.contains(304) ?? false
+        let knownTag = acceptsNotModified ? request.headers["If-None-Match"] : nil
+        // A read can stand still in the kernel. A caller that is cancelled leaves the stream at once instead of the read.
+        let (responses, reader) = AsyncThrowingStream<DownloadResponse, any Error>.makeStream()
+        let read = self.reads.run("file read") { [files, bodyBudget] in
+            await withTaskCancellationHandler {
+                do {
+                    try files.start(for: address)
+                    try await bodyBudget.beginRead()
+                    defer { bodyBudget.endRead() }
+                    let response = try await files.response(
+                        at: address,
+                        url: request.url,
+                        limit: limit,
+                        knownTag: knownTag,
+                        report: observer.didProgress
+                    )
+                    reader.yield(response.claimed(in: bodyBudget))
+                    reader.finish()
+                } catch {
+                    reader.finish(throwing: error)
+                }
+            } onCancel: {
+                reader.finish(throwing: CancellationError())
+            }
         }
+        reader.onTermination = { _ in read.cancel() }
+        for try await response in responses { return response }
+        throw CancellationError()
     }
 
     @inline(never)
@@ -159,7 +174,7 @@ public actor DownloadActor: ImageFetching {
 
     /// Cancels every download; each caller gets a `CancellationError`.
     public func cancelAll() {
-        self.fileFlights.cancelAll()
+        self.reads.cancelAll()
         self.loop.engine.cancelAll()
     }
 
@@ -180,11 +195,11 @@ public actor DownloadActor: ImageFetching {
 
     private nonisolated func giveBack() async {
         self.loop.engine.refuse()
-        self.fileFlights.cancelAll()
+        self.reads.cancelAll()
         // Without a thread there are no transfers, and none must be started for this.
         if self.loop.queue.hasThread { await self.endTransfers() }
         await self.files.retire()
-        await self.loop.engine.partials?.retire()
+        await self.loop.engine.partials.store?.retire()
         // In this order: no thread starts any more, so that what closes the engine has it to itself.
         self.loop.retire()
         await self.closeEngine()
@@ -202,9 +217,6 @@ public actor DownloadActor: ImageFetching {
     /// What has been done so far, `file:` and `data:` URLs not counted.
     public var counters: DownloadCounters {
         var counters = self.loop.engine.counters
-        counters.active = self.loop.engine.activeCount
-        counters.waiting = self.loop.engine.waitingCount
-        counters.refused += self.loop.engine.earlyRefusalCount
         let memory = self.bodyBudget.status
         counters.bodyBytes = memory.usedBytes
         counters.peakBodyBytes = memory.peakBytes
@@ -366,12 +378,12 @@ extension DownloadActor {
     ///
     /// `file:` and `data:` URLs, which need no network, are read all the same.
     public func suspend() {
-        self.loop.engine.queue.isSuspended = true
+        self.loop.engine.isSuspended = true
     }
 
     /// Lets transfers start again.
     public func resume() {
-        self.loop.engine.queue.isSuspended = false
+        self.loop.engine.isSuspended = false
     }
 }
 
@@ -384,7 +396,7 @@ extension DownloadActor {
             let prepared = try await self.loop.engine.hooks.prepare(request)
             var partial: PartialBody?
             if let key = PartialBodyKey(prepared, self.configuration) {
-                partial = await self.loop.engine.partials?.body(for: key)
+                partial = await self.loop.engine.partials.store?.body(for: key)
             }
             await self.submit(prepared, id: id, partial: partial)
         } catch {
@@ -413,7 +425,7 @@ extension DownloadActor {
     ///
     /// Call it before the process ends, after the last download.
     public nonisolated func flushPartialBodies() async {
-        await self.loop.engine.partials?.flush()
+        await self.loop.engine.partials.store?.flush()
     }
 
     /// What happens to all transfers from now on.
@@ -430,11 +442,6 @@ extension DownloadActor {
     }
 
     private func end(_ id: UInt64, _ result: Result<DownloadResponse, any Error>) {
-        let engine = self.loop.engine
-        guard let transfer = engine.transfers[id] else { return }
-        switch result {
-        case .success(let response): engine.finish(transfer, response)
-        case .failure(let error): engine.fail(transfer, error)
-        }
+        self.loop.engine.finish(id, result)
     }
 }

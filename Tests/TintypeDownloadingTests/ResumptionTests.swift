@@ -478,7 +478,7 @@ struct ResumptionTests {
         request.acceptableStatusCodes = answer.testDescription == "an unasked 304" ? [200, 206, 304] : nil
         #expect(try await downloader.response(for: request).body == Data(answer.body))
         #expect(self.origin.requestHeads(for: "/a").map { $0.contains("Range:") } == [false, true, false])
-        await until { downloader.loop.engine.partials?.isEmpty != false }
+        await until { downloader.loop.engine.partials.store?.isEmpty != false }
         #expect(try await downloader.response(for: self.request).body == Data(answer.body))
         #expect(self.origin.requestCount(for: "/a") == 4)
     }
@@ -489,7 +489,7 @@ struct ResumptionTests {
         try await self.breakOff()
         let downloader = self.downloader()
         #expect(try await downloader.error(for: self.request).status == 503)
-        await until { downloader.loop.engine.partials?.isEmpty != false }
+        await until { downloader.loop.engine.partials.store?.isEmpty != false }
         #expect(try await downloader.response(for: self.request).body == Data(Self.content))
     }
 
@@ -499,7 +499,7 @@ struct ResumptionTests {
         let downloader = self.downloader()
         #expect(try await downloader.error(for: self.request).status == 400)
         // The store forgets in a job of its own.
-        await until { downloader.loop.engine.partials?.isEmpty != false }
+        await until { downloader.loop.engine.partials.store?.isEmpty != false }
         #expect(try await downloader.response(for: self.request).body == Data([1]))
         #expect(self.origin.requestHeads(for: "/a").last?.contains("Range:") == false)
     }

@@ -96,6 +96,20 @@ import TintypeConcurrency
         #expect(await strict.contains(request))
     }
 
+    @Test func `bytes of the program that another call removes at once have been stored`() async throws {
+        let disk = DiskCache(DiskCache.Configuration(directory: self.fixture.directory.url(of: "cache")))
+        let base = CacheActor(disk: disk)
+        let removals = DecodeCounter()
+        let cache = HeldCache(base, gate: Gate()) { key, _ in
+            if (try? await base.remove(key, from: .disk)) == true { removals.increment() }
+        }
+        let loader = self.fixture.makeLoader { $0.cache = cache }
+        let request = ImageRequest(url: self.origin.url("/given"))
+        try await loader.store(Data(makePNG()), for: request)
+        #expect(removals.count == 1)
+        #expect(await !loader.contains(request))
+    }
+
     @Test(.enabled(if: SmallDisk.isPossible)) func aFullDiskNeverFailsALoadNorDamagesWhatIsThere() async throws {
         let disk = try SmallDisk(byteCount: 256 << 10, at: self.fixture.directory.path(of: "small"))
         defer { disk.unmount() }

@@ -219,9 +219,9 @@ struct ByteStore: Sendable {
         }
     }
 
-    /// Checks that the disk has a response after its load.
+    /// Checks that a load has stored its response on disk.
     ///
-    /// - Throws: `LoadError` with the reason if it does not.
+    /// - Throws: `LoadError` with the reason if it has not.
     func checkStored(_ metadata: EntryMetadata, mayBeKept: Bool, of request: ImageRequest) async throws(LoadError) {
         guard mayBeKept else {
             throw LoadError(
@@ -232,6 +232,10 @@ struct ByteStore: Sendable {
             )
         }
         guard await !self.contains(metadata, of: request) else { return }
+        // A removal or a newer response that came since does not undo the store.
+        if self.rules.plan(for: request).bytes.store.contains(.disk), await !self.cache.statistics().disks.isEmpty {
+            return
+        }
         throw LoadError(
             code: .cacheFailed,
             message: "\(request.displayURL) is not on disk after its load; "

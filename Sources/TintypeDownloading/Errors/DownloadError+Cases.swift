@@ -219,57 +219,90 @@ extension DownloadError {
 // The errors that tell of a transfer as a whole.
 
 extension DownloadError {
-    static func tookTooLong(_ limit: Duration, of transfer: Transfer) -> DownloadError {
+    /// The error of a transfer that took longer than one of its limits.
+    static func past(
+        _ limit: TransferMachine.TimeLimit,
+        of limits: TransferLimits,
+        _ response: ResponseState
+    ) -> DownloadError {
+        switch limit {
+        case .total: .tookTooLong(limits.totalTimeout ?? .zero, of: response)
+        case .firstByte: .noFirstByte(after: limits.firstByteTimeout ?? .zero, of: response)
+        case .speed: .tooSlow(limits.minimumSpeed, of: response)
+        case .silence: .stalled(after: limits.timeout, of: response)
+        }
+    }
+
+    static func bodyTooLarge(limit: Int, declared: Int64?, of response: ResponseState) -> DownloadError {
+        .bodyTooLarge(
+            limit: limit,
+            declared: declared,
+            status: response.status,
+            headers: response.headers,
+            at: response.address
+        )
+    }
+
+    static func undecodable(_ failure: ContentDecoder.Failure, limit: Int, of response: ResponseState) -> DownloadError
+    {
+        switch failure {
+        case .corrupt: .invalidResponse("its body is not coded as its Content-Encoding says", at: response.address)
+        case .tooLarge: .bodyTooLarge(limit: limit, declared: nil, of: response)
+        case .outOfMemory: .outOfMemory(at: response.address)
+        }
+    }
+
+    private static func tookTooLong(_ limit: Duration, of response: ResponseState) -> DownloadError {
         .about(
-            transfer,
+            response,
             .timedOut,
-            "\(shown(transfer.address)) was not complete after \(limit), with \(transfer.receivedBytes) bytes here; "
+            "\(shown(response.address)) was not complete after \(limit), with \(response.receivedBytes) bytes here; "
                 + "ask again later, or raise the total timeout."
         )
     }
 
-    static func stalled(after limit: Duration, of transfer: Transfer) -> DownloadError {
+    private static func stalled(after limit: Duration, of response: ResponseState) -> DownloadError {
         .about(
-            transfer,
+            response,
             .timedOut,
-            "\(transfer.address.host) sent nothing for \(limit) after \(transfer.receivedBytes) bytes of "
-                + "\(shown(transfer.address)); ask again later, or raise the idle timeout."
+            "\(response.address.host) sent nothing for \(limit) after \(response.receivedBytes) bytes of "
+                + "\(shown(response.address)); ask again later, or raise the idle timeout."
         )
     }
 
-    static func noFirstByte(after limit: Duration, of transfer: Transfer) -> DownloadError {
+    private static func noFirstByte(after limit: Duration, of response: ResponseState) -> DownloadError {
         .about(
-            transfer,
+            response,
             .timedOut,
-            "\(transfer.address.host) did not begin to answer \(shown(transfer.address)) within \(limit); "
+            "\(response.address.host) did not begin to answer \(shown(response.address)) within \(limit); "
                 + "ask again later, or raise the timeout of the first byte."
         )
     }
 
-    static func tooSlow(_ transfer: Transfer) -> DownloadError {
+    private static func tooSlow(_ speed: MinimumSpeed?, of response: ResponseState) -> DownloadError {
         .about(
-            transfer,
+            response,
             .tooSlow,
-            "\(transfer.address.host) sends \(shown(transfer.address)) more slowly than "
-                + "\(transfer.limits.minimumSpeed?.bytesPerSecond ?? 0) bytes a second; lower the minimum speed to accept it."
+            "\(response.address.host) sends \(shown(response.address)) more slowly than "
+                + "\(speed?.bytesPerSecond ?? 0) bytes a second; lower the minimum speed to accept it."
         )
     }
 
     /// A body that ended too early; `end` says in a few words at which point.
-    static func cutShort(_ transfer: Transfer, _ end: String) -> DownloadError {
+    static func cutShort(_ response: ResponseState, _ end: String) -> DownloadError {
         .about(
-            transfer,
+            response,
             .bodyCutShort,
-            "The body of \(shown(transfer.address)) ended \(end), with \(transfer.receivedBytes) bytes here. Ask again."
+            "The body of \(shown(response.address)) ended \(end), with \(response.receivedBytes) bytes here. Ask again."
         )
     }
 
-    static func unacceptableContentType(of transfer: Transfer) -> DownloadError {
-        let type = transfer.responseHeaders["Content-Type"].map { "has the type \(shortened($0))" } ?? "has no type"
+    static func unacceptableContentType(of response: ResponseState) -> DownloadError {
+        let type = response.headers["Content-Type"].map { "has the type \(shortened($0))" } ?? "has no type"
         return .about(
-            transfer,
+            response,
             .unacceptableContentType,
-            "\(shown(transfer.address)) \(type), which the request does not accept; "
+            "\(shown(response.address)) \(type), which the request does not accept; "
                 + "check the URL, or accept that type."
         )
     }
@@ -304,13 +337,13 @@ extension DownloadError {
         (try? ResourceAddress(url.absoluteString)).flatMap { self.url($0) }
     }
 
-    private static func about(_ transfer: Transfer, _ code: Code, _ message: String) -> DownloadError {
+    private static func about(_ response: ResponseState, _ code: Code, _ message: String) -> DownloadError {
         DownloadError(
             code: code,
             message: message,
-            url: self.url(transfer.address),
-            status: transfer.status,
-            headers: transfer.responseHeaders
+            url: self.url(response.address),
+            status: response.status,
+            headers: response.headers
         )
     }
 }

@@ -19,14 +19,14 @@ public struct CurlError: Error, Sendable, Hashable, CustomStringConvertible {
 
 extension DownloadError {
     /// What a transfer's `CURLcode` means for the caller.
-    static func transferFailed(_ code: CURLcode, details: String, of transfer: Transfer) -> DownloadError {
-        let address = transfer.address
+    static func transferFailed(_ code: CURLcode, details: String, of response: ResponseState) -> DownloadError {
+        let address = response.address
         let underlyingError = CurlError(code: code, details: details)
         // libcurl says "receive error" for a body that breaks the chunked coding; only its words tell.
         let isBadlyChunked = code != CURLE_PARTIAL_FILE && details.contains("chunked-encod")
         // OpenSSL's words for the end of a connection without a close alert, or libcurl's for that it could send none.
         let isCutShort =
-            code == CURLE_RECV_ERROR && transfer.hasHead && address.scheme == .https
+            code == CURLE_RECV_ERROR && response.hasHead && address.scheme == .https
             && (details.contains("unexpected eof") || details.hasPrefix("Send failure"))
         let code = isBadlyChunked ? CURLE_WEIRD_SERVER_REPLY : code
         let (kind, message) =
@@ -40,10 +40,35 @@ extension DownloadError {
             code: kind,
             message: message,
             url: url(address),
-            status: transfer.status,
-            headers: transfer.responseHeaders,
+            status: response.status,
+            headers: response.headers,
             underlyingError: underlyingError
         )
+    }
+
+    /// The error of a request that libcurl ended with `code`.
+    static func failed(
+        _ code: CURLcode,
+        details: String,
+        _ connections: ConnectionRecord,
+        of response: ResponseState
+    ) -> DownloadError {
+        let address = response.address
+        if let denial = connections.denial { return .addressNotAllowed(denial, at: address) }
+        if connections.tunnelStatus >= 300, !response.hasHead {
+            return .tunnelRefused(status: connections.tunnelStatus, at: address)
+        }
+        let refusal = connections.socketRefusal
+        if let error = Self.shortage(code, details: details, socketRefusal: refusal, at: address) { return error }
+        // libcurl gives up on a header line of 100 kB with the words for missing memory.
+        guard response.hasHead || code != CURLE_OUT_OF_MEMORY else {
+            return .invalidResponse("a line of its header is too long", at: address)
+        }
+        // It also has other words for a first field that begins with white space than our own.
+        guard response.hasHead || response.status == nil || code != CURLE_BAD_FUNCTION_ARGUMENT else {
+            return .invalidResponse("a line of its header is no field", at: address)
+        }
+        return .transferFailed(code, details: details, of: response)
     }
 
     private static func explanation(

@@ -115,7 +115,7 @@ final class CurlLoop: SerialExecutor {
 extension CurlLoop: JobThread {
     /// Neither libcurl nor the new thread calls anything of the queue before this returns.
     func startThread() throws(LoopStartError) {
-        if self.engine.multi == nil { try self.engine.open() }
+        if !self.engine.isOpen { try self.engine.open() }
         do throws(ThreadError) {
             let thread = try self.starter(Self.threadName) { self.run() }
             self.thread.withLock { $0 = thread }

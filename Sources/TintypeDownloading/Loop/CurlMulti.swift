@@ -11,13 +11,15 @@ import TintypeConcurrency
 ///
 /// Not sendable: only the loop's thread touches it.
 final class CurlMulti {
-    /// How long sockets, or timers, have their way before the others and the jobs have theirs.
+    /// The time for sockets, for timers or for resting transfers in one turn of the loop.
     ///
-    /// One transfer has at most ``turnShare`` of it.
-    static let turn = Duration.milliseconds(1)
+    /// A load waits for three or four turns, so a short turn keeps its latency low beside transfers that flood.
+    static let turn = Duration.microseconds(250)
     /// The bytes that those which have more than a share may take together in one turn of the loop.
-    static let turnBytes = 128 << 10
+    static let turnBytes = 64 << 10
     private static let leastShare = 32 << 10
+    /// The bytes of bodies that failed which are given back to the system in one turn.
+    private static let unmappedBytes = 2 << 20
     private static let hasGlobalState = Locked(false)
 
     let share: UnsafeMutableRawPointer
@@ -27,6 +29,8 @@ final class CurlMulti {
     private var timer: LoopInstant?
     /// Whether libcurl may have finished something since it was last asked.
     private var mayHaveFinished = false
+    /// Whether there are transfers for which libcurl has yet to choose a connection.
+    private var hasNew = false
     /// The time when libcurl was last called: what it hands over arrives then.
     private(set) var now = LoopInstant.now
     /// Counts the turns of the loop.
@@ -69,10 +73,12 @@ final class CurlMulti {
         curl_multi_cleanup(self.multi)
         curl_share_cleanup(self.share)
         self.turnCount.deallocate()
+        BlockPool.shared.unmap(atMost: .max)
     }
 
     func add(_ easy: UnsafeMutableRawPointer) -> Bool {
-        curl_multi_add_handle(self.multi, easy) == CURLM_OK
+        self.hasNew = true
+        return curl_multi_add_handle(self.multi, easy) == CURLM_OK
     }
 
     func remove(_ easy: UnsafeMutableRawPointer) {
@@ -90,7 +96,8 @@ final class CurlMulti {
             guard timer <= self.now, end.map({ self.now < $0 }) ?? true else { return }
             end = end ?? self.now + Self.turn
             self.timer = nil
-            self.poll.lookAtIdleFrames()
+            if self.hasNew { self.poll.lookAtIdleFrames() }
+            self.hasNew = false
             self.act(on: CURL_SOCKET_TIMEOUT, 0)
         }
     }
@@ -132,6 +139,7 @@ final class CurlMulti {
     /// - Returns: How many of those that rest may go on in it.
     func beginTurn() -> Int {
         self.turnCount.pointee &+= 1
+        BlockPool.shared.unmap(atMost: Self.unmappedBytes)
         // One alone has a large share, which is cheaper.
         self.turnShare = max(Self.leastShare, Self.turnBytes / (self.resting.count + 1))
         return min(self.resting.count, Self.turnBytes / self.turnShare)
@@ -156,7 +164,7 @@ final class CurlMulti {
     func wait(until deadline: LoopInstant?) {
         let end = LoopInstant.earlier(self.timer, deadline)
         var limit = end.map { min(($0 - .now).wholeMilliseconds, Int(Int32.max)) } ?? -1
-        if !self.resting.isEmpty { limit = 0 }
+        if !self.resting.isEmpty || BlockPool.shared.hasDiscarded { limit = 0 }
         self.poll.wait(milliseconds: limit, turn: Self.turn) { descriptor, events in
             self.now = self.poll.now
             let mask =

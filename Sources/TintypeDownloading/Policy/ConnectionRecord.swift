@@ -69,7 +69,11 @@ extension EasyHandle {
                 guard let context, let address else { return CURL_SOCKET_BAD }
                 let handle = EasyHandle.of(context)
                 guard let transfer = handle.transfer,
-                    handle.connections.admits(address, policy: transfer.networkPolicy, target: transfer.address)
+                    handle.connections.admits(
+                        address,
+                        policy: transfer.outgoing.networkPolicy,
+                        target: transfer.address
+                    )
                 else { return CURL_SOCKET_BAD }
                 let kind = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
                 let descriptor = socket(address.pointee.family, kind, address.pointee.protocol)

@@ -10,6 +10,8 @@ final class BlockPool: Sendable {
         /// The addresses of free blocks, by their size.
         var blocks: [Int: [UInt]] = [:]
         var bytes = 0
+        /// The addresses and sizes of mapped blocks that nobody uses.
+        var discarded: [(address: UInt, size: Int)] = []
     }
 
     /// For all downloaders: a body does not know whose it was.
@@ -28,6 +30,7 @@ final class BlockPool: Sendable {
         for address in self.state.withLock({ $0.blocks.values.flatMap(\.self) }) {
             free(UnsafeMutableRawPointer(bitPattern: address))
         }
+        self.unmap(atMost: .max)
     }
 
     /// The bytes that are held now.
@@ -60,5 +63,33 @@ final class BlockPool: Sendable {
             return true
         }
         if !isKept { free(block) }
+    }
+
+    // MARK: Mapped blocks
+
+    /// Takes a mapped block that ``unmap(atMost:)`` is to give back to the system.
+    ///
+    /// The kernel needs 5 ms for 64 MiB, in which a loop would serve nobody else.
+    func discard(_ block: UnsafeMutableRawPointer, size: Int) {
+        self.state.withLock { $0.discarded.append((UInt(bitPattern: block), size)) }
+    }
+
+    /// Whether there are blocks to unmap.
+    var hasDiscarded: Bool { self.state.withLock { !$0.discarded.isEmpty } }
+
+    /// Unmaps up to `byteCount` bytes of one discarded block, or all blocks if it is `Int.max`.
+    func unmap(atMost byteCount: Int) {
+        repeat {
+            let part = self.state.withLock { state -> (address: UInt, size: Int)? in
+                guard let last = state.discarded.indices.last else { return nil }
+                let size = min(state.discarded[last].size, byteCount)
+                state.discarded[last].size -= size
+                let part = (state.discarded[last].address + UInt(state.discarded[last].size), size)
+                if state.discarded[last].size == 0 { state.discarded.removeLast() }
+                return part
+            }
+            guard let part else { return }
+            munmap(UnsafeMutableRawPointer(bitPattern: part.address), part.size)
+        } while byteCount == .max
     }
 }

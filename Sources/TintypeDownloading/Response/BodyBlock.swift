@@ -50,11 +50,17 @@ struct BodyBlock {
         return min(capacity, (count + step - 1) / step * step)
     }
 
-    func free() {
+    /// Frees the block; `pool` unmaps a large one in steps.
+    func free(by pool: BlockPool? = nil) {
         switch self.origin {
         case .heap: Glibc.free(self.base)
         case .pool: BlockPool.shared.give(self.base, size: self.capacity)
-        case .mapped: munmap(self.base, self.capacity)
+        case .mapped:
+            guard let pool else {
+                munmap(self.base, self.capacity)
+                return
+            }
+            pool.discard(self.base, size: self.capacity)
         }
     }
 

@@ -20,12 +20,16 @@ struct BodyBuffer: ~Copyable {
     /// The bytes that the block is made for when the first of them come.
     private var declared = 0
 
-    init(limit: Int) {
+    /// The pool that unmaps a large block in steps; `nil` unmaps it at once.
+    private let pool: BlockPool?
+
+    init(limit: Int, pool: BlockPool? = nil) {
         self.limit = limit
+        self.pool = pool
     }
 
     deinit {
-        self.block?.free()
+        self.block?.free(by: self.pool)
     }
 
     private var capacity: Int { self.block?.capacity ?? 0 }

@@ -9,6 +9,8 @@ struct BodyEnd {
     let bytes: Int64
     /// Whether the server ended the HTTP/2 stream after them.
     let hasEndedStream: Bool
+    /// Whether the codings of the body have come to their ends.
+    var hasEndedCodings = true
 }
 
 extension EasyHandle {
@@ -58,9 +60,9 @@ extension EasyHandle {
         guard let transfer, self.multi.mixesPolicies, !self.takesFreshConnection else { return true }
         let isAllowed = self.connections.admitsReuse(
             remoteAddress,
-            policy: transfer.networkPolicy,
+            policy: transfer.outgoing.networkPolicy,
             target: transfer.address,
-            isLocalSocket: transfer.options?.unixSocketPath != nil
+            isLocalSocket: transfer.outgoing.options?.unixSocketPath != nil
         )
         if !isAllowed { self.foundSurplus = true }
         return isAllowed

@@ -100,7 +100,7 @@ final class EasyHandle {
     func prepare(for transfer: Transfer, headers: HeaderList, activeCount: Int) {
         self.transfer = transfer
         self.hasStartedLookUp = false
-        self.connections = ConnectionRecord(leadsToProxy: transfer.leadsToProxy)
+        self.connections = ConnectionRecord(leadsToProxy: transfer.outgoing.leadsToProxy)
         self.errorBuffer.pointee = 0
         ccurl_setopt_string(self.easy, CURLOPT_URL, transfer.address.text)
         ccurl_setopt_pointer(self.easy, CURLOPT_HTTPHEADER, headers.list)
@@ -209,7 +209,8 @@ final class EasyHandle {
                 guard let transfer = handle.transfer else { return 0 }
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 let verdict = transfer.receive(headerLine: line, at: handle.multi.now)
-                if transfer.hasWatchedFraming { handle.watchFraming() }
+                // Known from the end of a head on, which is a line without a text.
+                if line.count <= 2, transfer.hasWatchedFraming { handle.watchFraming() }
                 if let stream = handle.stream { handle.multi.lookAhead(stream.frames, on: handle.sharedDescriptor) }
                 if handle.sharedDescriptor >= 0 { handle.multi.poll.allow(line.count, on: handle.sharedDescriptor) }
                 return verdict == .proceed ? line.count : 0

@@ -1,9 +1,39 @@
 import CCurl
 import TintypeHTTP
 
-/// Where a redirect leads, and what of a request may go there.
+/// The target of a redirect, and the parts of a request that may go there.
 enum Redirect {
-    /// The absolute URL that `location` means in a response from `address`, or `nil` where it is no URL.
+    /// Finds out whether a response is a redirect, and checks its target.
+    ///
+    /// - Parameters:
+    ///   - response: A response that the request does not accept as it is.
+    ///   - count: The number of redirects so far.
+    ///   - limit: The most redirects that are followed.
+    ///   - policy: The policy that the target must keep.
+    /// - Returns: The address to go on with, or `nil` if the response is no redirect.
+    /// - Throws: ``DownloadError`` if the redirect must not be followed.
+    static func target(
+        of response: ResponseState,
+        count: Int,
+        limit: Int,
+        policy: NetworkPolicy
+    ) throws(DownloadError) -> ResourceAddress? {
+        guard response.hasHead, let status = response.status, [301, 302, 303, 307, 308].contains(status),
+            let location = response.headers["Location"], !location.isEmpty
+        else { return nil }
+        let address = response.address
+        guard count < limit else { throw .tooManyRedirects(limit: limit, at: address) }
+        guard let text = self.resolve(location, from: address) else {
+            throw .invalidResponse("its Location is no URL", at: address)
+        }
+        guard let target = try? ResourceAddress(text), target.scheme == .http || target.scheme == .https else {
+            throw .unsafeRedirect(to: text, at: address)
+        }
+        try policy.check(target)
+        return target
+    }
+
+    /// The absolute URL that `location` means in a response from `address`, or `nil` if it is no URL.
     ///
     /// Credentials in the URL stay on the same origin and are never taken to another.
     static func resolve(_ location: String, from address: ResourceAddress) -> String? {
@@ -32,7 +62,7 @@ enum Redirect {
         headers.filter { WishFields.contains($0.name.lowercased()) }
     }
 
-    /// What may go to another origin of how a request is sent: no credentials, no certificate of the client and no socket
+    /// The options that may go to another origin: no credentials, no certificate of the client and no socket
     /// of this machine, those of the configuration included.
     static func safeOptions(_ options: TransportOptions, configured: TLSPolicy) -> TransportOptions {
         var options = options

@@ -3,146 +3,99 @@ import FoundationEssentials
 import TintypeConcurrency
 import TintypeHTTP
 
-/// A request whose hash is known, and whose copies cost a reference: it has a dozen parts that would each count one.
-final class SharedRequest: Hashable, Sendable {
-    let value: DownloadRequest
-    private let hash: Int
-
-    init(_ value: DownloadRequest) {
-        self.value = value
-        self.hash = value.hashValue
-    }
-
-    static func == (left: SharedRequest, right: SharedRequest) -> Bool {
-        left === right || left.hash == right.hash && left.value == right.value
-    }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(self.hash)
-    }
-}
-
-/// A caller that waits for a transfer.
-struct TransferWaiter {
-    let id: UInt64
-    let continuation: CheckedContinuation<DownloadResponse, any Error>
-    var priority: DownloadPriority
-    let observer: (@Sendable (TransferProgress) -> Void)?
-    var bytesObserver: (@Sendable (Data) -> Void)?
-}
-
-/// One download on its way: a request, the responses so far, and the callers that wait for it.
+/// One download: its request, its ``machine``, and the parts that do the work of it.
 ///
-/// What it may do when is up to its ``machine``. The transfer reads what comes, keeps the bytes, and tells observers.
+/// The machine decides what may happen when. The transfer reads the head and the body of a response, and moves the machine
+/// on. The ``audience`` has the callers that wait, the ``body`` has the bytes.
 ///
 /// Not sendable: only the loop's thread touches it.
 final class Transfer {
     typealias Instant = LoopInstant
 
-    /// What libcurl should do after it handed something over.
+    /// The order that libcurl gets after it handed something over.
     enum Verdict {
         case proceed
         case pause
         case abort
     }
 
-    /// What the engine hears of.
+    /// The events that the engine is notified of.
     enum News {
         case head
-        /// Bytes of which no observer knows; ``announce()`` must follow.
+        /// Bytes that no observer knows of; ``announce()`` must follow.
         case bytes
         case memoryShortage
     }
 
     let id: UInt64
-    /// What was asked for; equal requests join the transfer.
+    /// The request that callers made; equal requests join the transfer.
     let identity: SharedRequest
-    private let configuration: DownloadActor.Configuration
+    private let configuration: SharedConfiguration
     private let report: (Transfer, News) -> Void
     private(set) var machine: TransferMachine
-
-    // What is sent.
-
-    /// The same as what was asked for, unless a hook changed it.
-    private var sentRequest: SharedRequest
-    var request: DownloadRequest { self.sentRequest.value }
-    /// How it differs from the ordinary, or `nil`.
-    private(set) var options: TransportOptions?
-    /// Where the first byte is asked for.
-    private var initialAddress: ResourceAddress
-    /// Where the next byte comes from; redirects change it.
-    private(set) var address: ResourceAddress
-    /// The fields to send; redirects to another origin take the credentials out.
-    private(set) var requestHeaders: HeaderFields
-
-    // What waits: callers that share it, or the one reader of a stream.
-
-    /// Mostly one.
-    private var waiters: [TransferWaiter] = []
-    private let channel: BodyChannel?
-    private var streamPriority: DownloadPriority
-    /// A hook that runs, or a look for the first bytes of the body.
+    /// The request that is sent: the callers' own, unless a hook changed it.
+    private(set) var outgoing: OutgoingRequest
+    var audience: TransferAudience
+    var body: IncomingBody
+    /// The bytes that another try need not ask for again.
+    private(set) var resumption: Resumption?
+    /// Whether the first bytes came from the store, and must be removed there.
+    var usedStoredPart = false
+    var metrics = TransferMetrics()
+    /// The lines of responses that may have put a cookie into the jar since its store was last notified.
+    private var cookieCount = 0
+    /// A hook that runs, or a search for the first bytes of the body.
     var task: Task<Void, Never>?
     /// The actor whose hooks the response must pass, if there are any.
     var owner: DownloadActor?
 
-    // What has come, over all tries.
-
-    var metrics = TransferMetrics()
-    private var body: BodyBuffer
-    /// Bytes that a reader was given and that are not in `body`.
-    private var streamedBytes: Int64 = 0
-    private var latestProgress: TransferProgress?
-    private var hasNews = false
-    /// The lines of responses that may have put a cookie into the jar since its store was last told.
-    private var cookieCount = 0
-    /// What counts the bytes of the body.
-    let claim: ByteClaim
-    /// Whether the bytes may be more than the budget has.
-    var mayExceedBudget = false
-    /// The bytes that another try need not ask for again.
-    private(set) var resumption: Resumption?
-    /// Whether the first bytes came from the store, and must be forgotten there.
-    var usedStoredPart = false
-
     /// Creates a transfer for callers that ``join(_:)`` it, or for the reader of `channel`.
     init(
         id: UInt64,
-        request shared: SharedRequest,
+        request: SharedRequest,
         address: ResourceAddress,
-        configuration: DownloadActor.Configuration,
+        configuration: SharedConfiguration,
         bodyBudget: ByteBudget,
         channel: BodyChannel? = nil,
         priority: DownloadPriority = .normal,
         report: @escaping (Transfer, News) -> Void
     ) {
         self.id = id
-        let request = shared.value
-        self.identity = shared
-        self.sentRequest = shared
+        self.identity = request
         self.configuration = configuration
         self.report = report
-        self.address = address
-        self.initialAddress = address
-        self.requestHeaders = request.headers
-        let limits = TransferLimits(request, configuration)
+        self.outgoing = OutgoingRequest(request, address: address, configuration: configuration)
+        let limits = self.outgoing.limits
         self.machine = TransferMachine(limits: limits)
-        self.body = BodyBuffer(limit: limits.maximumBodySize)
-        self.claim = ByteClaim(bodyBudget)
-        self.channel = channel
-        self.streamPriority = priority
-        self.options = TransportOptions(request).unlessOrdinary
+        self.audience = TransferAudience(channel: channel, priority: priority)
+        self.body = IncomingBody(limit: limits.maximumBodySize, budget: bodyBudget)
     }
 
-    /// Sends `request`, which a hook has made of the one that was asked for.
+    // MARK: The request
+
+    var request: DownloadRequest { self.outgoing.request }
+    var address: ResourceAddress { self.outgoing.address }
+    var limits: TransferLimits { self.machine.limits }
+    var isStream: Bool { self.audience.channel != nil }
+
+    /// Sends `request`, which a hook has made of the callers' own.
     func replace(_ request: DownloadRequest, address: ResourceAddress) {
-        self.sentRequest = SharedRequest(request)
-        self.address = address
-        self.initialAddress = address
-        self.requestHeaders = request.headers
-        self.machine.limits = TransferLimits(request, self.configuration)
-        self.body = BodyBuffer(limit: self.limits.maximumBodySize)
-        self.options = TransportOptions(request).unlessOrdinary
+        self.outgoing = OutgoingRequest(SharedRequest(request), address: address, configuration: self.configuration)
+        self.machine.limits = self.outgoing.limits
+        self.body.reset(limit: self.limits.maximumBodySize)
+    }
+
+    /// Goes to the target of a redirect.
+    func redirect(to target: ResourceAddress) {
+        self.outgoing.redirect(to: target)
+        self.metrics.redirectCount += 1
+    }
+
+    /// Goes back to the first address, for another try.
+    func restart() {
+        self.outgoing.restart()
+        self.body.restart()
+        self.metrics.redirectCount = 0
     }
 
     // MARK: The machine
@@ -152,26 +105,34 @@ final class Transfer {
         self.machine.transition(event, at: now)
     }
 
-    var limits: TransferLimits { self.machine.limits }
-    var status: Int? { self.machine.exchange?.status }
-    var responseHeaders: HeaderFields { self.machine.exchange?.fields ?? [:] }
-    var expectedBytes: Int64? { self.machine.exchange?.body?.plan.expectedBytes }
     /// Whether the whole head of the final response (not of an informational one) is here.
     var hasHead: Bool { self.machine.exchange?.body != nil }
     /// Whether bytes may come that are neither head nor body.
     var hasWatchedFraming: Bool { self.machine.exchange?.body?.plan.hasWatchedFraming ?? false }
-    /// Whether the bytes of the body are those of the representation.
-    private var isIdentity: Bool { self.machine.exchange?.body?.plan.codings ?? .identity == .identity }
-    private var decoder: ContentDecoder? { self.machine.exchange?.body?.plan.decoder }
-
-    /// Why it was stopped, if that is a failure of its own.
-    var failure: DownloadError? {
-        if case .failure(let error)? = self.machine.exchange?.stopReason { error } else { nil }
+    var status: Int? { self.machine.exchange?.status }
+    /// Whether the request accepts the status of the response.
+    var isSuccess: Bool { self.status.map(self.limits.acceptableStatusCodes.contains) ?? false }
+    /// Whether the request that was sent last asked for the rest.
+    var hasAskedForRest: Bool { self.machine.exchange?.asksForRest ?? false }
+    private var expectedBytes: Int64? { self.machine.exchange?.body?.plan.expectedBytes }
+    private var rules: ResponseRules {
+        ResponseRules(
+            method: self.request.method,
+            requestHeaders: self.outgoing.headers,
+            limits: self.limits,
+            asksForRest: self.asksForRest
+        )
     }
 
-    /// Whether everything must be asked for again.
-    var mustRestart: Bool {
-        if case .restart? = self.machine.exchange?.stopReason { true } else { false }
+    /// The state of the response that is on its way, or came last.
+    private var response: ResponseState {
+        var response = ResponseState(address: self.address, receivedBytes: self.body.receivedBytes)
+        if let exchange = self.machine.exchange {
+            response.status = exchange.status
+            response.headers = exchange.fields
+            response.hasHead = exchange.body != nil
+        }
+        return response
     }
 
     /// Ends the request with an error, unless it has another one.
@@ -184,135 +145,35 @@ final class Transfer {
         return .abort
     }
 
-    /// Ends the request, so that everything is asked for: the rest would be more than the whole leaves.
-    private func abortResumption(at now: Instant) -> Verdict {
-        _ = self.transition(.stop(.restart), at: now)
+    /// Ends the request for another reason than a failure of its own.
+    private func abort(_ reason: TransferMachine.StopReason, at now: Instant) -> Verdict {
+        _ = self.transition(.stop(reason), at: now)
         return .abort
     }
 
-    // MARK: How it is sent
+    // MARK: The audience
 
-    var networkPolicy: NetworkPolicy { self.request.networkPolicy ?? self.configuration.networkPolicy }
-
-    var retryPolicy: RetryPolicy { self.request.retryPolicy ?? self.configuration.retryPolicy }
-
-    private var proxy: ProxyPolicy { self.options?.proxy ?? self.configuration.proxy }
-
-    /// Whether every connection is to a proxy that the program named; with exceptions, some may be to the host.
-    var leadsToProxy: Bool {
-        if case .explicit(_, _, let exceptions) = self.proxy.value { exceptions.isEmpty } else { false }
-    }
-
-    /// Whether libcurl answers a challenge, of the server or the proxy, with a second request of its own.
-    private var answersChallenges: Bool {
-        if case .digest? = self.options?.credentials?.value { return true }
-        guard case .explicit(_, let credentials, _) = self.proxy.value, case .digest? = credentials?.value else {
-            return false
-        }
-        return true
-    }
-
-    /// Takes the target of a redirect.
-    func redirect(to target: ResourceAddress) {
-        if target.origin != self.address.origin {
-            self.requestHeaders = Redirect.safeHeaders(self.requestHeaders)
-            let options = self.options ?? TransportOptions(self.request)
-            self.options = Redirect.safeOptions(options, configured: self.configuration.tls).unlessOrdinary
-        }
-        self.address = target
-        self.metrics.redirectCount += 1
-    }
-
-    /// Goes back to the first address, for another try.
-    func restart() {
-        self.address = self.initialAddress
-        self.requestHeaders = self.request.headers
-        self.options = TransportOptions(self.request).unlessOrdinary
-        // The body of a response that was of no use is gone.
-        if self.body.count == 0 { self.claim.giveBack() }
-        self.metrics.redirectCount = 0
-    }
-
-    // MARK: What waits
-
-    var isStream: Bool { self.channel != nil }
-    var hasWaiters: Bool { !self.waiters.isEmpty }
-
-    /// As urgent as the most urgent of those that wait.
-    var priority: DownloadPriority {
-        self.waiters.lazy.map(\.priority).max() ?? self.streamPriority
-    }
-
+    /// Adds a caller that waits.
     func join(_ waiter: TransferWaiter) {
-        // The others would be shown again what it is shown now. What an earlier try left is not sure to belong here.
-        if self.hasNews { self.announce() }
-        self.waiters.append(waiter)
-        if let latestProgress { waiter.observer?(latestProgress) }
-        if let show = waiter.bytesObserver, self.hasShownBytes { show(self.body.copy()) }
+        self.audience.join(waiter, body: self.body.buffer, expectedBytes: self.expectedBytes)
     }
 
-    /// Takes a waiter out, which the caller must then resume.
-    func leave(_ id: UInt64) -> TransferWaiter? {
-        self.waiters.firstIndex { $0.id == id }.map { self.waiters.remove(at: $0) }
-    }
-
-    func setPriority(_ priority: DownloadPriority) {
-        self.streamPriority = priority
-        for index in self.waiters.indices { self.waiters[index].priority = priority }
-    }
-
-    /// Resumes all that wait; there are none afterwards.
-    func finish(_ result: Result<DownloadResponse, any Error>) {
-        let waiters = self.waiters
-        self.waiters = []
-        for waiter in waiters { waiter.continuation.resume(with: result) }
-        self.channel?.finish(result.map { _ in })
-    }
-
-    /// Remembers that bytes came.
-    ///
-    /// Observers are told once in a turn of the loop: a body may come in as many pieces as it has bytes.
-    private func noteNews() {
-        guard !self.hasNews else { return }
-        self.hasNews = true
-        self.report(self, .bytes)
-    }
-
-    /// Tells observers of what has come since they were last told.
+    /// Notifies observers of the bytes that have come since the last time.
     func announce() {
-        self.hasNews = false
-        let knownCount = Int(self.latestProgress?.receivedBytes ?? 0)
-        guard self.body.count > knownCount else { return }
-        let progress = TransferProgress(receivedBytes: Int64(self.body.count), expectedBytes: self.expectedBytes)
-        self.latestProgress = progress
-        for waiter in self.waiters { waiter.observer?(progress) }
-        self.body.withBytes { self.show(UnsafeRawBufferPointer(rebasing: $0[knownCount...])) }
+        self.audience.announce(self.body.buffer, expectedBytes: self.expectedBytes)
     }
 
-    /// Whether the body is decoded while it comes.
-    private var isShown: Bool { self.waiters.contains { $0.bytesObserver != nil } }
-
-    /// Whether observers have seen bytes of the body.
-    private var hasShownBytes: Bool { self.latestProgress.map { $0.receivedBytes > 0 } ?? false }
-
-    /// Copies what arrived, once, for those that decode while it comes.
-    private func show(_ bytes: UnsafeRawBufferPointer) {
-        let observers = self.waiters.compactMap(\.bytesObserver)
-        guard !observers.isEmpty else { return }
-        let copy = Data(bytes)
-        for show in observers { show(copy) }
-    }
-
-    // MARK: What libcurl hands over
+    // MARK: The head
 
     /// Takes one line of a head: the status line, a field, or the empty line after the last.
     func receive(headerLine bytes: UnsafeRawBufferPointer, at now: Instant) -> Verdict {
-        let line = HeaderLine(bytes, after: self.responseHeaders.last?.name)
         let isIndented = bytes.first == UInt8(ascii: " ") || bytes.first == UInt8(ascii: "\t")
+        let previous = isIndented ? self.machine.exchange?.fields.last?.name : nil
         // It continues no field (RFC 9112, 2.2), and some would take it for one.
-        if isIndented, self.responseHeaders.isEmpty {
+        if isIndented, previous == nil {
             return self.abort(.invalidResponse("its first field begins with white space", at: self.address), at: now)
         }
+        let line = HeaderLine(bytes, after: previous)
         var isMultiplexed = false
         switch line {
         case .status(let status):
@@ -322,7 +183,7 @@ final class Transfer {
             }
             isMultiplexed = !bytes.starts(with: "HTTP/1".utf8)
             if self.isChallenged { _ = self.transition(.answerChallenge, at: now) }
-        case .field(let name, _): self.noteField(name)
+        case .field(let name, _): self.countCookie(inField: name)
         case .continuation, .end, .malformed: break
         }
         let event = TransferMachine.Event.line(line, byteCount: bytes.count, isMultiplexed: isMultiplexed)
@@ -333,96 +194,90 @@ final class Transfer {
             let limit = self.limits.maximumHeaderSize
             return self.abort(.invalidResponse("its header has more than \(limit) bytes", at: self.address), at: now)
         case .refuseResponse:
-            guard self.isSuccess else {
-                _ = self.transition(.stop(.unwanted), at: now)
-                return .abort
-            }
-            return self.abort(.cutShort(self, "when another response began"), at: now)
+            guard self.isSuccess else { return self.abort(.unwanted, at: now) }
+            return self.abort(.cutShort(self.response, "when another response began"), at: now)
         default: return .abort
         }
     }
 
     /// Whether the response that is here is a challenge that libcurl has answered.
     private var isChallenged: Bool {
-        self.answersChallenges && (self.status == 401 || self.status == 407) && self.receivedBytes == 0
+        guard self.outgoing.answersChallenges, let status = self.status else { return false }
+        return (status == 401 || status == 407) && self.body.receivedBytes == 0
     }
 
-    private var cookieJar: CookieJar? {
-        CookiePolicy.jar(of: self.options?.cookies, configured: self.configuration.cookieJar)
-    }
-
-    private func noteField(_ name: String) {
-        guard self.cookieJar != nil, !self.hasHead, name.lowercased() == "set-cookie" else { return }
+    private func countCookie(inField name: String) {
+        guard self.outgoing.cookieJar != nil, !self.hasHead, name.lowercased() == "set-cookie" else { return }
         self.cookieCount += 1
     }
 
     /// Lets the jar keep to its limits; a cookie was in it before this.
     func settleCookies() {
         guard self.cookieCount > 0 else { return }
-        self.cookieJar?.store.didReceive(self.cookieCount)
+        self.outgoing.cookieJar?.store.didReceive(self.cookieCount)
         self.cookieCount = 0
     }
 
     private func readHead(at now: Instant) -> Verdict {
         self.report(self, .head)
-        guard let exchange = self.machine.exchange, let status = exchange.status else { return .abort }
-        let declared: Int64?
-        switch DeclaredLength(exchange.fields) {
-        case .none: declared = nil
-        case .bytes(let count): declared = count
-        case .invalid:
-            return self.abort(.invalidResponse("its Content-Length is no number", at: self.address), at: now)
-        }
-        var plan = TransferMachine.BodyPlan()
-        plan.isWanted = self.limits.acceptableStatusCodes.contains(status)
-        plan.responseTime = Date()
-        plan.hasBody = self.request.method != .head && status != 204 && status != 304
-        let isChunked = exchange.fields["Transfer-Encoding"] != nil
-        // Chunks say themselves where the body ends (RFC 9112, 6.3).
-        plan.declaredBytes = isChunked ? nil : declared
-        plan.hasWatchedFraming = !plan.hasBody || declared == 0 || declared == nil && isChunked
-        guard plan.isWanted else {
-            _ = self.transition(.expect(plan), at: now)
-            guard declared ?? 0 > TransferMachine.discardLimit, !self.answersChallenges else { return .proceed }
-            _ = self.transition(.stop(.unwanted), at: now)
-            return .abort
-        }
-        plan.codings = ContentCodings(exchange.fields)
+        self.body.decoder = nil
+        let (rules, response) = (self.rules, self.response)
+        guard let status = response.status else { return .abort }
         do throws(DownloadError) {
-            guard try self.accept(exchange, status: status, plan, at: now) else {
-                return self.abortResumption(at: now)
+            let declared = try ResponseRules.declaredLength(of: response)
+            var plan = rules.plan(status: status, fields: response.headers, declared: declared, date: Date())
+            guard plan.isWanted else {
+                _ = self.transition(.expect(plan), at: now)
+                guard declared ?? 0 > TransferMachine.discardLimit, !self.outgoing.answersChallenges else {
+                    return .proceed
+                }
+                return self.abort(.unwanted, at: now)
             }
-            plan.decoder = try self.makeDecoder(plan.codings)
+            try rules.checkHead(of: response)
+            guard self.applyResumption(response, isIdentity: plan.codings == .identity, at: now) else {
+                return self.abort(.restart, at: now)
+            }
+            // If the response brings the rest, its fields are those of the whole by now.
+            try rules.checkContentType(of: self.response)
+            self.body.decoder = try self.makeDecoder(plan.codings)
+            if let declared, rules.method != .head, status != 304 {
+                let (total, overflow) = declared.addingReportingOverflow(Int64(self.body.count))
+                if let resumption, overflow || total > Int64(resumption.total) {
+                    return self.abort(.restart, at: now)
+                }
+                guard !overflow, total <= Int64(self.limits.maximumBodySize) else {
+                    throw .bodyTooLarge(
+                        limit: self.limits.maximumBodySize,
+                        declared: overflow ? declared : total,
+                        of: response
+                    )
+                }
+                if plan.codings == .identity { plan.expectedBytes = self.resumption.map { Int64($0.total) } ?? total }
+                if !self.isStream { self.body.reserve(declared: Int(total)) }
+            }
+            _ = self.transition(.expect(plan), at: now)
+            self.announceHead(expectedBytes: plan.expectedBytes)
         } catch {
             return self.abort(error, at: now)
         }
-        return self.expect(declared, plan, at: now)
+        return .proceed
     }
 
-    /// Throws where the response is none that was asked for; returns false where everything must be asked for.
-    private func accept(
-        _ exchange: TransferMachine.Exchange,
-        status: Int,
-        _ plan: TransferMachine.BodyPlan,
-        at now: Instant
-    ) throws(DownloadError) -> Bool {
-        // libcurl would undo it, and take one that breaks off for whole.
-        guard !Self.hasTransferCoding(exchange.fields) else {
-            throw .invalidResponse("it has a transfer coding that was not asked for", at: self.address)
+    private func announceHead(expectedBytes: Int64?) {
+        guard let channel = self.audience.channel else {
+            // The bytes of an earlier try belong to the image for sure by now.
+            self.announce()
+            return
         }
-        // A part that was not asked for must not pass for the whole.
-        if status == 206, !self.asksForRest, self.requestHeaders["Range"] == nil {
-            throw .invalidResponse("it sent a part of the body unasked", at: self.address)
-        }
-        // A difference to an older version, or a part of one (RFC 3229, 10.4.1).
-        if status == 226, self.requestHeaders["A-IM"] == nil {
-            throw .invalidResponse("it sent a difference (226) that was not asked for", at: self.address)
-        }
-        guard self.applyResumption(exchange, isIdentity: plan.codings == .identity, at: now) else { return false }
-        guard self.limits.accepts(contentType: self.responseHeaders["Content-Type"]) || status == 304 else {
-            throw .unacceptableContentType(of: self)
-        }
-        return true
+        let response = self.response
+        channel.receive(
+            ResponseHead(
+                status: response.status ?? 0,
+                headers: response.headers,
+                url: self.finalURL,
+                expectedBytes: expectedBytes
+            )
+        )
     }
 
     private func makeDecoder(_ codings: ContentCodings) throws(DownloadError) -> ContentDecoder? {
@@ -430,53 +285,20 @@ final class Transfer {
         do throws(ContentDecoder.Failure) {
             return try ContentDecoder(codings, limit: self.limits.maximumBodySize)
         } catch {
-            throw self.undecodable(error)
+            throw .undecodable(error, limit: self.limits.maximumBodySize, of: self.response)
         }
     }
 
-    /// Looks at the declared length before anything comes.
-    private func expect(_ declared: Int64?, _ plan: TransferMachine.BodyPlan, at now: Instant) -> Verdict {
-        var plan = plan
-        if let declared, self.request.method != .head, self.status != 304 {
-            let (total, overflow) = declared.addingReportingOverflow(Int64(self.body.count))
-            if let resumption, overflow || total > Int64(resumption.total) { return self.abortResumption(at: now) }
-            guard !overflow, total <= Int64(self.limits.maximumBodySize) else {
-                return self.abort(self.bodyTooLarge(declared: overflow ? declared : total), at: now)
-            }
-            if plan.codings == .identity { plan.expectedBytes = self.resumption.map { Int64($0.total) } ?? total }
-            if self.channel == nil { self.body.reserve(declared: Int(total)) }
-        }
-        _ = self.transition(.expect(plan), at: now)
-        if let channel {
-            channel.receive(
-                ResponseHead(
-                    status: self.status ?? 0,
-                    headers: self.responseHeaders,
-                    url: self.finalURL,
-                    expectedBytes: plan.expectedBytes
-                )
-            )
-        } else {
-            // What an earlier try left belongs to the picture for sure by now.
-            self.announce()
-        }
-        return .proceed
-    }
-
-    /// Whether the body has a transfer coding besides the chunked one, which everything must understand.
-    private static func hasTransferCoding(_ fields: HeaderFields) -> Bool {
-        fields.values(for: "Transfer-Encoding").contains { value in
-            value.lowercased().split { ", \t".contains($0) }.contains { $0 != "chunked" && $0 != "identity" }
-        }
-    }
+    // MARK: The body
 
     /// Takes bytes of the body.
     ///
     /// - Parameters:
     ///   - bytes: The bytes as they came.
     ///   - now: The time.
-    ///   - mayDecode: Is told how many bytes were decoded, those between two codings included; returns false where others must have a turn first.
-    /// - Returns: What libcurl is to do next.
+    ///   - mayDecode: Receives the number of bytes that were decoded, those between two codings included; returns false if
+    ///     others must have a turn first.
+    /// - Returns: What libcurl must do next.
     func receive(body bytes: UnsafeRawBufferPointer, at now: Instant, mayDecode: (Int) -> Bool) -> Verdict {
         switch self.transition(.bytes(bytes.count), at: now) {
         case .take: break
@@ -484,247 +306,141 @@ final class Transfer {
         case .hold: return .pause
         default: return .abort
         }
-        guard let decoder else { return self.take(bytes, at: now) }
-        let room = self.claimRoom(for: 0, at: now)
-        guard room == .proceed else { return room }
-        defer { self.claimHeldBytes() }
+        guard let decoder = self.body.decoder else { return self.take(bytes, at: now) }
+        let isShown = self.audience.isShown
+        if let wanted = self.body.claimRoom(for: 0, isShown: isShown) { return self.waitForMemory(wanted, at: now) }
+        defer { self.body.claimHeldBytes(isShown: isShown) }
         do throws(ContentDecoder.Failure) {
             return try decoder.decode(bytes, mayGoOn: mayDecode) {
                 mayDecode($0.count) ? self.take($0, at: now) : .pause
             }
         } catch {
-            return self.abort(self.undecodable(error), at: now)
+            return self.abort(.undecodable(error, limit: self.limits.maximumBodySize, of: self.response), at: now)
         }
     }
 
     /// Takes bytes of the representation.
     private func take(_ bytes: UnsafeRawBufferPointer, at now: Instant) -> Verdict {
-        if let channel { return self.stream(bytes, into: channel, at: now) }
-        if let resumption, bytes.count > resumption.total - self.body.count { return self.abortResumption(at: now) }
-        let room = self.claimRoom(for: bytes.count, at: now)
-        guard case .proceed = room else { return room }
-        switch self.body.append(bytes) {
-        case .appended: break
-        case .overLimit: return self.abort(self.bodyTooLarge(declared: nil), at: now)
+        if let channel = self.audience.channel { return self.stream(bytes, into: channel, at: now) }
+        if let resumption, bytes.count > resumption.total - self.body.count { return self.abort(.restart, at: now) }
+        switch self.body.append(bytes, isShown: self.audience.isShown) {
+        case .taken:
+            if self.audience.noteBytes() { self.report(self, .bytes) }
+            return .proceed
+        case .tooLarge:
+            return self.abort(.bodyTooLarge(limit: self.body.limit, declared: nil, of: self.response), at: now)
         case .outOfMemory: return self.abort(.outOfMemory(at: self.address), at: now)
+        case .noRoom(let wanted): return self.waitForMemory(wanted, at: now)
         }
-        self.noteNews()
-        return .proceed
     }
 
     private func stream(_ bytes: UnsafeRawBufferPointer, into channel: BodyChannel, at now: Instant) -> Verdict {
-        guard self.streamedBytes + Int64(bytes.count) <= Int64(self.limits.maximumBodySize) else {
-            return self.abort(self.bodyTooLarge(declared: nil), at: now)
+        guard self.body.hasRoom(forStreamed: bytes.count) else {
+            return self.abort(.bodyTooLarge(limit: self.body.limit, declared: nil, of: self.response), at: now)
         }
         // libcurl hands the same bytes over again when the transfer goes on.
         guard bytes.isEmpty || channel.offer(bytes) else {
             _ = self.transition(.pause(.reader), at: now)
             return .pause
         }
-        self.streamedBytes += Int64(bytes.count)
+        self.body.didStream(bytes.count)
         return .proceed
     }
 
-    private func undecodable(_ failure: ContentDecoder.Failure) -> DownloadError {
-        switch failure {
-        case .corrupt: .invalidResponse("its body is not coded as its Content-Encoding says", at: self.address)
-        case .tooLarge: self.bodyTooLarge(declared: nil)
-        case .outOfMemory: .outOfMemory(at: self.address)
-        }
-    }
-
-    private func bodyTooLarge(declared: Int64?) -> DownloadError {
-        .bodyTooLarge(
-            limit: self.limits.maximumBodySize,
-            declared: declared,
-            status: self.status,
-            headers: self.responseHeaders,
-            at: self.address
-        )
-    }
-
-    // MARK: The memory of a body
-
-    var receivedBytes: Int { self.body.count + Int(self.streamedBytes) }
-
-    /// Claims the memory for so many bytes more, or says what libcurl must do without it.
-    private func claimRoom(for count: Int, at now: Instant) -> Verdict {
-        let wanted = self.heldByteCount(adding: count)
-        guard wanted > self.claim.byteCount, !self.claim.grow(to: wanted) else { return .proceed }
-        guard !self.mayExceedBudget else {
-            self.claim.set(wanted)
-            return .proceed
-        }
+    /// Lets the transfer wait until the budget has room for so many bytes.
+    private func waitForMemory(_ wanted: Int, at now: Instant) -> Verdict {
         defer { self.report(self, .memoryShortage) }
-        // A paused stream holds up the others of its connection in libcurl. What a reader has can't be taken back.
-        guard self.machine.exchange?.isMultiplexed != true || self.channel != nil else {
+        // A paused stream holds up the others of its connection in libcurl. Bytes that a reader has can't be taken back.
+        guard self.machine.exchange?.isMultiplexed != true || self.isStream else {
             let wanted = max(wanted, self.expectedBytes.map { Int($0) } ?? 0)
-            _ = self.transition(.stop(.memory(.init(wantedByteCount: wanted, start: now))), at: now)
-            return .abort
+            return self.abort(.memory(.init(wantedByteCount: wanted, start: now)), at: now)
         }
         _ = self.transition(.pause(.memory(.init(wantedByteCount: wanted, start: now))), at: now)
         return .pause
     }
 
-    /// Claims what is held already, whether or not it fits: the library that undoes a coding tells of its window only
-    /// when it has it.
-    ///
-    /// Only the windows of one body exceed the budget so: all transfers have one thread, and none of them begins to
-    /// decode before what it has fits.
-    private func claimHeldBytes() {
-        let held = self.heldByteCount()
-        if held > self.claim.byteCount { self.claim.set(held) }
-    }
-
-    /// The bytes of memory that the transfer takes with `count` bytes more of its body.
-    private func heldByteCount(adding count: Int = 0) -> Int {
-        // What is shown is copied, and kept by its decoder.
-        self.body.heldByteCount(adding: count) * (self.isShown ? 2 : 1) + (self.decoder?.heldByteCount ?? 0)
-    }
-
     /// Leaves everything behind that takes memory, to be sent again later.
     func yieldMemory() {
         self.dropBody()
-        self.body = BodyBuffer(limit: self.limits.maximumBodySize)
-        self.claim.set(0)
+        self.body.reset(limit: self.limits.maximumBodySize)
         self.restart()
     }
 
-    /// Moves the body out; the transfer is over.
-    private func takeBody() -> Data {
-        let held = self.body.heldByteCount()
-        let data = self.body.takeData()
-        // Most of what was not needed goes back to the system.
-        self.claim.set(min(held, data.count + data.count / 4))
-        if !data.isEmpty { self.claim.hold() }
-        return data
-    }
-
-    /// Drops what is here; what observers saw of it was of another response.
+    /// Drops the bytes that are here; observers saw those of another response.
     func dropBody() {
-        // They must see no more: the two do not fit together.
-        if self.hasShownBytes { for index in self.waiters.indices { self.waiters[index].bytesObserver = nil } }
+        self.audience.forgetBody()
         self.resumption = nil
         self.metrics.resumedBytes = 0
         self.body.removeAll()
-        self.latestProgress = nil
     }
 
-    // MARK: Going on where an earlier try, or an earlier process, broke off
+    // MARK: Resumption
 
     /// Whether the request asks for the whole of a resource, of which a part can be asked for instead.
     var canResume: Bool {
-        let codes = self.limits.acceptableStatusCodes
-        guard self.request.method == .get, self.channel == nil, codes.contains(206), codes.contains(200) else {
-            return false
-        }
-        let conditions = ["Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"]
-        return self.requestHeaders.isEmpty || conditions.allSatisfy { self.requestHeaders[$0] == nil }
+        !self.isStream
+            && Resumption.isPossible(
+                self.request.method,
+                headers: self.outgoing.headers,
+                accepting: self.limits.acceptableStatusCodes
+            )
     }
 
-    /// What is here of the body, if the rest can be asked for: the server offers it, the version is known for
-    /// sure, and something is here but not all.
+    /// The bytes that are here, if the rest can be asked for.
     private var resumable: Resumption? {
-        guard self.canResume, let exchange = self.machine.exchange, let plan = exchange.body?.plan,
-            let status = exchange.status, status == 200 || status == 206, plan.codings == .identity,
-            self.body.count > 0, let expectedBytes = plan.expectedBytes, self.body.count < expectedBytes,
-            status == 206 || exchange.fields["Accept-Ranges"]?.lowercased() == "bytes",
-            let validator = Validators.strong(in: exchange.fields, now: plan.responseTime)
-                ?? self.resumption?.validator
-        else { return nil }
+        guard self.canResume, let plan = self.machine.exchange?.body?.plan else { return nil }
         return Resumption(
-            source: PartialBodyKey.source(self.address),
-            validator: validator,
-            offset: self.body.count,
-            total: Int(expectedBytes),
-            wholeHeaders: Resumption.fieldsOfWhole(exchange.fields)
+            of: self.body.count,
+            response: self.response,
+            plan: plan,
+            earlier: self.resumption?.validator
         )
     }
 
-    /// Whether the request that is sent now asks for the rest: only the address that the other bytes came from is
-    /// told their validator, and can have the rest of them.
+    /// Whether the request that is sent now asks for the rest: only the address that the other bytes came from gets
+    /// their validator, and can have the rest of them.
     var asksForRest: Bool {
         self.resumption.map { $0.source == PartialBodyKey.source(self.address) } ?? false
     }
 
-    /// Whether the request that was sent last asked for the rest.
-    var hasAskedForRest: Bool { self.machine.exchange?.asksForRest ?? false }
-
-    /// What is here of the body, to be kept for another transfer.
-    ///
-    /// The bytes are moved out: the transfer is over.
-    func takePartialBody() -> PartialBody? {
-        let control = CacheControl(self.responseHeaders.values(for: "Cache-Control"))
-        guard !control.has("no-store"), let resumable else { return nil }
-        return PartialBody(
-            source: resumable.source,
-            validator: resumable.validator,
-            total: resumable.total,
-            headers: resumable.wholeHeaders,
-            bytes: self.takeBody(),
-            claim: self.claim
-        )
-    }
-
     /// Takes the first bytes that an earlier transfer left.
     func resume(from partial: PartialBody) {
-        guard partial.total <= self.limits.maximumBodySize, self.canResume else { return }
-        let isKept = partial.bytes.withUnsafeBytes { self.body.append($0) == .appended }
-        guard isKept else {
-            self.body.removeAll()
+        guard partial.total <= self.limits.maximumBodySize, self.canResume, self.body.restore(partial.bytes) else {
             return
         }
-        self.claim.set(self.body.heldByteCount())
         self.usedStoredPart = true
-        self.resumption = Resumption(
-            source: partial.source,
-            validator: partial.validator,
-            offset: partial.bytes.count,
-            total: partial.total,
-            wholeHeaders: partial.headers
-        )
+        self.resumption = Resumption(partial)
     }
 
-    /// Decides what becomes of the bytes that are here, now that the answer to a `Range` has come.
+    /// Keeps or drops the bytes that are here, as the head of an answer demands.
     ///
     /// - Returns: Whether the response is of use; otherwise everything must be asked for again.
-    private func applyResumption(
-        _ exchange: TransferMachine.Exchange,
-        isIdentity: Bool,
-        at now: Instant
-    ) -> Bool {
+    private func applyResumption(_ response: ResponseState, isIdentity: Bool, at now: Instant) -> Bool {
         guard let resumption else { return true }
-        // The request had no condition that it could answer.
-        if exchange.status == 304, self.asksForRest { return false }
-        guard exchange.status == 206 else {
-            // The whole of it, perhaps another version.
-            self.dropBody()
-            return true
+        let answer = resumption.answer(
+            of: response,
+            isIdentity: isIdentity,
+            isAsked: self.asksForRest,
+            count: self.body.count
+        )
+        switch answer {
+        case .rest(let fields):
+            _ = self.transition(.complete(fields), at: now)
+            self.metrics.resumedBytes = Int64(resumption.offset)
+        case .whole: self.dropBody()
+        case .useless: return false
         }
-        guard self.asksForRest, resumption.isContinued(by: exchange.fields), isIdentity,
-            self.body.count == resumption.offset
-        else { return false }
-        _ = self.transition(.complete(resumption.completed(by: exchange.fields)), at: now)
-        self.metrics.resumedBytes = Int64(resumption.offset)
         return true
     }
 
-    /// Whether `error` may only be how the server answers when it is asked for the rest: what is here must not stand
-    /// in the way of the whole, with this load and each that follows.
+    /// Whether `error` may only be the answer to a request for the rest.
     func failedResuming(_ error: DownloadError) -> Bool {
-        guard self.hasAskedForRest else { return false }
-        return switch error.code {
-        case .invalidResponse, .emptyBody, .bodyTooLarge, .unacceptableContentType: true
-        // Others are a matter of when is asked, or of what.
-        case .badStatus: error.status.map { [304, 416, 501].contains($0) } ?? false
-        // A rest that is whole and brings nothing; one that the transport cut has a cause.
-        case .bodyCutShort: error.underlyingError == nil && self.body.count == self.resumption?.offset
-        default: false
-        }
+        self.hasAskedForRest
+            && Resumption.isRefused(by: error, hasGrown: self.body.count != self.resumption?.offset)
     }
 
-    /// Keeps what is here for the next try if the rest can be asked for, and drops it otherwise.
-    func keepWhatCanBeResumed() {
+    /// Keeps the bytes that are here for the next try if the rest can be asked for, and drops them otherwise.
+    func keepResumableBytes() {
         let isUntouched = self.resumption.map { $0.offset == self.body.count } ?? false
         if let resumable {
             self.resumption = resumable
@@ -733,27 +449,32 @@ final class Transfer {
         }
     }
 
-    // MARK: What a finished request means
-
-    /// The address to go on with, or `nil` when the response is no redirect.
-    func redirectTarget(limit: Int) throws(DownloadError) -> ResourceAddress? {
-        guard let exchange = self.machine.exchange, exchange.body != nil, self.failure == nil,
-            let status = exchange.status, [301, 302, 303, 307, 308].contains(status), !self.isSuccess,
-            let location = exchange.fields["Location"], !location.isEmpty
-        else { return nil }
-        guard self.metrics.redirectCount < limit else { throw .tooManyRedirects(limit: limit, at: self.address) }
-        guard let text = Redirect.resolve(location, from: self.address) else {
-            throw .invalidResponse("its Location is no URL", at: self.address)
-        }
-        guard let target = try? ResourceAddress(text), target.scheme == .http || target.scheme == .https else {
-            throw .unsafeRedirect(to: text, at: self.address)
-        }
-        try self.networkPolicy.check(target)
-        return target
+    /// Moves the bytes that are here out, for another transfer; this one is over.
+    func takePartialBody() -> PartialBody? {
+        let control = CacheControl(self.response.headers.values(for: "Cache-Control"))
+        guard !control.has("no-store"), let resumable else { return nil }
+        return PartialBody(
+            source: resumable.source,
+            validator: resumable.validator,
+            total: resumable.total,
+            headers: resumable.wholeHeaders,
+            bytes: self.body.takeData(),
+            claim: self.body.claim
+        )
     }
 
-    /// Whether the request accepts the status of the final response.
-    var isSuccess: Bool { self.status.map(self.limits.acceptableStatusCodes.contains) ?? false }
+    // MARK: The end
+
+    /// The address to go on with, or `nil` if the response is no redirect.
+    func redirectTarget(limit: Int) throws(DownloadError) -> ResourceAddress? {
+        guard self.machine.failure == nil, !self.isSuccess else { return nil }
+        return try Redirect.target(
+            of: self.response,
+            count: self.metrics.redirectCount,
+            limit: limit,
+            policy: self.outgoing.networkPolicy
+        )
+    }
 
     /// The response, once libcurl reported `code` for the request.
     func makeResponse(
@@ -762,27 +483,24 @@ final class Transfer {
         connections: ConnectionRecord,
         bodyEnd: BodyEnd
     ) throws(DownloadError) -> DownloadResponse {
-        if let failure { throw failure }
-        let exchange = self.machine.exchange
-        if let status = exchange?.status, self.hasHead, !self.isSuccess {
-            throw .badStatus(status, headers: self.responseHeaders, at: self.address)
+        if let failure = self.machine.failure { throw failure }
+        let (rules, response) = (self.rules, self.response)
+        try rules.checkStatus(of: response)
+        guard code == CURLE_OK else { throw .failed(code, details: details, connections, of: response) }
+        guard let exchange = self.machine.exchange, let plan = exchange.body?.plan, let status = exchange.status else {
+            throw .transferFailed(CURLE_GOT_NOTHING, details: "it ended inside the header", of: response)
         }
-        guard code == CURLE_OK else { throw self.error(code, details: details, connections) }
-        guard let exchange, let plan = exchange.body?.plan, let status = exchange.status else {
-            throw .transferFailed(CURLE_GOT_NOTHING, details: "it ended inside the header", of: self)
-        }
-        try self.check(bodyEnd, of: plan)
-        if let decoder = plan.decoder, decoder.hasStarted, !decoder.isComplete {
-            throw .cutShort(self, "before its coding did")
-        }
-        guard self.receivedBytes > 0 || self.mayBeEmpty(status) else {
-            throw .emptyBody(status: status, headers: exchange.fields, at: self.address)
-        }
-        if let resumption, self.receivedBytes != resumption.total {
-            throw .cutShort(self, "after \(self.receivedBytes) of \(resumption.total) bytes")
-        }
+        var end = bodyEnd
+        if let decoder = self.body.decoder.take(), decoder.hasStarted { end.hasEndedCodings = decoder.isComplete }
+        try rules.check(
+            end,
+            of: plan,
+            isMultiplexed: exchange.isMultiplexed,
+            total: self.resumption?.total,
+            response: response
+        )
         return DownloadResponse(
-            body: self.takeBody(),
+            body: self.body.takeData(),
             // With the bytes that were here it is the whole again (RFC 9110, 15.3.7.3).
             status: self.resumption == nil ? status : 200,
             headers: exchange.fields,
@@ -790,74 +508,21 @@ final class Transfer {
             metrics: self.metrics,
             requestTime: exchange.requestTime,
             responseTime: plan.responseTime,
-            claim: self.claim
+            claim: self.body.claim
         )
     }
 
-    /// Throws if libcurl reports success for a body that may not be whole.
-    ///
-    /// A declared length decides. Without one libcurl finds the end of an HTTP/1.1 body for sure, but not that of an
-    /// HTTP/2 body.
-    private func check(_ end: BodyEnd, of plan: TransferMachine.BodyPlan) throws(DownloadError) {
-        guard plan.hasBody else { return }
-        if let declared = plan.declaredBytes {
-            guard end.bytes == declared else {
-                throw .cutShort(self, "after \(end.bytes) of \(declared) declared bytes")
-            }
-        } else if self.machine.exchange?.isMultiplexed ?? false, !end.hasEndedStream {
-            throw .cutShort(self, "before its HTTP/2 stream did")
-        }
-    }
-
-    private func error(_ code: CURLcode, details: String, _ connections: ConnectionRecord) -> DownloadError {
-        if let denial = connections.denial { return .addressNotAllowed(denial, at: self.address) }
-        if connections.tunnelStatus >= 300, !self.hasHead {
-            return .tunnelRefused(status: connections.tunnelStatus, at: self.address)
-        }
-        let refusal = connections.socketRefusal
-        if let error = DownloadError.shortage(code, details: details, socketRefusal: refusal, at: self.address) {
-            return error
-        }
-        // libcurl gives up on a header line of 100 kB with the words for missing memory.
-        guard self.hasHead || code != CURLE_OUT_OF_MEMORY else {
-            return .invalidResponse("a line of its header is too long", at: self.address)
-        }
-        // It also has other words for a first field that begins with white space than our own.
-        guard self.hasHead || self.status == nil || code != CURLE_BAD_FUNCTION_ARGUMENT else {
-            return .invalidResponse("a line of its header is no field", at: self.address)
-        }
-        return .transferFailed(code, details: details, of: self)
+    /// Throws if the request does not accept a response that hooks have changed.
+    func check(_ response: DownloadResponse) throws(DownloadError) {
+        try self.rules.check(response, at: self.address)
     }
 
     /// The error of a transfer that took too long.
     func error(past limit: TransferMachine.TimeLimit) -> DownloadError {
-        switch limit {
-        case .total: .tookTooLong(self.limits.totalTimeout ?? .zero, of: self)
-        case .firstByte: .noFirstByte(after: self.limits.firstByteTimeout ?? .zero, of: self)
-        case .speed: .tooSlow(self)
-        case .silence: .stalled(after: self.limits.timeout, of: self)
-        }
+        .past(limit, of: self.limits, self.response)
     }
 
-    /// Judges a response that hooks have changed as if it had come so.
-    func judge(_ response: DownloadResponse) throws(DownloadError) {
-        guard let status = response.status else {
-            throw .invalidResponse("a hook has taken its status away", at: self.address)
-        }
-        guard self.limits.acceptableStatusCodes.contains(status) else {
-            throw .badStatus(status, headers: response.headers, at: self.address)
-        }
-        guard !response.body.isEmpty || self.mayBeEmpty(status) else {
-            throw .emptyBody(status: status, headers: response.headers, at: self.address)
-        }
-    }
-
-    /// Whether the response may have no body; 304 and its like have none.
-    private func mayBeEmpty(_ status: Int) -> Bool {
-        self.request.method == .head || !(200..<300 ~= status)
-    }
-
-    /// Where the body comes from.
+    /// The URL of the body.
     private var finalURL: URL {
         guard self.metrics.redirectCount > 0 else { return self.request.url }
         // libcurl has written the target, and is stricter than `URL`.

@@ -22,11 +22,11 @@ struct TransferMachine {
         case preparing
         case waiting(Wait)
         /// libcurl has the request.
-        case exchanging(Exchange)
+        case exchanging
         /// libcurl is done with the request, or has lost it; what came is yet to be judged.
-        case judging(Exchange)
+        case judging
         /// Hooks have the response.
-        case processing(Exchange)
+        case processing
         case ended
     }
 
@@ -66,21 +66,15 @@ struct TransferMachine {
         fileprivate(set) var isLagging = false
         fileprivate var progressWindow: Window
 
-        /// What is known of the body, from the end of the head on.
-        var body: Body? {
-            switch self.stage {
-            case .sending, .receivingHead: nil
-            case .receivingBody(let body), .paused(let body, _): body
-            case .stopping(let body, _): body
-            }
-        }
+        /// The body, from the end of the head on.
+        fileprivate(set) var body: Body?
 
         var stopReason: StopReason? {
-            if case .stopping(_, let reason) = self.stage { reason } else { nil }
+            if case .stopping(let reason) = self.stage { reason } else { nil }
         }
 
         var pause: Pause? {
-            if case .paused(_, let pause) = self.stage { pause } else { nil }
+            if case .paused(let pause) = self.stage { pause } else { nil }
         }
     }
 
@@ -88,10 +82,10 @@ struct TransferMachine {
         /// Nothing has come yet.
         case sending
         case receivingHead
-        case receivingBody(Body)
-        case paused(Body, Pause)
+        case receivingBody
+        case paused(Pause)
         /// The rest is refused, which libcurl will confirm.
-        case stopping(Body?, StopReason)
+        case stopping(StopReason)
     }
 
     enum Pause {
@@ -129,8 +123,6 @@ struct TransferMachine {
         /// Whether bytes may come that are neither head nor body.
         var hasWatchedFraming = false
         var codings = ContentCodings.identity
-        /// What undoes them.
-        var decoder: ContentDecoder?
         var expectedBytes: Int64?
         /// The bytes that must come over the network, before codings are undone; `nil` if the head does not say it.
         var declaredBytes: Int64?
@@ -226,13 +218,24 @@ struct TransferMachine {
     /// The bytes that are read and thrown away of a body that is not wanted, so that the connection can be used again.
     static let discardLimit = 32 << 10
     /// What a line counts for beside its bytes (RFC 9113, 6.5.2): many short ones cost more than a few long ones.
-    private static let lineOverhead = 32
+    fileprivate static let lineOverhead = 32
 
     /// The fields that most responses have no more of.
-    private static let usualFieldCount = 12
+    fileprivate static let usualFieldCount = 12
 
     var limits: TransferLimits
-    private(set) var phase = Phase.preparing
+    private(set) var phase = Phase.preparing {
+        didSet {
+            switch self.phase {
+            case .exchanging, .judging, .processing: break
+            case .preparing, .waiting, .ended: self.exchange = nil
+            }
+        }
+    }
+    /// The request that libcurl has, or had last, as long as its answer counts.
+    ///
+    /// It stands beside the phase, not in it, so that a line of a head changes it in place: phases are copied whole.
+    private(set) var exchange: Exchange?
     /// The tries so far.
     private(set) var attempts = 1
     /// When libcurl first got the request, moved by the time that went by waiting for memory.
@@ -244,25 +247,27 @@ struct TransferMachine {
 
     // MARK: What is known
 
-    /// The request that libcurl has, or had last, as long as its answer counts.
-    var exchange: Exchange? {
-        switch self.phase {
-        case .exchanging(let exchange), .judging(let exchange), .processing(let exchange): exchange
-        case .preparing, .waiting, .ended: nil
-        }
+    var isPaused: Bool {
+        if case .exchanging = self.phase, self.exchange?.pause != nil { true } else { false }
     }
 
-    var isPaused: Bool {
-        if case .exchanging(let exchange) = self.phase, exchange.pause != nil { true } else { false }
+    /// The failure that stopped the request, if it was not libcurl's.
+    var failure: DownloadError? {
+        if case .failure(let error)? = self.exchange?.stopReason { error } else { nil }
+    }
+
+    /// Whether everything must be asked for again.
+    var mustRestart: Bool {
+        if case .restart? = self.exchange?.stopReason { true } else { false }
     }
 
     /// What it waits for, if memory is short.
     var memoryWait: MemoryWait? {
         switch self.phase {
         case .waiting(.memory(let wait)): return wait
-        case .exchanging(let exchange):
-            switch exchange.stage {
-            case .paused(_, .memory(let wait)), .stopping(_, .memory(let wait)): return wait
+        case .exchanging:
+            switch self.exchange?.stage {
+            case .paused(.memory(let wait))?, .stopping(.memory(let wait))?: return wait
             default: return nil
             }
         default: return nil
@@ -286,9 +291,12 @@ struct TransferMachine {
         switch event {
         case .submit: self.submit()
         case .send(let asksForRest, let date): self.send(asksForRest, date, now)
-        case .line(let line, let byteCount, let isMultiplexed): self.receive(line, byteCount, isMultiplexed, now)
-        case .bytes(let count): self.receive(count, now)
-        case .answerChallenge, .complete, .expect, .pause, .stop: self.direct(event, now)
+        case .line(let line, let byteCount, let isMultiplexed):
+            self.isExchanging
+                ? self.exchange?.receive(line, byteCount, isMultiplexed, self.limits, now) ?? .abort : .abort
+        case .bytes(let count): self.isExchanging ? self.exchange?.receive(count, now) ?? .abort : .abort
+        case .answerChallenge, .complete, .expect, .pause, .stop:
+            self.isExchanging ? self.exchange?.direct(event) ?? .none : .none
         case .resume(let bodyBytes): self.resume(bodyBytes, now)
         case .look(let connectTime, let bodyBytes): self.look(connectTime, bodyBytes, now)
         case .finish: self.finish()
@@ -311,104 +319,20 @@ struct TransferMachine {
     private mutating func send(_ asksForRest: Bool, _ date: Date, _ now: Instant) -> Action {
         guard case .waiting(.turn) = self.phase else { return .none }
         self.firstStartTime = self.firstStartTime ?? now
-        self.phase = .exchanging(
-            Exchange(
-                startTime: now,
-                requestTime: date,
-                asksForRest: asksForRest,
-                lastProgress: now,
-                progressWindow: Window(start: now, bytes: 0)
-            )
+        self.exchange = Exchange(
+            startTime: now,
+            requestTime: date,
+            asksForRest: asksForRest,
+            lastProgress: now,
+            progressWindow: Window(start: now, bytes: 0)
         )
+        self.phase = .exchanging
         let head = now + min(self.limits.timeout, self.limits.firstByteTimeout ?? self.limits.timeout)
         return .look(at: self.totalDeadline.map { min($0, head) } ?? head)
     }
 
-    private mutating func receive(
-        _ line: HeaderLine,
-        _ byteCount: Int,
-        _ isMultiplexed: Bool,
-        _ now: Instant
-    ) -> Action {
-        guard case .exchanging(var exchange) = self.phase else { return .abort }
-        // The fields would be copied if they were still here as well.
-        self.phase = .ended
-        defer { self.phase = .exchanging(exchange) }
-        exchange.lastProgress = now
-        // Informational responses and trailers count in: there is no end to them otherwise.
-        exchange.headerBytes += byteCount + Self.lineOverhead
-        guard exchange.headerBytes <= self.limits.maximumHeaderSize else { return .refuseHead }
-        switch exchange.stage {
-        case .sending: exchange.stage = .receivingHead
-        case .receivingHead: break
-        case .receivingBody, .paused:
-            // libcurl sends a request again over HTTP/1.1 if a server asks for that, even in the middle of a body.
-            if case .status = line { return .refuseResponse }
-            // Trailers, which were not asked for.
-            exchange.hasTrailers = true
-            return .proceed
-        case .stopping: return .abort
-        }
-        switch line {
-        case .status(let status):
-            exchange.status = status
-            exchange.fields.removeAll(keepingCapacity: true)
-            exchange.fields.reserveCapacity(Self.usualFieldCount)
-            exchange.isMultiplexed = isMultiplexed
-        case .field(let name, let value): exchange.fields.append(value, for: name)
-        case .continuation(let value): exchange.fields.fold(value)
-        case .end:
-            guard let status = exchange.status, status >= 200 else { return .proceed }
-            exchange.stage = .receivingBody(Body(plan: BodyPlan(), speedWindow: Window(start: now, bytes: 0)))
-            return .readHead
-        case .malformed: break
-        }
-        return .proceed
-    }
-
-    private mutating func receive(_ count: Int, _ now: Instant) -> Action {
-        guard case .exchanging(var exchange) = self.phase else { return .abort }
-        switch exchange.stage {
-        case .receivingBody(var body):
-            exchange.lastProgress = now
-            defer { self.phase = .exchanging(exchange) }
-            guard !body.plan.isWanted else { return .take }
-            body.discardedBytes += count
-            exchange.stage =
-                body.discardedBytes > Self.discardLimit ? .stopping(body, .unwanted) : .receivingBody(body)
-            return body.discardedBytes > Self.discardLimit ? .abort : .discard
-        case .paused: return .hold
-        case .sending, .receivingHead, .stopping: return .abort
-        }
-    }
-
-    /// Does what a reader of the answer has decided.
-    private mutating func direct(_ event: Event, _ now: Instant) -> Action {
-        guard case .exchanging(var exchange) = self.phase else { return .none }
-        self.phase = .ended
-        defer { self.phase = .exchanging(exchange) }
-        switch (event, exchange.stage) {
-        case (_, .stopping): return .none
-        case (.answerChallenge, .receivingBody):
-            exchange.stage = .receivingHead
-            exchange.status = nil
-            exchange.fields.removeAll(keepingCapacity: true)
-            return .proceed
-        case (.complete(let fields), .receivingBody):
-            exchange.fields = fields
-            return .proceed
-        case (.expect(let plan), .receivingBody(var body)):
-            body.plan = plan
-            exchange.stage = .receivingBody(body)
-            return .proceed
-        case (.pause(let pause), .receivingBody(let body)):
-            exchange.stage = .paused(body, pause)
-            return .hold
-        case (.stop(let reason), _):
-            exchange.stage = .stopping(exchange.body, reason)
-            return .abort
-        default: return .none
-        }
+    private var isExchanging: Bool {
+        if case .exchanging = self.phase { true } else { false }
     }
 
     private mutating func resume(_ bodyBytes: Int64, _ now: Instant) -> Action {
@@ -417,12 +341,11 @@ struct TransferMachine {
             self.addTime(since: wait, now)
             self.phase = .waiting(.turn)
             return .enqueue
-        case .exchanging(var exchange):
-            guard case .paused(let body, let pause) = exchange.stage else { return .none }
+        case .exchanging:
+            guard let pause = self.exchange?.pause else { return .none }
             if case .memory(let wait) = pause { self.addTime(since: wait, now) }
-            exchange.stage = .receivingBody(body)
-            exchange.forgetTime(until: now, bodyBytes: bodyBytes)
-            self.phase = .exchanging(exchange)
+            self.exchange?.stage = .receivingBody
+            self.exchange?.forgetTime(until: now, bodyBytes: bodyBytes)
             return .unpause
         default: return .none
         }
@@ -434,9 +357,9 @@ struct TransferMachine {
     }
 
     private mutating func finish() -> Action {
-        guard case .exchanging(let exchange) = self.phase else { return .none }
-        guard case .memory(let wait)? = exchange.stopReason else {
-            self.phase = .judging(exchange)
+        guard self.isExchanging else { return .none }
+        guard case .memory(let wait)? = self.exchange?.stopReason else {
+            self.phase = .judging
             return .judge
         }
         self.phase = .waiting(.memory(wait))
@@ -459,13 +382,8 @@ struct TransferMachine {
     }
 
     private mutating func process() -> Action {
-        guard case .judging(var exchange) = self.phase else { return .none }
-        if case .receivingBody(var body) = exchange.stage {
-            // It takes memory, and has done its work.
-            body.plan.decoder = nil
-            exchange.stage = .receivingBody(body)
-        }
-        self.phase = .processing(exchange)
+        guard case .judging = self.phase else { return .none }
+        self.phase = .processing
         return .none
     }
 
@@ -482,12 +400,12 @@ struct TransferMachine {
     /// libcurl's own limits on time and speed are means over seconds and so not exact, and know nothing of readers
     /// that lag. Speed and progress are looked at besides, in every ``TransferLimits/speedCheckInterval(_:)``.
     private mutating func look(_ connectTime: Duration, _ bodyBytes: Int64, _ now: Instant) -> Action {
-        guard case .exchanging(var exchange) = self.phase else { return .none }
+        guard self.isExchanging, var exchange = self.exchange else { return .none }
         let total = self.totalDeadline
         if let total, now >= total { return .expire(.total) }
         if exchange.pause != nil { exchange.forgetTime(until: now, bodyBytes: bodyBytes) }
         exchange.noteProgress(bodyBytes, now)
-        defer { self.phase = .exchanging(exchange) }
+        defer { self.exchange = exchange }
         // Connecting has a limit of its own, so the time in which it went on does not count. Looked at again in one
         // timeout, a connection made in between is not overdue yet.
         let lastProgress =
@@ -507,6 +425,91 @@ struct TransferMachine {
 }
 
 extension TransferMachine.Exchange {
+    /// Takes a line of a head, or of what follows a body.
+    fileprivate mutating func receive(
+        _ line: HeaderLine,
+        _ byteCount: Int,
+        _ isMultiplexed: Bool,
+        _ limits: TransferLimits,
+        _ now: LoopInstant
+    ) -> TransferMachine.Action {
+        self.lastProgress = now
+        // Informational responses and trailers count in: there is no end to them otherwise.
+        self.headerBytes += byteCount + TransferMachine.lineOverhead
+        guard self.headerBytes <= limits.maximumHeaderSize else { return .refuseHead }
+        switch self.stage {
+        case .sending: self.stage = .receivingHead
+        case .receivingHead: break
+        case .receivingBody, .paused:
+            // libcurl sends a request again over HTTP/1.1 if a server asks for that, even in the middle of a body.
+            if case .status = line { return .refuseResponse }
+            // Trailers, which were not asked for.
+            self.hasTrailers = true
+            return .proceed
+        case .stopping: return .abort
+        }
+        switch line {
+        case .status(let status):
+            self.status = status
+            self.fields.removeAll(keepingCapacity: true)
+            self.fields.reserveCapacity(TransferMachine.usualFieldCount)
+            self.isMultiplexed = isMultiplexed
+        case .field(let name, let value): self.fields.append(value, for: name)
+        case .continuation(let value): self.fields.fold(value)
+        case .end:
+            guard let status = self.status, status >= 200 else { return .proceed }
+            self.stage = .receivingBody
+            self.body = TransferMachine.Body(
+                plan: TransferMachine.BodyPlan(),
+                speedWindow: TransferMachine.Window(start: now, bytes: 0)
+            )
+            return .readHead
+        case .malformed: break
+        }
+        return .proceed
+    }
+
+    /// Takes bytes of a body.
+    fileprivate mutating func receive(_ count: Int, _ now: LoopInstant) -> TransferMachine.Action {
+        switch self.stage {
+        case .receivingBody: break
+        case .paused: return .hold
+        case .sending, .receivingHead, .stopping: return .abort
+        }
+        self.lastProgress = now
+        guard self.body?.plan.isWanted != true else { return .take }
+        self.body?.discardedBytes += count
+        guard self.body.map({ $0.discardedBytes > TransferMachine.discardLimit }) ?? true else { return .discard }
+        self.stage = .stopping(.unwanted)
+        return .abort
+    }
+
+    /// Does what a reader of the answer has decided.
+    fileprivate mutating func direct(_ event: TransferMachine.Event) -> TransferMachine.Action {
+        switch (event, self.stage) {
+        case (_, .stopping): return .none
+        case (.answerChallenge, .receivingBody):
+            self.stage = .receivingHead
+            self.body = nil
+            self.status = nil
+            self.fields.removeAll(keepingCapacity: true)
+            return .proceed
+        case (.complete(let fields), .receivingBody):
+            self.fields = fields
+            return .proceed
+        case (.expect(let plan), .receivingBody):
+            self.body?.plan = plan
+            return .proceed
+        case (.pause(let pause), .receivingBody):
+            self.stage = .paused(pause)
+            return .hold
+        case (.stop(let reason), _):
+            self.stage = .stopping(reason)
+            return .abort
+        default: return .none
+        }
+    }
+
     /// Forgets the time that has passed: it was not the server's.
     fileprivate mutating func forgetTime(until now: LoopInstant, bodyBytes: Int64) {
         self.lastProgress = now
@@ -534,14 +537,10 @@ extension TransferMachine.Exchange {
         return true
     }
 
+    /// A body that is stopped is not measured any more.
     private mutating func setSpeedWindow(_ window: TransferMachine.Window) {
         switch self.stage {
-        case .receivingBody(var body):
-            body.speedWindow = window
-            self.stage = .receivingBody(body)
-        case .paused(var body, let pause):
-            body.speedWindow = window
-            self.stage = .paused(body, pause)
+        case .receivingBody, .paused: self.body?.speedWindow = window
         case .sending, .receivingHead, .stopping: break
         }
     }

@@ -75,7 +75,7 @@ final class BodyBackpressure {
         self.nextReview = nil
         // libcurl has yet to say that it has given up the request of one that is to be sent again.
         let ready = self.waiting.values.filter(Self.canGoOn).sorted {
-            $0.priority != $1.priority ? $0.priority > $1.priority : $0.id < $1.id
+            $0.audience.priority != $1.audience.priority ? $0.audience.priority > $1.audience.priority : $0.id < $1.id
         }
         guard let next = ready.first(where: { !self.continueWithinBudget($0, resume) }) else { return }
         self.nextReview = now + self.patience
@@ -87,14 +87,14 @@ final class BodyBackpressure {
     private static func canGoOn(_ transfer: Transfer) -> Bool {
         switch transfer.machine.phase {
         case .waiting(.memory): true
-        case .exchanging(let exchange): if case .memory? = exchange.pause { true } else { false }
+        case .exchanging: if case .memory? = transfer.machine.exchange?.pause { true } else { false }
         default: false
         }
     }
 
     /// Lets a transfer go on whose bytes fit; returns false where they do not.
     private func continueWithinBudget(_ transfer: Transfer, _ resume: (Transfer) -> Void) -> Bool {
-        guard let wait = transfer.machine.memoryWait, transfer.claim.grow(to: wait.wantedByteCount) else {
+        guard let wait = transfer.machine.memoryWait, transfer.body.claim.grow(to: wait.wantedByteCount) else {
             return false
         }
         self.proceed(transfer, resume)
@@ -112,11 +112,11 @@ final class BodyBackpressure {
     private func takeBack(_ now: LoopInstant) -> Bool {
         guard let borrower else { return true }
         if now < self.borrowerLook + self.patience { return false }
-        let progress = borrower.receivedBytes - self.borrowerBytes
-        self.borrowerBytes = borrower.receivedBytes
+        let progress = borrower.body.receivedBytes - self.borrowerBytes
+        self.borrowerBytes = borrower.body.receivedBytes
         self.borrowerLook = now
         guard progress < Self.leastProgress else { return false }
-        borrower.mayExceedBudget = false
+        borrower.body.mayExceedBudget = false
         return true
     }
 
@@ -131,14 +131,14 @@ final class BodyBackpressure {
 
     /// Whether a transfer that has some of its body, and need not wait, has received something of late.
     private func isUnderWay(_ transfer: Transfer, since time: LoopInstant) -> Bool {
-        guard transfer.machine.memoryWait == nil, transfer.claim.byteCount > 0 else { return false }
+        guard transfer.machine.memoryWait == nil, transfer.body.claim.byteCount > 0 else { return false }
         return transfer.machine.exchange.map { $0.lastProgress > time } ?? false
     }
 
     private func lend(to transfer: Transfer, _ now: LoopInstant) {
-        transfer.mayExceedBudget = true
+        transfer.body.mayExceedBudget = true
         self.borrower = transfer
-        self.borrowerBytes = transfer.receivedBytes
+        self.borrowerBytes = transfer.body.receivedBytes
         self.borrowerLook = now
         // The next one waits as long again.
         self.lastReturn = now
