@@ -45,15 +45,18 @@ final class HeldCache: ImageCache {
     let base: CacheActor
     let gate: Gate
     let storeCount = Box(0)
+    private let willStore: @Sendable (CacheKey) async -> Void
     private let didStore: @Sendable (CacheKey, Data) async -> Void
 
     init(
         _ base: CacheActor,
         gate: Gate,
+        willStore: @escaping @Sendable (CacheKey) async -> Void = { _ in },
         didStore: @escaping @Sendable (CacheKey, Data) async -> Void = { _, _ in }
     ) {
         self.base = base
         self.gate = gate
+        self.willStore = willStore
         self.didStore = didStore
     }
 
@@ -74,6 +77,7 @@ final class HeldCache: ImageCache {
         for key: CacheKey,
         in tiers: CacheTiers
     ) async -> InsertOutcome? {
+        if data != nil { await self.willStore(key) }
         let outcome = self.base.store(image, data: data, metadata: metadata, for: key, in: tiers)
         if let data { await self.didStore(key, data) }
         if image != nil {
@@ -89,6 +93,7 @@ final class HeldCache: ImageCache {
         for key: CacheKey,
         in tiers: CacheTiers
     ) async throws -> InsertOutcome? {
+        if data != nil { await self.willStore(key) }
         let outcome = try await self.base.storeAndWait(image, data: data, metadata: metadata, for: key, in: tiers)
         if let data { await self.didStore(key, data) }
         return outcome
@@ -96,6 +101,7 @@ final class HeldCache: ImageCache {
     func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
         try await self.base.remove(key, from: tiers)
     }
+    func file(for key: CacheKey) async throws -> CachedFile? { try await self.base.file(for: key) }
     func removeAll(from tiers: CacheTiers) async throws { try await self.base.removeAll(from: tiers) }
     func waitForPendingStores() async { await self.base.waitForPendingStores() }
     func statistics() async -> CacheStatistics { await self.base.statistics() }

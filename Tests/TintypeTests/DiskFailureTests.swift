@@ -100,9 +100,13 @@ import TintypeConcurrency
         let disk = DiskCache(DiskCache.Configuration(directory: self.fixture.directory.url(of: "cache")))
         let base = CacheActor(disk: disk)
         let removals = DecodeCounter()
-        let cache = HeldCache(base, gate: Gate()) { key, _ in
-            if (try? await base.remove(key, from: .disk)) == true { removals.increment() }
-        }
+        let cache = HeldCache(
+            base,
+            gate: Gate(),
+            didStore: { key, _ in
+                if (try? await base.remove(key, from: .disk)) == true { removals.increment() }
+            }
+        )
         let loader = self.fixture.makeLoader { $0.cache = cache }
         let request = ImageRequest(url: self.origin.url("/given"))
         try await loader.store(Data(makePNG()), for: request)

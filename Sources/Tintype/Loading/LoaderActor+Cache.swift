@@ -187,7 +187,14 @@ extension LoaderActor {
     /// - Throws: `LoadError` where the request makes no sense; `CancellationError` when the task is cancelled.
     public nonisolated func cachedFile(for request: ImageRequest) async throws -> CachedFile? {
         let request = try await self.admitted(request)
-        guard !request.isVariant else { return try await self.cache.file(for: request.key) }
+        guard !request.isVariant else {
+            let file = try await self.cache.file(for: request.key)
+            // A variant of an older body may be stored in the same moment, and removed only then.
+            guard let body = file?.metadata.bodyDigest, await !self.admits(body, of: request.sourceKey) else {
+                return file
+            }
+            return nil
+        }
         return try await self.services.store.file(selectedBy: request)
     }
 

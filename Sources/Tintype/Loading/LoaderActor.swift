@@ -282,6 +282,9 @@ public actor LoaderActor {
     /// The number of waits and flights so far: a wait enters the actor to join, and a flight to end, which has one task.
     var stepCount: LoadTable.ID { self.flights.table.flights.lastID }
 
+    /// Returns whether no other body than `body` is known to be the newest of a source.
+    func admits(_ body: UInt64, of source: CacheKey) -> Bool { self.flights.table.admits(body, of: source) }
+
     /// The number of loads of a source that wait until they may ask its origin.
     func queueCount(of request: ImageRequest) -> Int {
         self.flights.table.queueCount(

@@ -155,12 +155,16 @@ import Tintype
         await gate.open()
         let disk = DiskCache.Configuration(directory: fixture.directory.url(of: "cache"))
         let rival = DiskCache(disk)
-        let cache = HeldCache(CacheActor(disk: DiskCache(disk)), gate: gate) { key, data in
-            guard key.text.contains("selectors") else { return }
-            let names = String(decoding: data, as: UTF8.self).split(separator: "\n").dropFirst()
-            let list = Data((["rival"] + names).joined(separator: "\n").utf8)
-            try? await rival.store(list, metadata: EntryMetadata(), for: key)
-        }
+        let cache = HeldCache(
+            CacheActor(disk: DiskCache(disk)),
+            gate: gate,
+            didStore: { key, data in
+                guard key.text.contains("selectors") else { return }
+                let names = String(decoding: data, as: UTF8.self).split(separator: "\n").dropFirst()
+                let list = Data((["rival"] + names).joined(separator: "\n").utf8)
+                try? await rival.store(list, metadata: EntryMetadata(), for: key)
+            }
+        )
         let loader = fixture.makeLoader {
             $0.cachePolicy = .honorFreshness
             $0.cache = cache
@@ -174,6 +178,39 @@ import Tintype
         await loader.shutdown()
         request.cachePolicy = .cacheOnly
         #expect(try await fixture.makeLoader().dataResponse(for: request).source == .disk)
+    }
+
+    @Test func `the file of an older variant that is stored while a reload ends is not served`() async throws {
+        let fixture = try LoaderFixture(origin: self.scripted)
+        self.scripted.script("/a", .body(try makePNG(width: 11)))
+        self.scripted.script("/a", sequence: [.body(try makePNG(width: 10))])
+        let gate = Gate()
+        await gate.open()
+        let thumbnail = ImageRequest(
+            url: self.scripted.url("/a"),
+            thumbnail: .stretch(width: 6, height: 4),
+            variantCaching: .all
+        )
+        let (loaderBox, found) = (Box<LoaderActor>(), Box<[Bool]>([]))
+        let disk = DiskCache.Configuration(directory: fixture.directory.url(of: "cache"))
+        let base = CacheActor(disk: DiskCache(disk))
+        // The variant of the first body is written when the second body has come, and before its store has ended.
+        let reload: @Sendable (CacheKey) async -> Void = { key in
+            guard key == thumbnail.key, let loader = loaderBox.value else { return }
+            let image = try? await loader.image(for: ImageRequest(url: thumbnail.url, cachePolicy: .reload))
+            found.value?.append(image?.width == 11)
+        }
+        let cache = HeldCache(base, gate: gate, willStore: reload) { key, _ in
+            guard key == thumbnail.key, let loader = loaderBox.value else { return }
+            found.value?.append((try? await base.file(for: key)) != nil)
+            found.value?.append((try? await loader.cachedFile(for: thumbnail)) == nil)
+        }
+        let loader = fixture.makeLoader { $0.cache = cache }
+        loaderBox.value = loader
+        _ = try await loader.image(for: thumbnail)
+        await loader.waitForPendingStores()
+        loaderBox.value = nil
+        #expect(found.value == [true, true, true])
     }
 
     @Test(arguments: 0..<6) func `after a reload no load gets an older image, from no tier and in no form`(
