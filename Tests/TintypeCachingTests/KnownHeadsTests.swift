@@ -48,7 +48,7 @@ import Testing
         let other = isOwn ? cache : self.makeCache()
         try await self.store(1, in: cache)
         for body in 2..<6 as Range<UInt64> {
-            // Of the same second, at first.
+            // At first, both are stored in the same second.
             try await self.store(body, in: other)
             #expect(cache.readyMetadata(for: self.key)?.bodyDigest == body)
             self.clock.advance(by: 3)

@@ -16,11 +16,11 @@ struct BodyOrder: Sendable {
         case read(as: CacheKey)
     }
 
-    /// What a body changes that is the newest of its source.
+    /// The changes that a new body of a source makes.
     struct Succession: Hashable, Sendable {
         /// The images that were made of other bodies, and the tiers that may have them.
         var obsolete: [CacheKey: CacheTiers] = [:]
-        /// The flights that must know the body: those of its source, and of other sources that may select it.
+        /// The flights that must know the body: flights of its source, and of other sources that may select it.
         var flights: Set<ID> = []
         /// The flights that no new waiter may join, because they make their products of older bodies.
         var closed: Set<ID> = []

@@ -86,7 +86,7 @@ struct IncomingBody: ~Copyable {
         return data
     }
 
-    /// Drops the bytes, but keeps their memory for those of the next response.
+    /// Drops the bytes, but keeps their memory for the next response.
     mutating func removeAll() {
         self.buffer.removeAll()
     }

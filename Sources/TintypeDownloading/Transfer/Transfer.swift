@@ -366,7 +366,9 @@ final class Transfer {
         self.restart()
     }
 
-    /// Drops the bytes that are here; observers saw those of another response.
+    /// Drops the bytes so far.
+    ///
+    /// Observers saw bytes of another response, and see no more.
     func dropBody() {
         self.audience.forgetBody()
         self.resumption = nil

@@ -40,7 +40,7 @@ struct LoadWorld {
     var phases: [Table.ID: Phase] = [:]
     var hasTurn: Set<Table.ID> = []
     var newest: [Table.ID: UInt64] = [:]
-    /// What callers and pictures wait for: the flight of a picture, or nothing for a caller.
+    /// The waiters: the flight of an image that waits, or nothing for a caller.
     var waiters: [Table.ID: Table.ID?] = [:]
     var turns: [Table.ID: Table.ID] = [:]
     var disk: [CacheKey: Entry] = [:]
@@ -50,7 +50,7 @@ struct LoadWorld {
     /// The bodies of which images may be on disk.
     var accepted: Set<UInt64> = []
     var lastBody: UInt64 = 0
-    /// Whether responses vary now, and those that did.
+    /// Whether responses vary now, and the bodies of responses that varied.
     var varies = false
     var varying: Set<UInt64> = []
     /// Which bodies the disk refuses.
@@ -120,7 +120,7 @@ struct LoadWorld {
                 }
             case .cancel(let id):
                 switch self.phases[id] {
-                // What is on its way into a cache gets there all the same.
+                // A store that has begun goes on.
                 case .storing, .ended(_, .fetched): continue
                 case .ended, .kept: break
                 default: self.phases[id] = .abandoned
@@ -173,7 +173,7 @@ struct LoadWorld {
             self.end(id, body: body)
         case .made(let body):
             if self.newest[id] == nil || self.newest[id] == body {
-                // No older picture replaces a newer one.
+                // An older image never replaces a newer one.
                 if self.mode != .sometimes { self.check(self.memory[product.key].map { $0.body <= body } ?? true) }
                 self.memory[product.key] = (body, source)
                 self.phases[id] = .kept(body: body)
@@ -187,7 +187,7 @@ struct LoadWorld {
         }
     }
 
-    /// Of loads that may store under the same name, one fetches at a time.
+    /// Checks that loads which may store under the same name fetch one at a time.
     private mutating func checkIsAlone(_ product: Table.Product) {
         for (other, phase) in self.phases {
             switch (phase, self.products[other]) {
@@ -214,7 +214,7 @@ struct LoadWorld {
         }
     }
 
-    /// What the disk has for a load.
+    /// Returns the name and the entry that a load finds on disk.
     func entry(for product: Table.Product) -> (CacheKey, Entry)? {
         guard product.usesHTTPKeys else { return self.disk[product.source].map { (product.source, $0) } }
         return self.selected(by: product.source)
@@ -259,7 +259,7 @@ struct LoadWorld {
         self.perform(self.table.finish(id), body: max(body, 1))
     }
 
-    /// Whether the pictures of each source are of one body, which is the one that its loads find on disk, if any.
+    /// Whether all images of each source have one body: the body that its loads find on disk, if any.
     var hasOneBodyForEachSource: Bool {
         Dictionary(grouping: self.memory.values, by: \.source).allSatisfy { source, pictures in
             let bodies = Set(pictures.map(\.body))
