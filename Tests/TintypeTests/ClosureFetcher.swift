@@ -47,17 +47,20 @@ final class HeldCache: ImageCache {
     let storeCount = Box(0)
     private let willStore: @Sendable (CacheKey) async -> Void
     private let didStore: @Sendable (CacheKey, Data) async -> Void
+    private let didFind: @Sendable (CachedFile) async -> Void
 
     init(
         _ base: CacheActor,
         gate: Gate,
         willStore: @escaping @Sendable (CacheKey) async -> Void = { _ in },
-        didStore: @escaping @Sendable (CacheKey, Data) async -> Void = { _, _ in }
+        didStore: @escaping @Sendable (CacheKey, Data) async -> Void = { _, _ in },
+        didFind: @escaping @Sendable (CachedFile) async -> Void = { _ in }
     ) {
         self.base = base
         self.gate = gate
         self.willStore = willStore
         self.didStore = didStore
+        self.didFind = didFind
     }
 
     func memoryImage(for key: CacheKey) -> Image? { self.base.memoryImage(for: key) }
@@ -101,7 +104,11 @@ final class HeldCache: ImageCache {
     func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
         try await self.base.remove(key, from: tiers)
     }
-    func file(for key: CacheKey) async throws -> CachedFile? { try await self.base.file(for: key) }
+    func file(for key: CacheKey) async throws -> CachedFile? {
+        let file = try await self.base.file(for: key)
+        if let file { await self.didFind(file) }
+        return file
+    }
     func removeAll(from tiers: CacheTiers) async throws { try await self.base.removeAll(from: tiers) }
     func waitForPendingStores() async { await self.base.waitForPendingStores() }
     func statistics() async -> CacheStatistics { await self.base.statistics() }

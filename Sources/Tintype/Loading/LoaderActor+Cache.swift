@@ -188,12 +188,12 @@ extension LoaderActor {
     public nonisolated func cachedFile(for request: ImageRequest) async throws -> CachedFile? {
         let request = try await self.admitted(request)
         guard !request.isVariant else {
-            let file = try await self.cache.file(for: request.key)
-            // A variant of an older body may be stored in the same moment, and removed only then.
-            guard let body = file?.metadata.bodyDigest, await !self.admits(body, of: request.sourceKey) else {
-                return file
-            }
-            return nil
+            guard let file = try await self.cache.file(for: request.key) else { return nil }
+            guard let body = file.metadata.bodyDigest else { return file }
+            // A store that ends now may have written a variant of an older body, and removes it before the loader forgets
+            // that there is a newer one.
+            guard await self.admits(body, of: request.sourceKey) else { return nil }
+            return try await self.cache.diskMetadata(for: request.key)?.bodyDigest == body ? file : nil
         }
         return try await self.services.store.file(selectedBy: request)
     }

@@ -3,6 +3,7 @@ import TestSupport
 import TestTraits
 import Testing
 import Tintype
+import TintypeConcurrency
 
 @testable import LoaderTorture
 
@@ -180,7 +181,10 @@ import Tintype
         #expect(try await fixture.makeLoader().dataResponse(for: request).source == .disk)
     }
 
-    @Test func `the file of an older variant that is stored while a reload ends is not served`() async throws {
+    @Test(arguments: [false, true])
+    func `the file of an older variant that is stored while a reload ends is not served`(
+        isRemovedMeanwhile: Bool
+    ) async throws {
         let fixture = try LoaderFixture(origin: self.scripted)
         self.scripted.script("/a", .body(try makePNG(width: 11)))
         self.scripted.script("/a", sequence: [.body(try makePNG(width: 10))])
@@ -197,18 +201,30 @@ import Tintype
         // The variant of the first body is written when the second body has come, and before its store has ended.
         let reload: @Sendable (CacheKey) async -> Void = { key in
             guard key == thumbnail.key, let loader = loaderBox.value else { return }
-            let image = try? await loader.image(for: ImageRequest(url: thumbnail.url, cachePolicy: .reload))
+            var reload = ImageRequest(url: thumbnail.url, cachePolicy: .reload)
+            // The loader forgets a source of which it has stored no image.
+            reload.originalCaching = .none
+            let image = try? await loader.image(for: reload)
             found.value?.append(image?.width == 11)
         }
-        let cache = HeldCache(base, gate: gate, willStore: reload) { key, _ in
+        let (isFound, calls) = (Gate(), TaskOwner())
+        let look: @Sendable (CacheKey, Data) async -> Void = { key, _ in
             guard key == thumbnail.key, let loader = loaderBox.value else { return }
             found.value?.append((try? await base.file(for: key)) != nil)
-            found.value?.append((try? await loader.cachedFile(for: thumbnail)) == nil)
+            let call = calls.run("file") {
+                found.value?.append((try? await loader.cachedFile(for: thumbnail)) == nil)
+            }
+            await isRemovedMeanwhile ? isFound.wait() : call.value
+        }
+        let cache = HeldCache(base, gate: gate, willStore: reload, didStore: look) { _ in
+            await isFound.open()
+            if isRemovedMeanwhile { await loaderBox.value?.waitForPendingStores() }
         }
         let loader = fixture.makeLoader { $0.cache = cache }
         loaderBox.value = loader
         _ = try await loader.image(for: thumbnail)
         await loader.waitForPendingStores()
+        await calls.waitForAll()
         loaderBox.value = nil
         #expect(found.value == [true, true, true])
     }
