@@ -5,6 +5,8 @@ let package = Package(
     name: "tintype",
     products: [
         .library(name: "Tintype", targets: ["Tintype"]),
+        .library(name: "TintypePrometheus", targets: ["TintypePrometheus"]),
+        .library(name: "TintypeTargets", targets: ["TintypeTargets"]),
         .executable(name: "tintype", targets: ["TintypeCommand"]),
     ],
     targets: [
@@ -159,9 +161,13 @@ let package = Package(
         ),
 
         // Floor 5
+        .target(name: "TintypePrometheus", dependencies: ["Tintype"]),
+        .target(name: "TintypeTargets", dependencies: ["Tintype", "TintypeConcurrency"]),
+
+        // Floor 6
         .executableTarget(
             name: "TintypeCommand",
-            dependencies: ["Tintype", "TintypeConcurrency", "CDeflate", "CShims"]
+            dependencies: ["Tintype", "TintypeConcurrency", "TintypeTargets", "CDeflate", "CShims"]
         ),
 
         // Benchmarks
@@ -199,7 +205,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "LoaderTorture",
-            dependencies: ["Tintype", "TintypeConcurrency", "TestSupport"],
+            dependencies: ["Tintype", "TintypeConcurrency", "TintypeTargets", "TestSupport"],
             path: "Benchmarks/LoaderTorture"
         ),
         .executableTarget(
@@ -351,13 +357,16 @@ let package = Package(
         ),
         .testTarget(
             name: "TintypeTests",
-            dependencies: ["Tintype", "TintypeConcurrency", "TintypeHTTP", "TestSupport", "LoaderTorture"]
+            dependencies: [
+                "Tintype", "TintypeConcurrency", "TintypeHTTP", "TintypePrometheus", "TintypeTargets", "TestSupport",
+                "LoaderTorture",
+            ]
         ),
         // Server frameworks have names for HTTP as well: what users write must compile beside theirs.
         .target(name: "FrameworkNames", path: "Tests/FrameworkNames"),
         .testTarget(
             name: "TintypeImportTests",
-            dependencies: ["Tintype", "FrameworkNames"],
+            dependencies: ["Tintype", "TintypePrometheus", "TintypeTargets", "FrameworkNames"],
             packageAccess: false
         ),
         .testTarget(

@@ -2,6 +2,7 @@ import FoundationEssentials
 import TestSupport
 import Tintype
 import TintypeConcurrency
+import TintypeTargets
 
 /// One task that calls the loader again and again, and leaves a third of its calls before they end.
 struct Caller: Sendable {

@@ -203,6 +203,8 @@ struct OrderStorm {
     private struct Found: Sendable {
         var bodies: [UInt64?] = []
         var colours: [Int] = []
+        /// The tiers that images and bytes came from, for the report.
+        var sources: [LoadSource] = []
     }
 
     private func perform(
@@ -218,6 +220,7 @@ struct OrderStorm {
         case .data:
             let response = try await self.loader.dataResponse(for: request)
             found.bodies = [response.metadata.bodyDigest, BodyDigest.value(of: response.data)]
+            found.sources = [response.source]
         case .events:
             for try await event in self.loader.events(for: request) {
                 switch event {
@@ -243,6 +246,7 @@ struct OrderStorm {
     private func note(_ response: ImageResponse, _ found: inout Found) {
         found.bodies.append(response.metadata.bodyDigest)
         found.colours.append(NumberingOrigin.colour(of: response.image))
+        found.sources.append(response.source)
         if let data = response.data { found.bodies.append(BodyDigest.value(of: data)) }
     }
 
@@ -256,7 +260,8 @@ struct OrderStorm {
     ) {
         func fault(_ text: String) {
             let use = call == .encoded ? ", encoded \(Self.text(of: caching))" : ""
-            self.add(violation: "\(call) of \(Self.text(of: request))\(use): \(text), after \(floor)")
+            let sources = found.sources.map(\.rawValue).joined(separator: ", ")
+            self.add(violation: "\(call) of \(Self.text(of: request))\(use): \(text), after \(floor) [\(sources)]")
         }
         var numbers: Set<Int> = []
         for body in found.bodies {

@@ -1,6 +1,8 @@
 import FoundationEssentials
 import FrameworkNames
 import Tintype
+import TintypePrometheus
+import TintypeTargets
 
 // The samples of Docs/coming-from.md, with stand-ins of what a user brings.
 

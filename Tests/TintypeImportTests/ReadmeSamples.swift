@@ -1,6 +1,7 @@
 import FoundationEssentials
 import FrameworkNames
 import Tintype
+import TintypeTargets
 
 // The README's samples, line by line, as the server of a user compiles them.
 

@@ -3,6 +3,7 @@ import TestSupport
 import TestTraits
 import Testing
 import TintypeConcurrency
+import TintypePrometheus
 
 @testable import Tintype
 

@@ -167,20 +167,25 @@ public actor LoaderActor {
         }
     }
 
-    /// The request to load, where it makes sense.
+    /// The events of a load that the memory could not answer, of a request from ``admitted(_:)``.
+    package nonisolated func events(forMissed request: ImageRequest) -> LoadEvents {
+        LoadEvents { try await ImageCall(loader: self, request: request).response(reporting: $0) }
+    }
+
+    /// Returns the request as the loader's hooks change it.
     ///
-    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
-    nonisolated func admitted(_ request: ImageRequest) async throws -> ImageRequest {
+    /// - Throws: `LoadError` if the request makes no sense; `CancellationError` when the task is cancelled.
+    package nonisolated func admitted(_ request: ImageRequest) async throws -> ImageRequest {
         var request = request
         if self.services.hooks.changeRequests { request = try await self.services.hooks.processed(request) }
         try request.check(fetchesAnyScheme: self.services.origins.fetchesAnyScheme)
         return request
     }
 
-    /// The picture, if it is in memory and may be served; where it is stale, it is revalidated in the background.
+    /// Returns the image if it is in memory and may be served.
     ///
-    /// Where its bytes are wanted as well, a flight brings both.
-    nonisolated func memoryResponse(for request: ImageRequest) async throws -> ImageResponse? {
+    /// The loader revalidates a stale one in the background. Returns `nil` for a request that asks for the bytes as well: a flight loads both.
+    package nonisolated func memoryResponse(for request: ImageRequest) async throws -> ImageResponse? {
         guard let (entry, decision) = self.memory.entry(for: request), !request.options.contains(.keepData) else {
             return nil
         }

@@ -1,5 +1,6 @@
 import Tintype
 import TintypeConcurrency
+import TintypeTargets
 
 /// Pictures on a terminal: a target with a key for each place.
 ///

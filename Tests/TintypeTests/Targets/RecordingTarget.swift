@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TestSupport
 import Tintype
+import TintypeTargets
 
 /// A target that writes down what it is told.
 ///

@@ -3,6 +3,7 @@ import TestSupport
 import TestTraits
 import Testing
 import Tintype
+import TintypeTargets
 
 /// What a target is told by a load into it.
 @Suite(.waiting, .timeLimit(.minutes(5))) struct TargetTests {

@@ -1,5 +1,6 @@
 import Tintype
 import TintypeConcurrency
+import TintypeTargets
 
 /// Shows as many pictures as the terminal has room for at once: loads them side by side, and plays those that move.
 struct ShowPage: Sendable {

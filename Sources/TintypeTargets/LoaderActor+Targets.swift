@@ -1,4 +1,5 @@
 import FoundationEssentials
+public import Tintype
 
 extension LoaderActor {
     /// Loads a picture and shows it in a target, in place of what was loaded there before.
@@ -52,8 +53,7 @@ extension LoaderActor {
                 return response
             }
             try await show.start()
-            let events = LoadEvents { try await ImageCall(loader: self, request: request).response(reporting: $0) }
-            for try await event in events {
+            for try await event in self.events(forMissed: request) {
                 switch event {
                 case .progress(let progress): try await show.update(.received(progress))
                 case .preview(let image): try await show.set(TargetPicture(image: image, kind: .preview))

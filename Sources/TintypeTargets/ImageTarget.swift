@@ -1,5 +1,4 @@
-public import TintypeDownloading
-public import TintypeImage
+public import Tintype
 
 /// Something that shows the pictures of loads: a terminal, a page, a widget.
 ///

@@ -1,3 +1,5 @@
+public import Tintype
+
 extension LoaderStatistics {
     /// The figures as Prometheus reads them (text exposition format, version 0.0.4), for a server's `/metrics`.
     ///

@@ -1,3 +1,4 @@
+public import Tintype
 import TintypeConcurrency
 
 /// The loads into one target: at most one for each key, until the target goes away.
