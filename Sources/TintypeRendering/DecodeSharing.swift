@@ -81,7 +81,7 @@ package final class DecodeSharing: Sendable {
 
     private let data: Data
     private let state: Locked<State>
-    private let planning = Coalescer<Int, Void, Never>()
+    private let planning = SharedTask<Void>()
 
     private init(_ data: Data, _ requests: [ID: RenderingRequest]) {
         self.data = data
@@ -107,7 +107,7 @@ package final class DecodeSharing: Sendable {
     ///
     /// Callers share one task. If all of them leave, it ends, and the next caller plans.
     private func planAll(by decoding: DecodePipeline) async throws {
-        try await self.planning.value(for: 0) { _ in
+        try await self.planning.value {
             guard let requests = self.requestsToPlan else { return }
             let plans = try await decoding.plans(of: self.data, for: requests)
             // A cancelled task may have ended a plan with an error that is not the load's.

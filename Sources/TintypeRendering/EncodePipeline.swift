@@ -8,8 +8,6 @@ import TintypeTransforms
 package struct EncodePipeline: Sendable {
     private let registry: CoderRegistry
     private let lanes: GatedLanes
-    /// Encodes that a caller waits for.
-    private let encodes = Coalescer<UUID, Data, Never>()
 
     package init(registry: CoderRegistry, lanes: GatedLanes) {
         self.registry = registry
@@ -141,6 +139,6 @@ package struct EncodePipeline: Sendable {
     ///
     /// The encode ends, and leaves the gate, when its codec checks the cancellation next. Some codecs take a second.
     package func leavingOnCancellation(_ encode: @escaping @Sendable () async throws -> Data) async throws -> Data {
-        try await self.encodes.value(for: UUID()) { _ in try await encode() }
+        try await SharedTask().value(encode)
     }
 }

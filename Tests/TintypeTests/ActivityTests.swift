@@ -376,8 +376,8 @@ import TintypePrometheus
     @Test func `metrics are described by the parts that took place`() {
         let record = LoadRecord()
         #expect("\(record.metrics)" == "0.0 ms")
-        record.add(.microseconds(8_125), to: .queue)
-        record.add(.milliseconds(4), to: .decode)
+        record.add(.microseconds(8_125), to: \.queue)
+        record.add(.milliseconds(4), to: \.decode)
         record.note(byteCount: 48_201)
         let call = CallRecord(load: record, total: .milliseconds(13), isJoined: true)
         #expect("\(call.metrics)" == "13.0 ms (queue 8.125, decode 4.0), 48201 bytes, joined")

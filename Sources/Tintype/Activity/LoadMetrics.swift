@@ -35,7 +35,7 @@ public struct LoadMetrics: Sendable, Hashable {
 
     init() {}
 
-    /// Takes over what a load took that this one waited for.
+    /// Adds the durations of a load for which this one has waited.
     fileprivate mutating func add(_ other: LoadMetrics) {
         self.queue += other.queue
         self.transfer = other.transfer ?? self.transfer
@@ -73,29 +73,14 @@ extension LoadMetrics: CustomStringConvertible {
     }
 }
 
-/// What a load under way has taken so far; written from wherever its parts run.
+/// The durations of a load under way so far; written from wherever its parts run.
 final class LoadRecord: Sendable {
-    /// A part of a load whose time is taken.
-    enum Part: Sendable {
-        case queue, disk, gate, lane, decode, transform, encode, store
-
-        fileprivate var path: WritableKeyPath<LoadMetrics, Duration> {
-            switch self {
-            case .queue: \.queue
-            case .disk: \.disk
-            case .gate: \.gate
-            case .lane: \.lane
-            case .decode: \.decode
-            case .transform: \.transform
-            case .encode: \.encode
-            case .store: \.store
-            }
-        }
-    }
+    /// A part of a load whose duration is recorded.
+    typealias Part = any WritableKeyPath<LoadMetrics, Duration> & Sendable
 
     private let state = Locked(LoadMetrics())
 
-    /// What was taken so far.
+    /// The durations so far.
     var metrics: LoadMetrics { self.state.withLock { $0 } }
 
     /// Adds the time from `start` until now to a part.
@@ -104,10 +89,10 @@ final class LoadRecord: Sendable {
     }
 
     func add(_ duration: Duration, to part: Part) {
-        self.state.withLock { $0[keyPath: part.path] += max(.zero, duration) }
+        self.state.withLock { $0[keyPath: part] += max(.zero, duration) }
     }
 
-    /// Takes the time of `work`, also of one that fails.
+    /// Records the duration of `work`, even if it fails.
     func timing<Result, Failure: Error>(
         _ part: Part,
         _ work: () async throws(Failure) -> Result
@@ -117,7 +102,7 @@ final class LoadRecord: Sendable {
         return try await work()
     }
 
-    /// Takes the time of `work`, also of one that fails.
+    /// Records the duration of `work`, even if it fails.
     func timing<Result, Failure: Error>(
         _ part: Part,
         _ work: () throws(Failure) -> Result
@@ -131,7 +116,7 @@ final class LoadRecord: Sendable {
         self.state.withLock { $0.byteCount = byteCount }
     }
 
-    /// Takes note of a transfer that took `duration` in all, waiting included.
+    /// Records a transfer that took `duration` in all, waiting included.
     func note(_ transfer: TransferMetrics, within duration: Duration) {
         self.state.withLock { metrics in
             metrics.transfer = transfer
@@ -139,7 +124,7 @@ final class LoadRecord: Sendable {
         }
     }
 
-    /// Takes over what a load took that this one waited for.
+    /// Adds the durations of a load for which this one has waited.
     func add(_ other: LoadRecord?) {
         guard let other, other !== self else { return }
         let metrics = other.metrics
@@ -149,17 +134,19 @@ final class LoadRecord: Sendable {
 
 extension LoadRecord: RenderingObserver {
     func didEnd(_ phase: RenderingPhase, since start: ContinuousClock.Instant) {
-        switch phase {
-        case .gate: self.end(.gate, since: start)
-        case .lane: self.end(.lane, since: start)
-        case .decode: self.end(.decode, since: start)
-        case .transform: self.end(.transform, since: start)
-        case .encode: self.end(.encode, since: start)
-        }
+        let part: Part =
+            switch phase {
+            case .gate: \.gate
+            case .lane: \.lane
+            case .decode: \.decode
+            case .transform: \.transform
+            case .encode: \.encode
+            }
+        self.end(part, since: start)
     }
 }
 
-/// What a caller is told of a load: what the load took, and what is the caller's own.
+/// The durations of a call: those of its load, and its own.
 struct CallRecord: Sendable {
     let load: LoadRecord?
     let total: Duration

@@ -67,7 +67,7 @@ struct EncodedLoad: Sendable {
 
     private func stored() async throws -> EncodedEntry? {
         let key = self.key
-        let hit = try await self.flight.record.timing(.disk) { try await self.cache.lookUp(key, in: .disk) }
+        let hit = try await self.flight.record.timing(\.disk) { try await self.cache.lookUp(key, in: .disk) }
         guard case .disk(let entry) = hit else { return nil }
         return EncodedEntry(key: key, data: entry.data, metadata: entry.metadata)
     }
@@ -85,7 +85,7 @@ struct EncodedLoad: Sendable {
         guard self.flight.admits(metadata.bodyDigest) else { return false }
         if self.plan.obeysHTTP, self.decision(metadata) != .serve { return false }
         // It may be of bytes that were replaced before this loader began, or by another process.
-        return try await self.flight.record.timing(.disk) {
+        return try await self.flight.record.timing(\.disk) {
             try await self.services.store.isCurrent(metadata.bodyDigest, of: self.request)
         }
     }
@@ -187,7 +187,7 @@ struct EncodedLoad: Sendable {
             return (true, nil)
         }
         do {
-            _ = try await self.flight.record.timing(.store) {
+            _ = try await self.flight.record.timing(\.store) {
                 try await self.cache.storeAndWait(
                     nil,
                     data: entry.data,

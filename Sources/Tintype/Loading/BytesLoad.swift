@@ -37,7 +37,7 @@ struct BytesLoad: Sendable {
             throw failure
         }
         if !self.flight.hasTurn {
-            try await self.flight.record.timing(.queue) { try await self.loader.waitForTurn(of: self.flight) }
+            try await self.flight.record.timing(\.queue) { try await self.loader.waitForTurn(of: self.flight) }
             (answer, known) = try await self.look()
             if let answer { return self.hit(answer) }
         }
@@ -88,7 +88,7 @@ struct BytesLoad: Sendable {
     /// The stored bytes that may answer, or what is known of those that may not: a load that waits for its turn or for
     /// the origin holds no bytes.
     private func look() async throws -> (answer: Body?, known: StoredSource?) {
-        try await self.flight.record.timing(.disk) { try await self.lookOnDisk() }
+        try await self.flight.record.timing(\.disk) { try await self.lookOnDisk() }
     }
 
     private func lookOnDisk() async throws -> (answer: Body?, known: StoredSource?) {

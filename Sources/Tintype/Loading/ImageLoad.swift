@@ -147,7 +147,7 @@ struct ImageLoad: Sendable {
             guard self.plan.picture.query.contains(.memory) else { return nil }
             return self.cache.peekMemoryEntry(for: self.request.key).map { .held($0, self.decision($0.metadata)) }
         case .disk:
-            return try await self.record.timing(.disk) { try await self.variants.entry(for: self.request) }.map {
+            return try await self.record.timing(\.disk) { try await self.variants.entry(for: self.request) }.map {
                 .variant($0)
             }
         case .decodedOriginal: return self.variants.decodedOriginal(for: self.request).map { .original($0) }
@@ -167,7 +167,7 @@ struct ImageLoad: Sendable {
             return true
         }
         // A variant may be of bytes that were replaced before this loader began, or by another process.
-        return try await self.record.timing(.disk) {
+        return try await self.record.timing(\.disk) {
             try await self.services.store.isCurrent(body, of: self.request)
         }
     }

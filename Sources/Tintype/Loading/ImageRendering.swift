@@ -19,7 +19,7 @@ struct ImageRendering: Sendable {
         defer { part.end() }
         let (decoding, request, record) = (self.decoding, self.request, self.flight.record)
         return try await bytes.working {
-            guard let planned = try await record.timing(.lane, { try await part.plan(by: decoding) }) else {
+            guard let planned = try await record.timing(\.lane, { try await part.plan(by: decoding) }) else {
                 // The load went another way, which led nowhere: an entry on disk was damaged or removed.
                 return try await decoding.picture(from: bytes.data, for: request.rendering, record)
             }

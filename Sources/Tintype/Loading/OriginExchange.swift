@@ -202,7 +202,7 @@ struct OriginExchange: Sendable {
         // A reload replaces what is cached even if no tier stores its answer.
         let isNews = isStorable && (demand.storesAnything || self.plan.policy == .reload)
         if isNews, isAllowed {
-            storeError = await self.flight.record.timing(.store) {
+            storeError = await self.flight.record.timing(\.store) {
                 await store.keepSerialized(response.body, metadata, for: self.request, demand)
             }
             if demand.storesBytes, storeError == nil { self.tell(.stored(.disk)) }

@@ -101,7 +101,7 @@ struct VariantPipeline: Sendable {
             let noted = request.noting(response.metadata, at: self.rules.now())
             var metadata = self.metadata(noted, describing: data, of: request)
             metadata.damage = response.image.damage
-            _ = try await flight.record.timing(.store) {
+            _ = try await flight.record.timing(\.store) {
                 try await self.cache.storeAndWait(nil, data: data, metadata: metadata, for: key, in: .disk)
             }
             return nil
@@ -114,7 +114,7 @@ struct VariantPipeline: Sendable {
 
     private func encoded(_ image: Image, for request: ImageRequest, _ record: LoadRecord) async throws -> Data? {
         if let encode = request.variantEncoder?.function ?? self.encoder {
-            return try await record.timing(.encode) { try await encode(image, request) }
+            return try await record.timing(\.encode) { try await encode(image, request) }
         }
         let options = EncodeOptions(quality: 90)
         return try await self.encoding.encode(image, as: nil, options: options, maximumSide: nil, record)
