@@ -41,6 +41,9 @@ struct BodyOrder: Sendable {
         var date: Date?
         /// The name of that body on disk; `nil` if it may be any of the origin's names.
         var name: CacheKey?
+        /// The body of another source that has replaced the one of this source, whose own newest body is unknown, and the
+        /// flights from before that have not ended: they may still store what they made of older bodies.
+        var replacement: (body: UInt64, olderFlights: Set<ID>)?
         /// The images in the cache that were made of that body; some may have been evicted since.
         var images: Set<CacheKey> = []
         /// The flight that used the source last.
@@ -79,7 +82,12 @@ struct BodyOrder: Sendable {
     var sourceCount: Int { self.sources.count }
 
     /// Returns the newest known body of a source.
-    func newestBody(of source: CacheKey) -> UInt64? { self.sources[source]?.body }
+    ///
+    /// If another source has replaced it, that is the other source's body as long as flights from before may store images of
+    /// older ones.
+    func newestBody(of source: CacheKey) -> UInt64? {
+        self.sources[source].flatMap { $0.body ?? $0.replacement?.body }
+    }
 
     /// Returns the flights of all sources that may select the same response as others of `origin`.
     func flights(of origin: CacheKey) -> Set<ID> {
@@ -105,6 +113,8 @@ struct BodyOrder: Sendable {
         self.clearings[id] = nil
         guard let key = self.flights.removeValue(forKey: id)?.product.source else { return }
         self.sources[key]?.flights.remove(id)
+        self.sources[key]?.replacement?.olderFlights.remove(id)
+        if self.sources[key]?.replacement?.olderFlights.isEmpty ?? false { self.sources[key]?.replacement = nil }
         if let source = self.sources[key], source.flights.isEmpty, source.images.isEmpty { self.forget(key) }
     }
 
@@ -195,7 +205,7 @@ struct BodyOrder: Sendable {
     }
 
     private mutating func put(_ image: CacheKey, madeOf body: UInt64, in source: inout Source, _ key: CacheKey) {
-        source.body = body
+        (source.body, source.replacement) = (body, nil)
         let isNew = source.images.insert(image).inserted
         self.sources[key] = source
         guard isNew else { return }
@@ -222,7 +232,8 @@ struct BodyOrder: Sendable {
         let isSame = self.sources[key]?.body == body
         let sources = isSame ? [key] : [key] + self.sources(selecting: name, without: body, besides: product)
         if arrival.isFetched { for key in sources { self.outdateFlights(of: key, except: id) } }
-        if !isSame { for key in sources { self.replaceBody(of: key, by: id, awaiting: awaiting, &succession) } }
+        if !isSame { for key in sources { self.replaceBody(of: key, by: id, body, awaiting: awaiting, &succession) } }
+        self.sources[key]?.replacement = nil
         self.sources[key]?.body = body
         self.sources[key]?.date = date
         self.sources[key]?.name = name
@@ -255,6 +266,7 @@ struct BodyOrder: Sendable {
     private mutating func replaceBody(
         of key: CacheKey,
         by id: ID,
+        _ body: UInt64,
         awaiting: Set<ID>,
         _ succession: inout Succession
     ) {
@@ -270,6 +282,7 @@ struct BodyOrder: Sendable {
         self.weight -= source.weight
         guard !source.flights.isEmpty else { return self.forget(key) }
         self.sources[key]?.images = []
+        self.sources[key]?.replacement = (body, source.flights)
         self.sources[key]?.body = nil
         self.sources[key]?.date = nil
         self.sources[key]?.name = nil

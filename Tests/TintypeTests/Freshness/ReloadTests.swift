@@ -229,6 +229,54 @@ import TintypeConcurrency
         #expect(found.value == [true, true, true])
     }
 
+    @Test func `an older variant that is stored while another source replaces its response is not served`() async throws
+    {
+        let fixture = try LoaderFixture(origin: self.scripted)
+        let bodies = try (10..<14).map { try makePNG(width: $0) }
+        self.scripted.script("/a", .body(bodies[3]))
+        self.scripted.script("/a", sequence: bodies.prefix(3).map { .body($0) })
+        let gate = Gate()
+        await gate.open()
+        let german: HeaderFields = ["Accept-Language": "de"]
+        let thumbnail = ImageRequest(
+            url: self.scripted.url("/a"),
+            headers: german,
+            thumbnail: .stretch(width: 6, height: 4),
+            variantCaching: .all,
+            cachePolicy: .neverRevalidate
+        )
+        let (loaderBox, found) = (Box<LoaderActor>(), Box<[UInt64?]>([]))
+        let disk = DiskCache.Configuration(directory: fixture.directory.url(of: "cache"))
+        // The variant of the first body is written when two more have come, the second of them for other header fields.
+        let cache = HeldCache(
+            CacheActor(disk: DiskCache(disk)),
+            gate: gate,
+            willStore: { key in
+                guard key == thumbnail.key, let loader = loaderBox.value, found.value?.isEmpty ?? false else { return }
+                for headers in [german, ["Accept-Language": "en"]] {
+                    var reload = ImageRequest(url: thumbnail.url, headers: headers, cachePolicy: .reload)
+                    reload.originalCaching = .none
+                    let response = try? await loader.response(for: reload)
+                    found.value?.append(response?.metadata.bodyDigest)
+                }
+            },
+            didStore: { key, _ in
+                guard key == thumbnail.key, let loader = loaderBox.value, found.value?.count == 2 else { return }
+                let response = try? await loader.response(for: thumbnail)
+                found.value?.append(response?.metadata.bodyDigest)
+            }
+        )
+        let loader = fixture.makeLoader {
+            $0.cache = cache
+            $0.cachePolicy = .honorFreshness
+        }
+        loaderBox.value = loader
+        _ = try await loader.image(for: thumbnail)
+        await loader.waitForPendingStores()
+        loaderBox.value = nil
+        #expect(found.value == bodies.dropFirst().map { BodyDigest.value(of: Data($0)) })
+    }
+
     @Test(arguments: 0..<6) func `after a reload no load gets an older image, from no tier and in no form`(
         seed: UInt64
     ) async throws {
