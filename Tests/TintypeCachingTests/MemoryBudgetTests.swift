@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TestSupport
 import TestTraits
 import Testing
 import TintypeConcurrency
