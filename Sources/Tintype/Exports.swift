@@ -1,4 +1,4 @@
-// One import gives a user everything: pictures, coders, transforms, caches, downloads.
+// One import gives a user everything: images, coders, transforms, caches, downloads.
 @_exported public import TintypeCaching
 @_exported public import TintypeCoding
 @_exported public import TintypeDownloading

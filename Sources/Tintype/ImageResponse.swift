@@ -2,7 +2,7 @@ public import FoundationEssentials
 public import TintypeCaching
 public import TintypeImage
 
-/// Where a picture or its bytes came from.
+/// Where an image or its bytes came from.
 public enum LoadSource: String, Sendable, Hashable {
     /// The memory tier: already decoded.
     case memory
@@ -16,7 +16,7 @@ public enum LoadSource: String, Sendable, Hashable {
     case fallback
 }
 
-/// What became of a cached picture whose freshness was in question.
+/// What became of a cached image whose freshness was in question.
 public enum Revalidation: Sendable, Hashable {
     /// The origin said that it is current, or sent the same bytes again: it was served, and lives on.
     case notModified
@@ -28,29 +28,29 @@ public enum Revalidation: Sendable, Hashable {
     case failed
 }
 
-/// A loaded picture and what is known about it.
+/// A loaded image and what is known about it.
 public struct ImageResponse: Sendable {
-    /// The picture, upright, at the size that was asked for.
+    /// The image, upright, at the size that was asked for.
     public let image: Image
     /// Where it came from.
     public let source: LoadSource
     /// What is known of the encoded bytes: format, size, validators, dates.
     ///
-    /// With a picture from memory come only those fields of the response that decide about its reuse.
+    /// With an image from memory come only those fields of the response that decide about its reuse.
     public private(set) var metadata: EntryMetadata
     /// The encoded bytes, where the request has ``LoadOptions/keepData``.
     public private(set) var data: Data?
     /// Why the bytes are not on disk, where the request waited for the store.
     public private(set) var storeError: LoadError?
-    /// What became of the cached picture, where its freshness was in question; `nil` where it was not,
+    /// What became of the cached image, where its freshness was in question; `nil` where it was not,
     /// or nothing was cached.
     public let revalidation: Revalidation?
-    /// The place among ``ImageRequest/alternatives`` of the request that gave the picture, from 0; `nil` where the request
+    /// The place among ``ImageRequest/alternatives`` of the request that gave the image, from 0; `nil` where the request
     /// itself did, or its fallback.
     public internal(set) var alternative: Int?
-    /// Why all sources failed, where the picture is the request's fallback.
+    /// Why all sources failed, where the image is the request's fallback.
     public internal(set) var failure: LoadError?
-    /// Whether HTTP permits to keep what is made of the picture.
+    /// Whether HTTP permits to keep what is made of the image.
     var mayBeKept = true
     /// What the load took, and the call that got the response; `nil` for what was found without a load.
     var call: CallRecord?
@@ -74,25 +74,25 @@ public struct ImageResponse: Sendable {
         self.revalidation = revalidation
     }
 
-    /// The format of the encoded picture; `nil` where a cache was given the picture without one.
+    /// The format of the encoded image; `nil` where a cache was given the image without one.
     public var format: ImageFormat? { self.image.sourceFormat }
 
     /// The damage in the encoded bytes that the decoder found and continued after; empty for an intact file.
     public var damage: ImageDamage { self.image.damage }
 
-    /// Whether the picture is the first frame of an animation, whose frames ``LoaderActor/frames(for:)`` gives.
+    /// Whether the image is the first frame of an animation, whose frames ``LoaderActor/frames(for:)`` gives.
     public var isAnimated: Bool { self.frameCount > 1 }
 
-    /// The number of frames of the animation that the picture stands for; 1 for a still picture.
+    /// The number of frames of the animation that the image stands for; 1 for a still image.
     public var frameCount: Int { self.metadata.animation?.frameCount ?? 1 }
 
-    /// How often the frames are shown, as stored: 0 is forever, 1 for a still picture.
+    /// How often the frames are shown, as stored: 0 is forever, 1 for a still image.
     public var loopCount: Int { self.metadata.animation?.loopCount ?? 1 }
 
-    /// How long all frames are shown once; zero for a still picture.
+    /// How long all frames are shown once; zero for a still image.
     public var duration: Duration { .milliseconds(self.metadata.animation?.milliseconds ?? 0) }
 
-    /// The same, of an animation that is taken for a still picture.
+    /// The same, of an animation that is taken for a still image.
     var still: ImageResponse {
         var copy = self
         copy.metadata.animation = nil

@@ -38,7 +38,7 @@ public struct LoadError: TintypeError {
 }
 
 extension TintypeErrorCode {
-    /// The request said to look only in the caches, and the picture is not there.
+    /// The request said to look only in the caches, and the image is not there.
     public static let notInCache = TintypeErrorCode("notInCache")
     /// The request had a condition of its own, and the copy that it names is current.
     public static let notModified = TintypeErrorCode("notModified")

@@ -2,7 +2,7 @@ import TintypeConcurrency
 import TintypeDownloading
 import TintypeImage
 
-/// What a reader of load events has not seen yet: the cached picture, the newest progress, the newest
+/// What a reader of load events has not seen yet: the cached image, the newest progress, the newest
 /// preview and the end.
 final class LoadEventMailbox: Sendable {
     private typealias Reader = CheckedContinuation<LoadEvent?, any Error>
@@ -28,7 +28,7 @@ final class LoadEventMailbox: Sendable {
 
     private let state = Locked(State())
 
-    /// Offers the picture that is cached.
+    /// Offers the image that is cached.
     func report(_ cached: ImageResponse) {
         self.offer(.success(.cached(cached))) { $0.cached = cached }
     }

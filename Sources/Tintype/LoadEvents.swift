@@ -6,15 +6,15 @@ public import TintypeImage
 public enum LoadEvent: Sendable {
     /// More bytes have arrived.
     case progress(TransferProgress)
-    /// An unfinished picture that is worth showing; its ``Image/isPreview`` is true.
+    /// An unfinished image that is worth showing; its ``Image/isPreview`` is true.
     ///
     /// Of this load, or the last one of a load before that broke off; see ``LoadOptions/keepPreviews``.
     case preview(Image)
-    /// The picture that is cached, while the origin is asked whether it is current.
+    /// The image that is cached, while the origin is asked whether it is current.
     ///
     /// Only of loads under ``CachePolicy/revalidate``; comes first, and at most once.
     case cached(ImageResponse)
-    /// The picture is there. Nothing follows.
+    /// The image is there. Nothing follows.
     case finished(ImageResponse)
 }
 

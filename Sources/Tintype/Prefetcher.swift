@@ -2,16 +2,16 @@ import TintypeCaching
 import TintypeConcurrency
 public import TintypeDownloading
 
-/// Brings pictures into a cache before they are asked for.
+/// Brings images into a cache before they are asked for.
 ///
 /// A prefetcher works on several lists at once; its limits hold for all of them together. A list
 /// lives as long as its reader, which keeps the prefetcher alive.
 public final class Prefetcher: Sendable {
-    /// Where prefetched pictures go.
+    /// Where prefetched images go.
     public enum Destination: Sendable, Hashable {
         /// Encoded bytes on disk; nothing is decoded.
         case disk
-        /// Decoded pictures in memory, and their bytes on disk.
+        /// Decoded images in memory, and their bytes on disk.
         case memory
     }
 
@@ -25,8 +25,8 @@ public final class Prefetcher: Sendable {
     /// Creates a prefetcher.
     ///
     /// - Parameters:
-    ///   - loader: Loads the pictures; its caches are filled.
-    ///   - destination: Where the pictures go; default disk.
+    ///   - loader: Loads the images; its caches are filled.
+    ///   - destination: Where the images go; default disk.
     ///   - concurrency: How many are loaded at once, at least 1; default 3.
     ///   - priority: How urgent the downloads are, whatever the requests say; default low, so that
     ///     those that a user waits for go first.
@@ -99,22 +99,22 @@ public final class Prefetcher: Sendable {
 
 /// How far the prefetch of a list is.
 public struct PrefetchProgress: Sendable {
-    /// The picture that ended last.
+    /// The image that ended last.
     public let latest: PrefetchResult
-    /// The pictures of the list that have ended, failed ones among them.
+    /// The images of the list that have ended, failed ones among them.
     public let completedCount: Int
-    /// The pictures of the list that failed.
+    /// The images of the list that failed.
     public let failedCount: Int
-    /// The pictures of the list.
+    /// The images of the list.
     public let totalCount: Int
-    /// The encoded bytes of the pictures that came over the network.
+    /// The encoded bytes of the images that came over the network.
     public let receivedBytes: Int64
 
     /// Whether this is the last one.
     public var isFinished: Bool { self.completedCount == self.totalCount }
 }
 
-/// How the prefetch of one picture ended.
+/// How the prefetch of one image ended.
 public struct PrefetchResult: Sendable {
     /// What was loaded.
     public struct Loaded: Sendable, Hashable {
@@ -140,7 +140,7 @@ private struct PrefetchList: Sendable {
     /// Shared with the prefetcher's other lists.
     let gate: WeightedGate
 
-    /// Loads the pictures and reports each one as it ends; after a cancellation, no more.
+    /// Loads the images and reports each one as it ends; after a cancellation, no more.
     func load(report: (PrefetchProgress) -> Void) async {
         await withTaskGroup(of: PrefetchResult?.self) { group in
             var rest = self.requests.makeIterator()

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// The cache: decoded pictures in memory, encoded bytes on disk.
+/// The cache: decoded images in memory, encoded bytes on disk.
 ///
 /// It asks the tiers in their order. Nothing waits for the actor, which only keeps why a read failed: look-ups, stores
 /// and removals run beside each other, on any number of threads.

@@ -53,7 +53,7 @@ public final class CacheGroup: ImageCache {
         Self.first(of: self.members(\.query).caches) { $0.memoryImage(for: key) }
     }
 
-    /// The picture in memory with its metadata, from the highest cache that has it.
+    /// The image in memory with its metadata, from the highest cache that has it.
     ///
     /// Follows the policy for queries; those that ask all caches ask one after the other here.
     public func memoryEntry(for key: CacheKey) -> MemoryEntry? {
@@ -134,7 +134,7 @@ public final class CacheGroup: ImageCache {
 
     /// Stores in the caches that the policy for stores names, in place of what any cache has.
     ///
-    /// - Returns: What became of the picture in the highest of them.
+    /// - Returns: What became of the image in the highest of them.
     @discardableResult
     public func store(
         _ image: Image?,
@@ -150,7 +150,7 @@ public final class CacheGroup: ImageCache {
         return outcomes.first ?? nil
     }
 
-    /// Keeps a picture in the memory of the caches that the policy for stores names, in place of what any cache has there.
+    /// Keeps an image in the memory of the caches that the policy for stores names, in place of what any cache has there.
     public func keepInMemory(
         _ image: Image,
         metadata: EntryMetadata,
@@ -165,7 +165,7 @@ public final class CacheGroup: ImageCache {
 
     /// Stores in the caches that the policy for stores names, in place of what any cache has, and waits for their disks.
     ///
-    /// - Returns: What became of the picture in the highest of them.
+    /// - Returns: What became of the image in the highest of them.
     /// - Throws: The error of the highest one that failed; the others have stored all the same.
     @discardableResult
     public func storeAndWait(

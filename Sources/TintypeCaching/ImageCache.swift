@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// What a loader asks of a cache: pictures in memory, encoded bytes on disk, by key and by tier.
+/// What a loader asks of a cache: images in memory, encoded bytes on disk, by key and by tier.
 ///
 /// ``CacheActor`` is one cache, ``CacheGroup`` joins several. One of another kind, such as a cache
 /// that several machines share, takes part by conforming.
@@ -12,17 +12,17 @@ public protocol ImageCache: Sendable {
     /// where a read may take long, as it does from another machine.
     var isLocal: Bool { get }
 
-    /// The picture in memory, which counts as its use; a miss does not count: a load looks at the whole entry next.
+    /// The image in memory, which counts as its use; a miss does not count: a load looks at the whole entry next.
     ///
     /// Called on every load, on the caller's thread: it must not wait.
     func memoryImage(for key: CacheKey) -> Image?
 
-    /// The picture in memory with its metadata, which counts as its use.
+    /// The image in memory with its metadata, which counts as its use.
     ///
     /// Called on the caller's thread: it must not wait.
     func memoryEntry(for key: CacheKey) -> MemoryEntry?
 
-    /// The picture in memory with its metadata, which counts neither as its use nor as a look-up: statistics and
+    /// The image in memory with its metadata, which counts neither as its use nor as a look-up: statistics and
     /// eviction don't notice.
     ///
     /// A load that looks again after a miss peeks, so that it counts as one miss. By default a peek is a
@@ -59,10 +59,10 @@ public protocol ImageCache: Sendable {
     /// Does not count as a use of the entry.
     func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers
 
-    /// Keeps a picture in memory, unless it is obsolete in that very moment.
+    /// Keeps an image in memory, unless it is obsolete in that very moment.
     ///
-    /// Where `isObsolete` becomes true and the picture is removed then, no look-up finds it after that. It takes no
-    /// waiting, may be called while the cache is locked, and calls nothing of it. By default the picture is kept, looked
+    /// Where `isObsolete` becomes true and the image is removed then, no look-up finds it after that. It takes no
+    /// waiting, may be called while the cache is locked, and calls nothing of it. By default the image is kept, looked
     /// at again and removed, which leaves a moment between the two.
     func keepInMemory(
         _ image: Image,
@@ -71,13 +71,13 @@ public protocol ImageCache: Sendable {
         unless isObsolete: @Sendable () -> Bool
     ) async
 
-    /// What a server sends of the picture under `key` in an encoding, from memory, which counts as its use; default none.
+    /// What a server sends of the image under `key` in an encoding, from memory, which counts as its use; default none.
     ///
     /// Called on every load, on the caller's thread: it must not wait. A load that looks again after a miss does not
     /// count it (`countsMiss`).
     func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool) -> EncodedEntry?
 
-    /// Keeps what a server sends of the picture under `key` in memory, unless it is obsolete in that very moment; by
+    /// Keeps what a server sends of the image under `key` in memory, unless it is obsolete in that very moment; by
     /// default it is not kept.
     ///
     /// The entry is removed by its own key. As for ``keepInMemory(_:metadata:for:unless:)``, no look-up finds it after it
@@ -89,12 +89,12 @@ public protocol ImageCache: Sendable {
         unless isObsolete: @Sendable () -> Bool
     )
 
-    /// Keeps a picture in memory and its bytes on disk, the latter in the background.
+    /// Keeps an image in memory and its bytes on disk, the latter in the background.
     ///
     /// What is `nil` is not stored in its tier. Where the metadata names another body (``EntryMetadata/bodyDigest``) than
     /// the entry that is there, that one must not be found any more, even if the store fails.
     ///
-    /// - Returns: What became of the picture, or `nil` when there was none to keep.
+    /// - Returns: What became of the image, or `nil` when there was none to keep.
     @discardableResult
     func store(
         _ image: Image?,
@@ -104,10 +104,10 @@ public protocol ImageCache: Sendable {
         in tiers: CacheTiers
     ) async -> InsertOutcome?
 
-    /// Keeps a picture in memory and its bytes on disk, as the store in the background does, and waits for the disk.
+    /// Keeps an image in memory and its bytes on disk, as the store in the background does, and waits for the disk.
     ///
-    /// - Returns: What became of the picture, or `nil` when there was none to keep.
-    /// - Throws: ``CacheError`` of the disk tier; the picture is in memory then all the same.
+    /// - Returns: What became of the image, or `nil` when there was none to keep.
+    /// - Throws: ``CacheError`` of the disk tier; the image is in memory then all the same.
     @discardableResult
     func storeAndWait(
         _ image: Image?,
@@ -149,7 +149,7 @@ public protocol ImageCache: Sendable {
 
 /// What a look-up in both tiers found.
 public enum CacheHit: Sendable {
-    /// A decoded picture.
+    /// A decoded image.
     case memory(MemoryEntry)
     /// Encoded bytes, which are still to be decoded.
     case disk(DiskEntry)
@@ -157,7 +157,7 @@ public enum CacheHit: Sendable {
 
 /// What a cache holds and how it was used.
 public struct CacheStatistics: Sendable {
-    /// The pictures in memory, of all memory tiers together.
+    /// The images in memory, of all memory tiers together.
     public var memory = MemoryStatistics()
     /// Each of the disk tiers, in the order in which they are asked.
     public var disks: [DiskStatistics] = []
@@ -178,7 +178,7 @@ public struct CacheTiers: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
-    /// The decoded pictures in memory.
+    /// The decoded images in memory.
     public static let memory = CacheTiers(rawValue: 1)
     /// The encoded bytes on disk.
     public static let disk = CacheTiers(rawValue: 2)
@@ -254,7 +254,7 @@ extension ImageCache {
         await !self.tiers(holding: key, in: tiers).isEmpty
     }
 
-    /// Keeps a picture in memory and its bytes on disk, the latter in the background.
+    /// Keeps an image in memory and its bytes on disk, the latter in the background.
     @discardableResult
     public func store(
         _ image: Image?,
@@ -265,9 +265,9 @@ extension ImageCache {
         await self.store(image, data: data, metadata: metadata, for: key, in: .all)
     }
 
-    /// Keeps a picture in memory and its bytes on disk, and waits for the disk.
+    /// Keeps an image in memory and its bytes on disk, and waits for the disk.
     ///
-    /// - Throws: ``CacheError`` of the disk tier; the picture is in memory then all the same.
+    /// - Throws: ``CacheError`` of the disk tier; the image is in memory then all the same.
     @discardableResult
     public func storeAndWait(
         _ image: Image?,

@@ -100,7 +100,7 @@ public final class CoderRegistry: Sendable {
         self.state.withLock { $0.registrations.last(where: matches)?.coder }
     }
 
-    /// Says what the bytes look like, because a page instead of a picture is the usual cause.
+    /// Says what the bytes look like, because a page instead of an image is the usual cause.
     private static func notAnImage(_ data: Data) -> CodingError {
         let start = String(decoding: data.prefix(256), as: UTF8.self).lowercased()
         let what =

@@ -2,7 +2,7 @@ import TintypeConcurrency
 @_exported public import TintypeErrors
 public import TintypeImage
 
-/// Why bytes could not be made into a picture, or a picture into bytes.
+/// Why bytes could not be made into an image, or an image into bytes.
 public struct CodingError: TintypeError {
     /// The kinds of failure.
     public typealias Code = TintypeErrorCode
@@ -47,7 +47,7 @@ public struct CodingError: TintypeError {
         )
     }
 
-    /// A picture can't be written as `format`.
+    /// An image can't be written as `format`.
     static func notEncoded(_ format: ImageFormat, _ message: String) -> CodingError {
         CodingError(code: .encodingFailed, message: message, format: format)
     }
@@ -77,7 +77,7 @@ public struct CodingError: TintypeError {
 }
 
 extension TintypeErrorCode {
-    /// The bytes are no picture of any known format.
+    /// The bytes are no image of any known format.
     public static let notAnImage = TintypeErrorCode("notAnImage")
     /// The format is known, but no registered coder reads or writes it.
     public static let unsupportedFormat = TintypeErrorCode("unsupportedFormat")
@@ -100,10 +100,10 @@ extension TintypeErrorCode {
     /// The frames of an animation have more pixels together than the limits allow:
     /// ``DecodingLimits/maximumAnimationPixels``.
     public static let animationTooLarge = TintypeErrorCode("animationTooLarge")
-    /// An option makes no sense for this picture.
+    /// An option makes no sense for this image.
     public static let invalidOptions = TintypeErrorCode("invalidOptions")
     /// What is asked for can't be done without loss.
     public static let notLossless = TintypeErrorCode("notLossless")
-    /// The encoder refused the picture.
+    /// The encoder refused the image.
     public static let encodingFailed = TintypeErrorCode("encodingFailed")
 }

@@ -1,9 +1,9 @@
 import TintypeConcurrency
 
-/// A small set of lanes on which pictures are decoded, transformed and encoded.
+/// A small set of lanes on which images are decoded, transformed and encoded.
 ///
 /// Each lane is an actor on a serial executor with one thread of its own. A piece of work
-/// runs on one lane, so at most as many pictures are worked on at once as there are
+/// runs on one lane, so at most as many images are worked on at once as there are
 /// lanes, and the cooperative pool is never blocked. Lanes that have nothing to do help with a large one.
 public final class DecodeLanes: Sendable {
     private struct Load {

@@ -5,7 +5,7 @@ public import TintypeImage
 ///
 /// Encodes to GIF count as well, without a budget.
 ///
-/// The unit is the work of one pixel of a plain picture, about five nanoseconds of a server's core. Coders
+/// The unit is the work of one pixel of a plain image, about five nanoseconds of a server's core. Coders
 /// count what they are about to do, in steps of at most ``unitsBetweenLooks``: a row, a strip of rows, a frame. So a
 /// cancelled decode ends within a few milliseconds, however few bytes its pixels come from.
 ///

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TintypeImage
 
-/// What a picture may cost: its size, checked from its header before any pixel memory exists, and the work of
+/// What an image may cost: its size, checked from its header before any pixel memory exists, and the work of
 /// decoding it, counted while it is done.
 public struct DecodingLimits: Sendable, Hashable {
     /// Pixels, stored width times height; default 100 million.
@@ -13,7 +13,7 @@ public struct DecodingLimits: Sendable, Hashable {
     /// The work of one decode, in pixels; default 1,000 million, about five seconds of a server's core.
     ///
     /// Each pixel that is computed counts one, those of frames that are only drawn over as well; a scan of a
-    /// progressive picture counts a quarter for each sample that it covers, and each encoded byte five. A photograph of
+    /// progressive image counts a quarter for each sample that it covers, and each encoded byte five. A photograph of
     /// 24 megapixels takes about 40 million. ``DecodeWork`` counts.
     ///
     /// The transforms of a request have a budget of their own that is as large: each pixel that one of them makes counts
@@ -65,7 +65,7 @@ public struct DecodingLimits: Sendable, Hashable {
         throw .overLimit(.tooManyBytes, nil, what)
     }
 
-    /// Refuses a header that declares too large a picture, or too many frames.
+    /// Refuses a header that declares too large an image, or too many frames.
     package func check(_ header: ImageHeader) throws(CodingError) {
         let side = max(header.pixelWidth, header.pixelHeight)
         let size = "The picture is \(header.pixelWidth)x\(header.pixelHeight)"

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// How a picture becomes bytes.
+/// How an image becomes bytes.
 public struct EncodeOptions: Sendable, Hashable {
     /// The quality of lossy formats, 1 to 100; default 80.
     ///
@@ -86,7 +86,7 @@ public struct EncodeOptions: Sendable, Hashable {
         public var exif: Data?
         /// An XMP packet.
         public var xmp: Data?
-        /// An ICC profile, which must be that of the samples; `nil` writes the one that the picture has.
+        /// An ICC profile, which must be that of the samples; `nil` writes the one that the image has.
         public var colorProfile: Data?
 
         /// Collects blocks.
@@ -141,9 +141,9 @@ public struct EncodeOptions: Sendable, Hashable {
 
 /// An animation to be encoded: whole canvases and how long each is shown.
 public struct AnimationContent: Sendable {
-    /// One picture of the animation.
+    /// One image of the animation.
     public struct Frame: Sendable {
-        /// The picture; all have the size of the first.
+        /// The image; all have the size of the first.
         public var image: Image
         /// How long it is shown.
         public var milliseconds: Int
@@ -155,7 +155,7 @@ public struct AnimationContent: Sendable {
         }
     }
 
-    /// The pictures in their order, at least one.
+    /// The images in their order, at least one.
     public var frames: [Frame]
     /// How often they are shown; 0 is forever.
     public var loopCount: Int

@@ -5,7 +5,7 @@ public import TintypeImage
 /// It holds the encoded bytes, and no pixels. All calls are synchronous; several lanes may make them at once, and each
 /// call begins anew. Long loops count their work with a ``DecodeWork`` of the options' limits.
 public protocol EncodedImage: Sendable {
-    /// What the file says about its picture.
+    /// What the file says about its image.
     var header: ImageHeader { get }
 
     /// The pixels as stored: not turned, with the header's orientation on the image.
@@ -15,40 +15,40 @@ public protocol EncodedImage: Sendable {
 
     // MARK: What may be left out
 
-    /// How the picture lies in memory that ``decode(options:)`` gives, scaled down as far as the sufficient size allows.
+    /// How the image lies in memory that ``decode(options:)`` gives, scaled down as far as the sufficient size allows.
     ///
     /// Left out, it is `rgba8` for an animation and where there may be alpha, and `rgb8` elsewhere, as large as stored.
     ///
-    /// - Throws: `ImageError` for a picture that no memory holds.
+    /// - Throws: `ImageError` for an image that no memory holds.
     func decodedLayout(options: DecodeOptions) throws -> PixelLayout
 
     /// The bytes of memory that the coder has allocated at most at once for a decode of a kind, with what it gives out.
     ///
-    /// Left out, only pictures count, by their kind: a codec that needs memory of its own says so here.
+    /// Left out, only images count, by their kind: a codec that needs memory of its own says so here.
     ///
     /// The limits were checked against the header before. Where it says less than it takes, a busy loader takes more
     /// memory than it was allowed.
     func byteCount(for kind: DecodeKind, options: DecodeOptions) -> Int
 
-    /// What the file says of its picture besides the pixels; what is broken of it is left out.
+    /// What the file says of its image besides the pixels; what is broken of it is left out.
     ///
     /// Left out, it is no more than the header's orientation.
     ///
     /// - Throws: `CodingError` for a file that takes too much work, `CancellationError`.
     func metadata(limits: DecodingLimits) throws -> ImageMetadata
 
-    /// The frames of an animation, or `nil` for a still picture.
+    /// The frames of an animation, or `nil` for a still image.
     ///
     /// The limits were checked against the header before.
     func frameReader(options: DecodeOptions) throws -> (any FrameReader)?
 
-    /// Whether ``withRows(options:_:)`` gives the rows of the picture one by one, so that it is never there whole.
+    /// Whether ``withRows(options:_:)`` gives the rows of the image one by one, so that it is never there whole.
     ///
     /// Where it is true and no rows come, a thumbnail takes more memory than it is weighed by.
     var givesRows: Bool { get }
 
-    /// Lends the stored rows of a still picture, decoded one by one, scaled down as far as the sufficient size allows;
-    /// `nil` when the picture can't be streamed (an interlaced one).
+    /// Lends the stored rows of a still image, decoded one by one, scaled down as far as the sufficient size allows;
+    /// `nil` when the image can't be streamed (an interlaced one).
     func withRows<Result>(
         options: DecodeOptions,
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result
@@ -150,19 +150,19 @@ public struct ParallelDecode: Sendable {
     }
 }
 
-/// What a coder gives out: a picture, perhaps smaller than stored, and how exactly it covers it.
+/// What a coder gives out: an image, perhaps smaller than stored, and how exactly it covers it.
 public struct DecodedImage: Sendable {
     /// The pixels as stored, with the orientation that makes them upright.
     public let image: Image
-    /// How many columns of the picture hold content: below its width by less than one pixel where a scaled decode
+    /// How many columns of the image hold content: below its width by less than one pixel where a scaled decode
     /// rounded up.
     ///
     /// A resize that knows it shifts nothing.
     public let coveredWidth: Double
-    /// How many rows of the picture hold content.
+    /// How many rows of the image hold content.
     public let coveredHeight: Double
 
-    /// Wraps a picture; without sizes it is covered whole.
+    /// Wraps an image; without sizes it is covered whole.
     public init(_ image: Image, coveredWidth: Double? = nil, coveredHeight: Double? = nil) {
         self.image = image
         self.coveredWidth = coveredWidth ?? Double(image.width)

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// Opens the files of some formats, and turns pictures into bytes.
+/// Opens the files of some formats, and turns images into bytes.
 ///
 /// All calls are synchronous; the loader makes them on a decode lane. A coder is asked from
 /// several lanes at once, and keeps no state between calls. Long loops count their work with a
@@ -14,7 +14,7 @@ public protocol ImageCoder: Sendable {
     /// The formats that ``encode(_:as:options:)`` writes; asked once as well.
     var encodableFormats: Set<ImageFormat> { get }
 
-    /// Parses what the file says about its picture. Reads no pixels and allocates none.
+    /// Parses what the file says about its image. Reads no pixels and allocates none.
     ///
     /// Frames and work stay within the limits: a flood of frames or of padding ends early. The size is checked by the
     /// caller.
@@ -58,18 +58,18 @@ public protocol ImageCoder: Sendable {
 
 /// What a decode gives out, and with it which memory it takes.
 public enum DecodeKind: Sendable, Hashable {
-    /// A picture: a still one, or the frame of an animation that the options name.
+    /// An image: a still one, or the frame of an animation that the options name.
     case picture
     /// The frames of an animation one after the other, drawn on a canvas that stays.
     case frame
-    /// The rows of a still picture one by one.
+    /// The rows of a still image one by one.
     case rows
-    /// A picture and its previews while its bytes arrive.
+    /// An image and its previews while its bytes arrive.
     case incremental
 }
 
 extension ImageCoder {
-    /// Parses what the file says about its picture, within the default limits.
+    /// Parses what the file says about its image, within the default limits.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     public func open(_ data: Data) throws -> any EncodedImage {

@@ -6,7 +6,7 @@ public struct ImageDecoder: Sendable {
     private let limits: DecodingLimits
     /// The file, as its coder opened it.
     public private(set) var encoded: any EncodedImage
-    /// What the file says about its picture; it is within the limits.
+    /// What the file says about its image; it is within the limits.
     public let header: ImageHeader
 
     /// Reads the header of `data` and checks the limits; no pixel memory is allocated.
@@ -15,7 +15,7 @@ public struct ImageDecoder: Sendable {
     ///   - data: The encoded bytes.
     ///   - registry: The coders to ask.
     ///   - coder: A coder to use instead of asking the registry.
-    ///   - limits: What the picture may cost.
+    ///   - limits: What the image may cost.
     /// - Throws: `CodingError`, `CancellationError`.
     public init(
         _ data: Data,
@@ -31,7 +31,7 @@ public struct ImageDecoder: Sendable {
         try limits.check(self.header)
     }
 
-    /// How and where the picture was taken, and its blocks of metadata; no pixels are decoded.
+    /// How and where the image was taken, and its blocks of metadata; no pixels are decoded.
     ///
     /// - Throws: `CodingError` for a file that takes too much work, `CancellationError`; what is broken of the metadata is
     ///   left out.
@@ -39,14 +39,14 @@ public struct ImageDecoder: Sendable {
         try self.encoded.metadata(limits: self.limits)
     }
 
-    /// Decodes the picture, upright and in sRGB unless the options keep its profile.
+    /// Decodes the image, upright and in sRGB unless the options keep its profile.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     public func decode(options: DecodeOptions = DecodeOptions()) throws -> Image {
         try self.finish(try self.decodeStored(options: options).image, options: options)
     }
 
-    /// Decodes the picture as it is stored: not turned, its orientation noted on the image, and
+    /// Decodes the image as it is stored: not turned, its orientation noted on the image, and
     /// its samples not converted.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
@@ -69,7 +69,7 @@ public struct ImageDecoder: Sendable {
         return decoded
     }
 
-    /// Refuses a picture that is larger than its header said, or covers more than it has: coders may
+    /// Refuses an image that is larger than its header said, or covers more than it has: coders may
     /// be a user's, and the limits were checked by the header.
     private func check(width: Int, height: Int, covered: (width: Double, height: Double)) throws(CodingError) {
         let isWithin = width <= self.header.pixelWidth && height <= self.header.pixelHeight
@@ -79,14 +79,14 @@ public struct ImageDecoder: Sendable {
         }
     }
 
-    /// Brings the samples to sRGB and turns the picture upright: the last steps of a decode,
-    /// which cost least on a picture that was made smaller before.
+    /// Brings the samples to sRGB and turns the image upright: the last steps of a decode,
+    /// which cost least on an image that was made smaller before.
     ///
     /// - Parameters:
     ///   - image: What a decode gave, perhaps resized.
     ///   - options: Say what becomes of the profile.
     ///   - turnsUpright: Whether the orientation is applied.
-    /// - Returns: The finished picture.
+    /// - Returns: The finished image.
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     public func finish(
         _ image: consuming Image,
@@ -96,14 +96,14 @@ public struct ImageDecoder: Sendable {
         try self.header.finish(image, options: options, turnsUpright: turnsUpright)
     }
 
-    /// The frames of an animation, or `nil` for a still picture.
+    /// The frames of an animation, or `nil` for a still image.
     ///
     /// - Throws: `CodingError`.
     public func frameReader(options: DecodeOptions = DecodeOptions()) throws -> (any FrameReader)? {
         try self.encoded.frameReader(options: options)
     }
 
-    /// Draws the frames of an animation on their canvas; `nil` for a still picture.
+    /// Draws the frames of an animation on their canvas; `nil` for a still image.
     ///
     /// - Throws: `CodingError`, `ImageError` when memory runs out.
     package func makeCompositor(options: DecodeOptions = DecodeOptions()) throws -> FrameCompositor? {
@@ -112,7 +112,7 @@ public struct ImageDecoder: Sendable {
         }
     }
 
-    /// Lends the stored rows one by one; `nil` when the picture can't be streamed.
+    /// Lends the stored rows one by one; `nil` when the image can't be streamed.
     ///
     /// - Throws: `CodingError`, `CancellationError`, what `body` throws.
     public func withRows<Result>(
@@ -140,14 +140,14 @@ public struct ImageDecoder: Sendable {
     }
 
     /// The bytes of memory that decoding has allocated at most at once, for the memory gate: while the coder works, and
-    /// while its picture is brought to sRGB and turned upright.
+    /// while its image is brought to sRGB and turned upright.
     ///
     /// The encoded bytes do not count, nor does what was given out before.
     ///
     /// - Parameters:
     ///   - kind: What is decoded.
     ///   - options: The options of the decode.
-    /// - Returns: The bytes, or `Int.max` for a picture that no memory holds.
+    /// - Returns: The bytes, or `Int.max` for an image that no memory holds.
     public func byteCount(for kind: DecodeKind = .picture, options: DecodeOptions) -> Int {
         let coding = self.encoded.byteCount(for: kind, options: options)
         guard kind != .rows, let layout = try? self.encoded.decodedLayout(options: options) else { return coding }

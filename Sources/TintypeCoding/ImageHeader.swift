@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// What the start of a file says about its picture, without decoding pixels.
+/// What the start of a file says about its image, without decoding pixels.
 public struct ImageHeader: Sendable {
     /// The encoded format.
     public var format: ImageFormat
@@ -20,19 +20,19 @@ public struct ImageHeader: Sendable {
     /// The frames and their timing; one frame for stills.
     public var animation = AnimationTiming()
 
-    /// Describes a picture of a size; set the rest as it is found.
+    /// Describes an image of a size; set the rest as it is found.
     public init(format: ImageFormat, pixelWidth: Int, pixelHeight: Int) {
         self.format = format
         self.pixelWidth = pixelWidth
         self.pixelHeight = pixelHeight
     }
 
-    /// The width and height of the upright picture.
+    /// The width and height of the upright image.
     public var uprightSize: (width: Int, height: Int) {
         self.orientation.uprightSize(width: self.pixelWidth, height: self.pixelHeight)
     }
 
-    /// How a picture of the stored size lies in memory.
+    /// How an image of the stored size lies in memory.
     func layout(as format: PixelFormat) throws(ImageError) -> PixelLayout {
         try PixelLayout(format: format, width: self.pixelWidth, height: self.pixelHeight)
     }
@@ -45,7 +45,7 @@ public struct ImageHeader: Sendable {
         return !profile.has("CMYK", at: 16)
     }
 
-    /// Brings the samples of a stored picture, perhaps resized, to sRGB and turns it upright.
+    /// Brings the samples of a stored image, perhaps resized, to sRGB and turns it upright.
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     package func finish(_ image: consuming Image, options: DecodeOptions, turnsUpright: Bool = true) throws -> Image {
@@ -68,10 +68,10 @@ public struct ImageHeader: Sendable {
         return turnsUpright ? try image.upright() : image
     }
 
-    /// The bytes of a picture and its copies while it is brought to sRGB and turned upright.
+    /// The bytes of an image and its copies while it is brought to sRGB and turned upright.
     ///
     /// - Parameters:
-    ///   - picture: The bytes of the picture.
+    ///   - image: The bytes of the image.
     ///   - format: The format of its pixels.
     ///   - orientation: How it is turned; `nil` is as the header says.
     ///   - options: The options of the decode.
@@ -96,7 +96,7 @@ public struct ImageHeader: Sendable {
     }
 }
 
-/// How many frames a picture has and how long each is shown.
+/// How many frames an image has and how long each is shown.
 public struct AnimationTiming: Sendable, Hashable {
     /// The shortest delay that is taken as meant; shorter ones become ``replacementDuration``.
     static let shortestDuration = 11
@@ -108,7 +108,7 @@ public struct AnimationTiming: Sendable, Hashable {
     /// Milliseconds that each frame is shown; empty for stills.
     public var durations: [Int] = []
 
-    /// Creates the timing of a still picture.
+    /// Creates the timing of a still image.
     public init() {}
 
     /// The number of frames: 1 for stills.

@@ -1,7 +1,7 @@
 import TintypeImage
 
 extension PixelBuffer {
-    /// A copy of the first rows of a picture of one plane that is still being made; those that are missing are zero.
+    /// A copy of the first rows of an image of one plane that is still being made; those that are missing are zero.
     ///
     /// - Parameters:
     ///   - layout: How the rows lie, and how many there will be.

@@ -14,9 +14,9 @@ enum ProcessLimits {
 
     /// The descriptors that the runtime takes, and one for a file that is read.
     private static let neededDescriptors: CInt = 4
-    /// The memory that a load of a small picture takes beside the threads.
+    /// The memory that a load of a small image takes beside the threads.
     private static let neededMemory = 32 << 20
-    /// The threads of downloads, of both tiers of the cache, of look-ups of names, and of a terminal with pictures.
+    /// The threads of downloads, of both tiers of the cache, of look-ups of names, and of a terminal with images.
     private static let ownThreadCount = 13
 
     /// Makes do with little memory where that is limited, and checks that there is enough to start with.

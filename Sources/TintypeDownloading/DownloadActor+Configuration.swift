@@ -69,7 +69,7 @@ extension DownloadActor {
         /// Sent as `Accept`.
         public var acceptHeader = Self.defaultAcceptHeader
 
-        /// Any picture, and as a last resort anything; a loader says more exactly what its coders read.
+        /// Any image, and as a last resort anything; a loader says more exactly what its coders read.
         public static let defaultAcceptHeader = "image/*,*/*;q=0.8"
         /// What may be fetched; everything by default, private networks too.
         ///

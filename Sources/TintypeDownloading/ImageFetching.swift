@@ -14,7 +14,7 @@ public protocol ImageFetching: Sendable {
     /// A request that has 304 among its acceptable status codes is conditional: such a response, without a body, says
     /// that what the loader has is current. A response without a status, as that of a file, has no freshness.
     ///
-    /// - Throws: ``DownloadError`` where the resource can't be had; its code decides whether a stale picture may stand
+    /// - Throws: ``DownloadError`` where the resource can't be had; its code decides whether a stale image may stand
     ///   in. `CancellationError` as soon as the task is cancelled.
     func response(for request: DownloadRequest, observer: FetchObserver) async throws -> DownloadResponse
 

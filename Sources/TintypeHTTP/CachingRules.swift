@@ -53,7 +53,7 @@ package enum ReuseDecision: Sendable, Hashable {
         guard freshness.flags.isDisjoint(with: [.noCache, .noStore, .variesOnEverything]) else { return .revalidate }
         // Of a response that comes from the future, by a clock that was put back since, the age is not known.
         guard now.timeIntervalSince(freshness.birth) >= -60 else { return .revalidate }
-        // Most requests say nothing, and this is on the way to every picture in memory.
+        // Most requests say nothing, and this is on the way to every image in memory.
         if headers.isEmpty, freshness.isFresh(at: now) { return .serve }
         let request = CacheControl(headers.values(for: "Cache-Control"))
         guard !self.asksOrigin(request, headers) else { return .revalidate }

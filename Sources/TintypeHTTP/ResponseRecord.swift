@@ -138,14 +138,14 @@ extension ResponseRecord {
         )
     }
 
-    /// The fields that decide whether a picture may be served, and by what its origin is asked for news.
+    /// The fields that decide whether an image may be served, and by what its origin is asked for news.
     private static let decisiveNames: Set<String> = [
         "age", "cache-control", "content-type", "date", "etag", "expires", "last-modified", "pragma", "vary",
     ]
 
-    /// The record as it lies beside a picture in memory, without the fields that decide nothing.
+    /// The record as it lies beside an image in memory, without the fields that decide nothing.
     ///
-    /// RFC 9111 (3.1) has a cache store all fields with a response. A decoded picture is none: the response, with its
+    /// RFC 9111 (3.1) has a cache store all fields with a response. A decoded image is none: the response, with its
     /// bytes, is on disk.
     package var reduced: ResponseRecord {
         let fields = self.fields.filter { Self.decisiveNames.contains($0.name.lowercased()) }

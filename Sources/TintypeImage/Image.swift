@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// A picture as a value: shared, immutable pixels and what is known about them.
+/// An image as a value: shared, immutable pixels and what is known about them.
 ///
 /// Copying is free. Pixels are upright and in sRGB unless the decode options said otherwise.
 public struct Image: Sendable {
@@ -8,24 +8,24 @@ public struct Image: Sendable {
     public let pixels: PixelBuffer
     /// The turn that is still to be applied: `.up` unless the decode options kept the stored frame.
     public let orientation: Orientation
-    /// Whether the picture is unfinished: more of its bytes were to come when it was made.
+    /// Whether the image is unfinished: more of its bytes were to come when it was made.
     public let isPreview: Bool
     /// The damage that the decoder found in the data of the image and continued after; empty for an intact file.
     public let damage: ImageDamage
     /// Beside the orientation, and no `Double`: a value of four words is returned in registers, and hits in memory hand
     /// out this one.
     private let scaleBits: UInt32
-    /// The encoded format that the picture came from, or `nil` for one made in memory.
+    /// The encoded format that the image came from, or `nil` for one made in memory.
     public let sourceFormat: ImageFormat?
     /// The profile of the pixels, or `nil` for sRGB.
     public let colorProfile: ColorProfile?
 
-    /// The pixels for each point of a layout, 2 for a picture that is called `@2x`; default 1, kept as a `Float`.
+    /// The pixels for each point of a layout, 2 for an image that is called `@2x`; default 1, kept as a `Float`.
     ///
     /// It changes no pixel.
     public var scale: Double { Double(Float(bitPattern: self.scaleBits)) }
 
-    /// Wraps pixels as a picture.
+    /// Wraps pixels as an image.
     public init(
         pixels: PixelBuffer,
         orientation: Orientation = .up,
@@ -51,18 +51,18 @@ public struct Image: Sendable {
     /// Whether the pixels have an alpha sample.
     public var hasAlpha: Bool { self.pixels.format.hasAlpha }
 
-    /// The same picture with other pixels, which are upright.
+    /// The same image with other pixels, which are upright.
     public func replacingPixels(_ pixels: PixelBuffer, orientation: Orientation) -> Image {
         self.replacing(pixels: pixels, orientation: orientation)
     }
 
-    /// The same picture, which is unfinished.
+    /// The same image, which is unfinished.
     public func markedAsPreview() -> Image { self.replacing(isPreview: true) }
 
-    /// The same picture whose samples are in the colour space of `profile`.
+    /// The same image whose samples are in the colour space of `profile`.
     public func tagged(with profile: ColorProfile) -> Image { self.replacing(colorProfile: profile) }
 
-    /// The same picture with another scale.
+    /// The same image with another scale.
     public func replacingScale(_ scale: Double) -> Image { self.replacing(scale: scale) }
 
     private func replacing(
@@ -83,7 +83,7 @@ public struct Image: Sendable {
         )
     }
 
-    /// Whether any pixel is not opaque; looks at every pixel of a picture with alpha.
+    /// Whether any pixel is not opaque; looks at every pixel of an image with alpha.
     public var hasTransparency: Bool {
         guard self.hasAlpha else { return false }
         let plane = self.pixels.layout.planes[0]
@@ -98,7 +98,7 @@ public struct Image: Sendable {
 
 /// An embedded ICC profile, kept because it was asked for.
 ///
-/// A class, so that a picture stays small: most have none.
+/// A class, so that an image stays small: most have none.
 public final class ColorProfile: Sendable {
     /// The profile as stored, in the format of ICC.1.
     public let data: Data

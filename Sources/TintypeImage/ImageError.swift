@@ -1,6 +1,6 @@
 @_exported public import TintypeErrors
 
-/// Why a picture's pixels could not be laid out or allocated.
+/// Why an image's pixels could not be laid out or allocated.
 public struct ImageError: TintypeError, Equatable {
     /// The kinds of failure.
     public typealias Code = TintypeErrorCode

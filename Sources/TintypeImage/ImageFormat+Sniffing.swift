@@ -43,7 +43,7 @@ extension ImageFormat {
             if brand == "jp2 " || brand == "jpx " || brand == "jpm " { return .jpeg2000 }
             if brand == "jxl " { return .jpegXL }
         }
-        // Generic brands say only that pictures are inside.
+        // Generic brands say only that images are inside.
         return ["mif1", "mif2", "msf1", "miaf"].contains(bytes.string(at: 8, count: 4)) ? .heif : nil
     }
 

@@ -1,4 +1,4 @@
-/// An encoded picture format: one of those that are met in the field, or one that a coder brings.
+/// An encoded image format: one of those that are met in the field, or one that a coder brings.
 ///
 /// Known formats have a member each, so that an error can name what a body is even where no coder exists for it.
 /// Formats are equal where their names are; copies and comparisons of known ones cost nothing.

@@ -21,10 +21,10 @@ public enum Orientation: UInt8, Sendable, Hashable, CaseIterable {
     /// To be turned counterclockwise by 90 degrees.
     case left = 8
 
-    /// Whether width and height change places when the picture is turned upright.
+    /// Whether width and height change places when the image is turned upright.
     public var swapsSides: Bool { self.rawValue >= 5 }
 
-    /// The size of the upright picture, of one that is stored as `width` by `height`.
+    /// The size of the upright image, of one that is stored as `width` by `height`.
     public func uprightSize(width: Int, height: Int) -> (width: Int, height: Int) {
         self.swapsSides ? (height, width) : (width, height)
     }
@@ -60,9 +60,9 @@ public enum Orientation: UInt8, Sendable, Hashable, CaseIterable {
 }
 
 extension Image {
-    /// The picture turned upright: the orientation is applied, once, to the pixels.
+    /// The image turned upright: the orientation is applied, once, to the pixels.
     ///
-    /// Returns the picture itself when it is upright already.
+    /// Returns the image itself when it is upright already.
     ///
     /// - Throws: `ImageError.Code.outOfMemory`, `CancellationError`.
     public func upright() throws -> Image {

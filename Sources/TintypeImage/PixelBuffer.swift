@@ -1,6 +1,6 @@
-/// The pixels of a picture: immutable, reference-counted, in one aligned block.
+/// The pixels of an image: immutable, reference-counted, in one aligned block.
 ///
-/// A class, so that copying a picture is free and a cache can hold it weakly.
+/// A class, so that copying an image is free and a cache can hold it weakly.
 public final class PixelBuffer: Sendable {
     /// Where the planes lie.
     public let layout: PixelLayout
@@ -69,11 +69,11 @@ public final class PixelBuffer: Sendable {
     }
 }
 
-/// Gives the rows of a picture one at a time, from the top: for work that needs no whole picture.
+/// Gives the rows of an image one at a time, from the top: for work that needs no whole image.
 ///
 /// Used by one thread at a time.
 public protocol RowSource: AnyObject {
-    /// The size and format of the picture; its planes say how long a row is.
+    /// The size and format of the image; its planes say how long a row is.
     var layout: PixelLayout { get }
 
     /// Writes the samples of the next row to the start of `row`, which holds at least one row.

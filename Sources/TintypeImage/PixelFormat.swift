@@ -1,6 +1,6 @@
 /// How the samples of a pixel lie in memory.
 ///
-/// Samples are 8 bits, in sRGB unless the picture carries a profile. Alpha is straight, not
+/// Samples are 8 bits, in sRGB unless the image carries a profile. Alpha is straight, not
 /// premultiplied.
 public struct PixelFormat: Sendable, Hashable, CustomStringConvertible {
     private enum Value: Sendable {

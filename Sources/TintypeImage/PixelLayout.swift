@@ -1,8 +1,8 @@
-/// Where the planes of a picture lie in one block of memory.
+/// Where the planes of an image lie in one block of memory.
 ///
 /// Rows start at multiples of 64 bytes, so that SIMD code can load them whole.
 public struct PixelLayout: Sendable, Hashable {
-    /// One plane of a picture.
+    /// One plane of an image.
     public struct Plane: Sendable, Hashable {
         /// The first byte of the plane within the block.
         public let offset: Int
@@ -30,7 +30,7 @@ public struct PixelLayout: Sendable, Hashable {
     /// The size of the whole block in bytes.
     public let byteCount: Int
 
-    /// Lays out a picture of `width` by `height` pixels.
+    /// Lays out an image of `width` by `height` pixels.
     ///
     /// - Throws: `ImageError.Code.invalidSize` when a side is under 1 or the size overflows.
     public init(format: PixelFormat, width: Int, height: Int) throws(ImageError) {
@@ -60,7 +60,7 @@ public struct PixelLayout: Sendable, Hashable {
 }
 
 extension PixelLayout.Plane {
-    /// The plane of a picture, or `nil` when a side is under 1 or a size overflows.
+    /// The plane of an image, or `nil` when a side is under 1 or a size overflows.
     fileprivate init?(bytesPerPixel: Int, width: Int, height: Int) {
         guard width > 0, height > 0, width <= Int(Int32.max), height <= Int(Int32.max) else { return nil }
         self.usedBytesPerRow = width * bytesPerPixel

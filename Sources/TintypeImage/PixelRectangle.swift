@@ -1,4 +1,4 @@
-/// A part of a picture, in whole pixels.
+/// A part of an image, in whole pixels.
 public struct PixelRectangle: Sendable, Hashable, Codable {
     /// The columns to the left of it; negative where it begins outside.
     public var x: Int
@@ -17,7 +17,7 @@ public struct PixelRectangle: Sendable, Hashable, Codable {
         self.height = height
     }
 
-    /// The part of it that a picture of `width` by `height` has; `nil` where that is nothing.
+    /// The part of it that an image of `width` by `height` has; `nil` where that is nothing.
     package func cut(toWidth width: Int, height: Int) -> PixelRectangle? {
         guard let columns = Self.cut(self.x, self.width, to: width),
             let rows = Self.cut(self.y, self.height, to: height)

@@ -1,8 +1,8 @@
 public import Tintype
 
-/// Something that shows the pictures of loads: a terminal, a page, a widget.
+/// Something that shows the images of loads: a terminal, a page, a widget.
 ///
-/// ``LoaderActor/load(_:into:key:options:)`` loads into it. A target may have several places for pictures; each has a
+/// ``LoaderActor/load(_:into:key:options:)`` loads into it. A target may have several places for images; each has a
 /// key, and at most one load at a time.
 ///
 /// A target is an actor, and is told what to show by calls that do not suspend: whether a load is still the one of its
@@ -16,7 +16,7 @@ public import Tintype
 ///     private var shown: Image?
 ///
 ///     func setPlaceholder(_ placeholder: Image?, for key: TargetKey) { self.shown = placeholder }
-///     func setPicture(_ picture: TargetPicture, for key: TargetKey) { self.shown = picture.image }
+///     func setPicture(_ image: TargetPicture, for key: TargetKey) { self.shown = image.image }
 /// }
 /// ```
 public protocol ImageTarget: Actor {
@@ -28,12 +28,12 @@ public protocol ImageTarget: Actor {
     /// Shows a placeholder in place of what is shown; `nil` shows nothing.
     func setPlaceholder(_ placeholder: Image?, for key: TargetKey)
 
-    /// Shows a picture in place of what is shown.
+    /// Shows an image in place of what is shown.
     func setPicture(_ picture: TargetPicture, for key: TargetKey)
 
-    /// Changes over from what is shown to the final picture, with whatever transition the target has.
+    /// Changes over from what is shown to the final image, with whatever transition the target has.
     ///
-    /// Left out, the picture is set.
+    /// Left out, the image is set.
     func transition(to picture: TargetPicture, for key: TargetKey)
 
     /// Takes note of how far the load is.
@@ -58,7 +58,7 @@ extension ImageTarget {
     public func loadDidFail(_ error: any Error, for key: TargetKey) {}
 }
 
-/// One of a target's places for pictures.
+/// One of a target's places for images.
 public struct TargetKey: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The place of targets that have only one.
     public static let picture: TargetKey = "picture"
@@ -75,9 +75,9 @@ public struct TargetKey: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
     }
 }
 
-/// A picture for a target.
+/// An image for a target.
 public struct TargetPicture: Sendable {
-    /// What a picture is to its load.
+    /// What an image is to its load.
     public enum Kind: Sendable, Hashable {
         /// It is unfinished; a better one follows.
         case preview
@@ -89,14 +89,14 @@ public struct TargetPicture: Sendable {
         case failure
     }
 
-    /// The picture.
+    /// The image.
     public let image: Image
     /// What it is to its load.
     public let kind: Kind
-    /// Where it came from; `nil` for previews and failure pictures.
+    /// Where it came from; `nil` for previews and failure images.
     public let source: LoadSource?
 
-    /// Describes a picture, as loads do and tests of targets may.
+    /// Describes an image, as loads do and tests of targets may.
     public init(image: Image, kind: Kind, source: LoadSource? = nil) {
         self.image = image
         self.kind = kind
@@ -110,7 +110,7 @@ public enum TargetProgress: Sendable, Hashable {
     case started
     /// Bytes have arrived.
     case received(TransferProgress)
-    /// The picture is there; comes also where nothing had to be received.
+    /// The image is there; comes also where nothing had to be received.
     case completed
 
     /// The part that is done, from 0 to 1, or `nil` where the length is unknown.
@@ -123,17 +123,17 @@ public enum TargetProgress: Sendable, Hashable {
     }
 }
 
-/// What a target shows beside the picture, and when.
+/// What a target shows beside the image, and when.
 public struct TargetOptions: Sendable {
     /// When the placeholder is shown.
     public enum PlaceholderUse: Sendable, Hashable {
-        /// As the load begins, in place of what is shown; not where the picture is in memory already.
+        /// As the load begins, in place of what is shown; not where the image is in memory already.
         case immediately
         /// Only when the load has failed; until then the target shows what it has.
         case onFailure
     }
 
-    /// When the final picture comes with a transition.
+    /// When the final image comes with a transition.
     public enum TransitionUse: Sendable, Hashable {
         /// It is set.
         case never
@@ -150,12 +150,12 @@ public struct TargetOptions: Sendable {
     /// What is shown when the load fails; default `nil`, which leaves what is shown, or the placeholder that is shown
     /// on failure.
     public var failurePicture: Image?
-    /// Whether previews and the picture are set; default true.
+    /// Whether previews and the image are set; default true.
     ///
-    /// If not, the caller gets the picture from ``TargetLoad/response`` and sets it itself. Placeholders and failure
-    /// pictures are set all the same.
+    /// If not, the caller gets the image from ``TargetLoad/response`` and sets it itself. Placeholders and failure
+    /// images are set all the same.
     public var setsPicture: Bool
-    /// When the final picture comes with a transition; default unless it was in memory.
+    /// When the final image comes with a transition; default unless it was in memory.
     public var transitionUse: TransitionUse
 
     /// Describes what is shown.

@@ -2,21 +2,21 @@ import FoundationEssentials
 public import Tintype
 
 extension LoaderActor {
-    /// Loads a picture and shows it in a target, in place of what was loaded there before.
+    /// Loads an image and shows it in a target, in place of what was loaded there before.
     ///
     /// Returns at once. From then on nothing of an older load with the same target and key is shown, whichever loader
     /// it was begun with, and its wait has ended. The target is held weakly: the load ends when it goes away.
     ///
     /// The target is told of the start (``TargetProgress/started``) and shows the placeholder, then progress, and
-    /// previews where the request has ``LoadOptions/previews``; at last the picture, or the failure picture.
-    /// A picture that is in memory is shown in one step, without the placeholder before it.
+    /// previews where the request has ``LoadOptions/previews``; at last the image, or the failure image.
+    /// An image that is in memory is shown in one step, without the placeholder before it.
     ///
     /// - Parameters:
     ///   - request: What to load. Without one, or with one of an empty URL, the target shows the placeholder, and the
     ///     load fails with `LoadError.Code.invalidURL`.
     ///   - target: Where it is shown.
     ///   - key: Which of the target's places it is for; default the only one.
-    ///   - options: What is shown beside the picture, and when.
+    ///   - options: What is shown beside the image, and when.
     /// - Returns: The load, to wait for or to cancel; it goes on without.
     @discardableResult
     public nonisolated func load<Target: ImageTarget>(

@@ -1,25 +1,25 @@
 public import TintypeImage
 
-/// Makes a picture of another: what all transforms have in common, and what a program's own conform to.
+/// Makes an image of another: what all transforms have in common, and what a program's own conform to.
 ///
 /// A transformer is a value that names all its parameters. It runs on a decode lane, within the memory gate, and may be
-/// run by several lanes at once. It is given upright pictures in sRGB with straight alpha, unless the load keeps another
+/// run by several lanes at once. It is given upright images in sRGB with straight alpha, unless the load keeps another
 /// colour profile.
 public protocol ImageTransformer: Sendable {
     /// The transformer's name and every parameter that changes a pixel, as a canonical text: a part of cache keys.
     ///
-    /// Equal keys must mean equal pictures: they are stored on disk, and outlive the program. It has no line breaks.
+    /// Equal keys must mean equal images: they are stored on disk, and outlive the program. It has no line breaks.
     var key: String { get }
 
-    /// What it makes of a picture that lies like `source`, and what memory it takes for that.
+    /// What it makes of an image that lies like `source`, and what memory it takes for that.
     ///
     /// Asked before any pixel exists: the memory gate admits a load by this, and a result that is over the decoding
     /// limits is refused. By default the result lies like the source, and takes no memory besides.
     ///
-    /// - Throws: `TransformError` where the parameters make no sense, or not for such a picture.
+    /// - Throws: `TransformError` where the parameters make no sense, or not for such an image.
     func footprint(for source: PixelLayout) throws -> TransformFootprint
 
-    /// Makes the picture.
+    /// Makes the image.
     ///
     /// Work that takes long looks at `Task.isCancelled` at least every few milliseconds.
     ///
@@ -33,7 +33,7 @@ extension ImageTransformer {
     }
 }
 
-/// What a transformer makes of a picture, and what memory that takes.
+/// What a transformer makes of an image, and what memory that takes.
 public struct TransformFootprint: Sendable, Hashable {
     /// How the result lies in memory; where that depends on the pixels, the largest that it may be.
     public var result: PixelLayout

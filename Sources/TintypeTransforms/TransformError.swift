@@ -1,7 +1,7 @@
 @_exported public import TintypeErrors
 import TintypeImage
 
-/// Why a picture could not be transformed.
+/// Why an image could not be transformed.
 public struct TransformError: TintypeError {
     /// The kinds of failure.
     public typealias Code = TintypeErrorCode
@@ -47,7 +47,7 @@ public struct TransformError: TintypeError {
 }
 
 extension TintypeErrorCode {
-    /// A parameter makes no sense, or not for this picture.
+    /// A parameter makes no sense, or not for this image.
     public static let invalidParameter = TintypeErrorCode("invalidParameter")
     /// The library that does the work refused it.
     public static let failed = TintypeErrorCode("failed")
@@ -56,7 +56,7 @@ extension TintypeErrorCode {
 extension PixelLayout {
     /// The layout of a result.
     ///
-    /// - Throws: `TransformError.Code.invalidSize` where there is no such picture.
+    /// - Throws: `TransformError.Code.invalidSize` where there is no such image.
     static func result(_ format: PixelFormat, width: Int, height: Int) throws(TransformError) -> PixelLayout {
         do {
             return try PixelLayout(format: format, width: width, height: height)

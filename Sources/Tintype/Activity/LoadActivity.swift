@@ -6,16 +6,16 @@ public import TintypeImage
 /// Something that happened in a loader.
 ///
 /// Every load begins with one ``Kind/started`` and ends with one of ``Kind/finished(_:_:)``, ``Kind/failed(_:)``,
-/// ``Kind/refused(_:)`` and ``Kind/cancelled``. A picture that is not cached is a load of its own and one of its bytes, which
-/// pictures of other sizes share. What is found without a load is one ``Kind/hit(_:)``.
+/// ``Kind/refused(_:)`` and ``Kind/cancelled``. An image that is not cached is a load of its own and one of its bytes, which
+/// images of other sizes share. What is found without a load is one ``Kind/hit(_:)``.
 public struct LoadActivity: Sendable {
     /// What a load makes.
     public enum Product: String, Sendable, Hashable, CaseIterable {
-        /// A picture.
+        /// An image.
         case picture
         /// The encoded bytes of a source.
         case bytes
-        /// A picture as a server sends it.
+        /// An image as a server sends it.
         case encoded
     }
 
@@ -23,7 +23,7 @@ public struct LoadActivity: Sendable {
     public enum Kind: Sendable {
         /// A load began.
         case started
-        /// A caller, or the load of a picture that needs bytes, joined a load under way.
+        /// A caller, or the load of an image that needs bytes, joined a load under way.
         ///
         /// One that comes between the load's last activity and its end is counted, and not told of.
         case joined
@@ -33,7 +33,7 @@ public struct LoadActivity: Sendable {
         case downloadStarted
         /// The origin has answered with a response that may be used; the bytes are the encoded ones.
         case downloadFinished(byteCount: Int, TransferMetrics)
-        /// A picture of this size was made of its bytes.
+        /// An image of this size was made of its bytes.
         case decoded(PixelSize)
         /// The product was given to these tiers to keep.
         case stored(CacheTiers)

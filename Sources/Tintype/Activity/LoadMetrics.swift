@@ -5,7 +5,7 @@ import TintypeRendering
 
 /// Where the time of one load went.
 ///
-/// A part that did not take place is zero; all are, but ``total``, of a picture that was in memory, and of bytes that the
+/// A part that did not take place is zero; all are, but ``total``, of an image that was in memory, and of bytes that the
 /// disk had ready. Parts may overlap: a store runs beside the decode unless the load waits for it.
 public struct LoadMetrics: Sendable, Hashable {
     /// From the call to its answer; of a call that joined a load under way, less than the parts together.
@@ -20,7 +20,7 @@ public struct LoadMetrics: Sendable, Hashable {
     public internal(set) var gate: Duration = .zero
     /// Waiting for a decode lane.
     public internal(set) var lane: Duration = .zero
-    /// Decoding; of a picture that is resized while its rows are decoded, that too.
+    /// Decoding; of an image that is resized while its rows are decoded, that too.
     public internal(set) var decode: Duration = .zero
     /// Resizing, converting to sRGB and turning upright.
     public internal(set) var transform: Duration = .zero

@@ -31,24 +31,24 @@ public struct LoaderStatistics: Sendable {
         }
     }
 
-    /// The loads of pictures.
+    /// The loads of images.
     public internal(set) var pictures = Loads()
-    /// The loads of encoded bytes, those included that pictures are made of.
+    /// The loads of encoded bytes, those included that images are made of.
     public internal(set) var bytes = Loads()
-    /// The loads of encoded pictures.
+    /// The loads of encoded images.
     public internal(set) var encoded = Loads()
     /// How often a failure that is remembered (``FailureLifetimes``) stood for the origin's answer; such loads count as
     /// failed, too, unless what is stale may stand in.
     public internal(set) var rememberedFailures = 0
     /// The thumbnails that were made of the decoded original in memory, each of which is a hit of the memory, too.
     public internal(set) var thumbnailsOfOriginals = 0
-    /// The pictures that were made of their bytes.
+    /// The images that were made of their bytes.
     public internal(set) var decodes = 0
-    /// How long loads of pictures took that found none in memory, from beginning to end.
+    /// How long loads of images took that found none in memory, from beginning to end.
     public internal(set) var pictureDuration = LatencyHistogram()
     /// How long loads of bytes took.
     public internal(set) var bytesDuration = LatencyHistogram()
-    /// How long loads of encoded pictures took that found none in memory.
+    /// How long loads of encoded images took that found none in memory.
     public internal(set) var encodedDuration = LatencyHistogram()
     /// How long transfers waited before they began.
     public internal(set) var queue = LatencyHistogram()
@@ -66,7 +66,7 @@ public struct LoaderStatistics: Sendable {
     public internal(set) var decode = LatencyHistogram()
     /// How long resizes took.
     public internal(set) var transform = LatencyHistogram()
-    /// How long it took to encode pictures.
+    /// How long it took to encode images.
     public internal(set) var encode = LatencyHistogram()
     /// What the cache holds, and how it was used.
     public internal(set) var cache = CacheStatistics()
@@ -187,7 +187,7 @@ extension LoaderStatistics {
         case .encoded:
             self.encodedDuration.add(metrics.total)
             add(metrics.encode, \.encode)
-        // What a picture takes over from its bytes was counted here.
+        // What an image takes over from its bytes was counted here.
         case .bytes:
             self.bytesDuration.add(metrics.total)
             add(metrics.disk, \.disk)

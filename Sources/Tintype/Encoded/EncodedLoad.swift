@@ -6,7 +6,7 @@ import TintypeHTTP
 import TintypeImage
 import TintypeRendering
 
-/// Request to encoded picture, once for all that ask: from memory or disk, without decoding, else from the picture.
+/// Request to encoded image, once for all that ask: from memory or disk, without decoding, else from the image.
 ///
 /// Serves what ``ReadyEncoded`` could not.
 struct EncodedLoad: Sendable {
@@ -90,7 +90,7 @@ struct EncodedLoad: Sendable {
         }
     }
 
-    /// The candidate with what is known now, where the origin confirms the bytes that it was made of; otherwise the picture
+    /// The candidate with what is known now, where the origin confirms the bytes that it was made of; otherwise the image
     /// is made of those that came.
     private func confirmed(
         _ candidate: EncodedEntry,
@@ -166,7 +166,7 @@ struct EncodedLoad: Sendable {
         return Kept(response, isKept: isKept)
     }
 
-    /// Keeps what was made of a picture that the program has given in memory, beside that picture, which no body replaces.
+    /// Keeps what was made of an image that the program has given in memory, beside that image, which no body replaces.
     private func keepWhileGiven(_ entry: EncodedEntry, _ image: Image) async {
         self.keepInMemory(entry)
         let current = self.cache.peekMemoryEntry(for: self.request.key)?.image

@@ -3,11 +3,11 @@ public import TintypeCaching
 import TintypeHTTP
 import TintypeImage
 
-/// A picture as a server sends it, and what is to be said of it.
+/// An image as a server sends it, and what is to be said of it.
 public struct EncodedResponse: Sendable {
     /// The bytes, and what is known of them.
     let entry: EncodedEntry
-    /// Where they came from; what was encoded for this load came from where its picture did.
+    /// Where they came from; what was encoded for this load came from where its image did.
     public let source: LoadSource
     /// Why the bytes are not on disk, where the request waited for the store.
     public internal(set) var storeError: LoadError?
@@ -37,13 +37,13 @@ public struct EncodedResponse: Sendable {
     /// A strong tag of these very bytes with its quotes, for `ETag` (RFC 9110, 8.8.3).
     public var etag: String { "\"\(self.entry.metadata.extra[Self.tagName] ?? "")\"" }
 
-    /// The columns of the picture.
+    /// The columns of the image.
     public var width: Int { self.entry.metadata.extra[Self.widthName].flatMap { Int($0) } ?? 0 }
 
-    /// The rows of the picture.
+    /// The rows of the image.
     public var height: Int { self.entry.metadata.extra[Self.heightName].flatMap { Int($0) } ?? 0 }
 
-    /// What is known of the bytes that the picture was made of: dates, validators, response.
+    /// What is known of the bytes that the image was made of: dates, validators, response.
     public var metadata: EntryMetadata { self.entry.metadata }
 
     /// Where the time went.
@@ -56,7 +56,7 @@ public struct EncodedResponse: Sendable {
     private static let widthName = "encoded-width"
     private static let heightName = "encoded-height"
 
-    /// What is kept of a picture of `origin` that was encoded as `data`.
+    /// What is kept of an image of `origin` that was encoded as `data`.
     static func metadata(
         of data: Data,
         _ image: Image,

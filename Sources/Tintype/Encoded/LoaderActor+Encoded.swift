@@ -2,12 +2,12 @@ import TintypeCaching
 import TintypeHTTP
 
 extension LoaderActor {
-    /// The picture that `request` describes as a server sends it: encoded once however many ask, and kept so in memory
+    /// The image that `request` describes as a server sends it: encoded once however many ask, and kept so in memory
     /// and on disk, where it is found without decoding.
     ///
-    /// Of an animation it is the first frame. Whether the picture is kept as well, decoded, is for the request to say
-    /// (``ImageRequest/variantCaching``, ``ImageRequest/originalCaching``): a server that only sends encoded pictures needs
-    /// it not. The configuration of the memory tier has a limit of its own for encoded pictures.
+    /// Of an animation it is the first frame. Whether the image is kept as well, decoded, is for the request to say
+    /// (``ImageRequest/variantCaching``, ``ImageRequest/originalCaching``): a server that only sends encoded images needs
+    /// it not. The configuration of the memory tier has a limit of its own for encoded images.
     ///
     /// ```swift
     /// let response = try await loader.encoded(request, as: .webp(quality: 75))
@@ -15,7 +15,7 @@ extension LoaderActor {
     /// ```
     ///
     /// - Parameters:
-    ///   - request: The picture.
+    ///   - request: The image.
     ///   - encoding: The format, and what its coder is told; make it once where it is asked for often.
     ///   - caching: The tiers for the encoded bytes; default both.
     /// - Returns: The bytes, and what is to be said of them.
@@ -62,7 +62,7 @@ extension LoaderActor {
         }
     }
 
-    /// Tells of an encoded picture that was found in memory, which the cache has counted.
+    /// Tells of an encoded image that was found in memory, which the cache has counted.
     @inline(never)
     private nonisolated func noteEncodedHit(_ request: ImageRequest) {
         self.services.activities.tell(.hit(.memory), .encoded, request)
@@ -110,7 +110,7 @@ extension LoadServices {
         self.cache.keepEncoded(kept, for: request.key, encoding: encoding.number, unless: isObsolete)
     }
 
-    /// The encoded picture, if it is in memory and may be served.
+    /// The encoded image, if it is in memory and may be served.
     fileprivate func encodedMemoryResponse(
         for request: ImageRequest,
         _ encoding: PictureEncoding

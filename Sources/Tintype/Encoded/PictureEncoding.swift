@@ -4,7 +4,7 @@ public import TintypeCoding
 import TintypeConcurrency
 public import TintypeImage
 
-/// How a server wants a picture encoded: the format and everything that its coder can be told.
+/// How a server wants an image encoded: the format and everything that its coder can be told.
 public struct PictureEncoding: Sendable, Hashable {
     /// The format.
     public let format: ImageFormat

@@ -7,13 +7,13 @@ import TintypeHTTP
 
 /// How long failures are remembered, so that what is known to fail is not asked for again and again.
 ///
-/// Only failures count that another try would most likely repeat: a status 404 or 410, bytes that are no picture, and
+/// Only failures count that another try would most likely repeat: a status 404 or 410, bytes that are no image, and
 /// whatever came with `Retry-After`. Trouble on the way never counts. A remembered failure never hides what is cached.
 public struct FailureLifetimes: Sendable, Hashable {
     /// The lifetime of a 404 (not found) or 410 (gone), or that of its `Retry-After` where that is longer; default 30
     /// seconds, `nil` knows only the latter.
     public var missing: Duration?
-    /// The lifetime of bytes that are no picture, or a damaged one; default 30 seconds, `nil` forgets them at once.
+    /// The lifetime of bytes that are no image, or a damaged one; default 30 seconds, `nil` forgets them at once.
     public var undecodable: Duration?
     /// The longest time for which a `Retry-After` is obeyed (RFC 9110, 10.2.3); default 10 minutes, `nil` disregards it.
     public var maximumRetryAfter: Duration?

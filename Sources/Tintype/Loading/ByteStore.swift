@@ -13,7 +13,7 @@ struct StoredSource: Sendable {
     var representation: CacheKey?
     /// The encoded bytes, where they were read.
     var data: Data?
-    /// Whether the disk has the bytes; elsewhere only a picture in memory is left of them.
+    /// Whether the disk has the bytes; elsewhere only an image in memory is left of them.
     var isOnDisk = true
     /// What counts the bytes, where they were read to be used.
     var claim: ByteClaim?
@@ -355,7 +355,7 @@ struct ByteStore: Sendable {
         await self.removeVariants(of: request)
     }
 
-    /// Removes pictures that were made of bytes that have been replaced, from the tiers that may have them.
+    /// Removes images that were made of bytes that have been replaced, from the tiers that may have them.
     func removePictures(_ obsolete: [CacheKey: CacheTiers]) async {
         for (key, tiers) in obsolete { _ = try? await self.cache.remove(key, from: tiers) }
     }

@@ -10,7 +10,7 @@ struct BytesLoad: Sendable {
     let services: LoadServices
     let loader: LoaderReference
     let request: ImageRequest
-    /// What is known of a picture that is there.
+    /// What is known of an image that is there.
     ///
     /// Where the disk has no bytes, the origin is asked whether that one is current; if it is, the response says so and
     /// has no bytes.

@@ -52,7 +52,7 @@ struct FreshnessRules: Sendable {
     let defaultPolicy: CachePolicy
     /// Whether the rules for caches that serve many users hold as well.
     let isShared: Bool
-    /// Whether a body may be stored at all; `nil` where it begins like a picture.
+    /// Whether a body may be stored at all; `nil` where it begins like an image.
     private let mayBeStored: (@Sendable (Data) -> Bool)?
     private let coders: CoderRegistry
     let now: @Sendable () -> Date

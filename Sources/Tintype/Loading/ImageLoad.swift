@@ -14,7 +14,7 @@ struct ImageLoad: Sendable {
     let request: ImageRequest
     /// Bytes that have just come, if any.
     let offer: BytesOffer?
-    /// Whether stale pictures may be served where that is permitted; they must then be revalidated.
+    /// Whether stale images may be served where that is permitted; they must then be revalidated.
     let mayServeStale: Bool
     let flight: FlightState
 
@@ -27,7 +27,7 @@ struct ImageLoad: Sendable {
     func run() async throws -> Kept<ImageResponse> {
         var result = try await self.picture()
         guard result.response.data == nil, self.flight.demand.keepsData,
-            // Not as a flight that needs them: its picture is made and kept, and is obsolete where others come. Loads that
+            // Not as a flight that needs them: its image is made and kept, and is obsolete where others come. Loads that
             // want them and find none here ask for them by themselves, and hear the error.
             let bytes = try? await self.loader.bytes(
                 for: self.request,
@@ -86,7 +86,7 @@ struct ImageLoad: Sendable {
             response = try await self.makePictureOrRemove(bytes)
         }
         undecodable.forget(self.request.key, for: self.request)
-        // Nor while the picture is kept: its encoder may load others.
+        // Nor while the image is kept: its encoder may load others.
         bytes.claim = nil
         guard bytes.mayBeKept else {
             await self.removeReplaced(from: .all)
@@ -98,7 +98,7 @@ struct ImageLoad: Sendable {
         return result
     }
 
-    /// Makes the picture; what is none must not stay in the cache.
+    /// Makes the image; what is none must not stay in the cache.
     private func makePictureOrRemove(_ bytes: Body) async throws -> ImageResponse {
         do {
             return try await self.makePicture(of: bytes)
@@ -118,18 +118,18 @@ struct ImageLoad: Sendable {
 
     // MARK: Candidates
 
-    /// What was made of the source before, from which the picture can be had without bytes.
+    /// What was made of the source before, from which the image can be had without bytes.
     private enum Candidate {
         /// Where it is looked for, the cheapest first.
         enum Place: CaseIterable {
             case memory, disk, decodedOriginal
         }
 
-        /// The picture itself, in memory, and whether it may be served.
+        /// The image itself, in memory, and whether it may be served.
         case held(MemoryEntry, ReuseDecision)
-        /// The picture itself, in its own entry on disk.
+        /// The image itself, in its own entry on disk.
         case variant(DiskEntry)
-        /// The full size in memory, of which the picture can be made.
+        /// The full size in memory, of which the image can be made.
         case original(MemoryEntry)
 
         var metadata: EntryMetadata? {
@@ -142,7 +142,7 @@ struct ImageLoad: Sendable {
 
     private func candidate(in place: Candidate.Place) async throws -> Candidate? {
         switch place {
-        // The picture may have come between the caller's look and this load's start.
+        // The image may have come between the caller's look and this load's start.
         case .memory:
             guard self.plan.picture.query.contains(.memory) else { return nil }
             return self.cache.peekMemoryEntry(for: self.request.key).map { .held($0, self.decision($0.metadata)) }
@@ -176,7 +176,7 @@ struct ImageLoad: Sendable {
         self.rules.decision(for: metadata ?? EntryMetadata(), of: self.request, under: self.plan.policy)
     }
 
-    /// The picture that a candidate is or becomes, which is a hit; `nil` where it is damaged.
+    /// The image that a candidate is or becomes, which is a hit; `nil` where it is damaged.
     private func picture(from candidate: Candidate) async throws -> Kept<ImageResponse>? {
         switch candidate {
         case .held(let entry, let decision):
@@ -209,7 +209,7 @@ struct ImageLoad: Sendable {
         }
     }
 
-    /// The candidate that was made of the same bytes, so that the picture need not be made again.
+    /// The candidate that was made of the same bytes, so that the image need not be made again.
     private func picture(confirmedBy bytes: Body, _ candidates: [Candidate]) async throws -> Kept<ImageResponse>? {
         guard self.plan.obeysHTTP, let body = bytes.metadata.bodyDigest else { return nil }
         for candidate in candidates where candidate.metadata?.bodyDigest == body {
@@ -246,7 +246,7 @@ struct ImageLoad: Sendable {
 
     // MARK: Bytes
 
-    /// The bytes of the picture, which loads of other sizes share; unfinished pictures are shown on the way.
+    /// The bytes of the image, which loads of other sizes share; unfinished images are shown on the way.
     private func bytes(held: EntryMetadata? = nil, imagesOf bodies: Set<UInt64> = []) async throws -> Body {
         if let offered = self.offer?.take(), self.flight.admits(offered.metadata.bodyDigest) { return offered }
         guard self.flight.demand.showsPreviews else {
@@ -260,7 +260,7 @@ struct ImageLoad: Sendable {
                 flight.report(.preview($0))
             }
         }
-        // The previews end with the bytes, however those end. The picture waits for none: the lane of one that is yet to
+        // The previews end with the bytes, however those end. The image waits for none: the lane of one that is yet to
         // be made may be busy with others.
         defer {
             mailbox.finish()
@@ -307,7 +307,7 @@ struct ImageLoad: Sendable {
 
     // MARK: Keeping
 
-    /// Keeps a preview in memory where a load wants that, under a name of its own, until the picture is kept.
+    /// Keeps a preview in memory where a load wants that, under a name of its own, until the image is kept.
     private func keepPreview(_ preview: Image) async {
         let demand = self.flight.demand
         guard demand.keepsPreviews, demand.pictureTiers.contains(.memory) else { return }
@@ -315,7 +315,7 @@ struct ImageLoad: Sendable {
         await self.cache.keepInMemory(preview, metadata: EntryMetadata(), for: key) { flight.hasPicture }
     }
 
-    /// Stores a picture that was made, in the tiers that `request` names.
+    /// Stores an image that was made, in the tiers that `request` names.
     private func keep(_ response: ImageResponse) async -> Kept<ImageResponse> {
         let kept = await self.keepInMemory(response)
         guard kept, self.request.isVariant, self.flight.demand.pictureTiers.contains(.disk) else {
@@ -359,7 +359,7 @@ struct ImageLoad: Sendable {
         return await self.services.store.keepSerialized(bytes.data, bytes.metadata, for: self.request, demand)
     }
 
-    /// Stores a picture in memory where a load wants that, unless it is made of older bytes than others.
+    /// Stores an image in memory where a load wants that, unless it is made of older bytes than others.
     ///
     /// - Returns: Whether it may be in the cache, this one or another tier's.
     private func keepInMemory(_ response: ImageResponse) async -> Bool {
@@ -370,7 +370,7 @@ struct ImageLoad: Sendable {
             var metadata = self.request.noting(response.metadata, at: self.rules.now())
             metadata.response = metadata.response?.reduced
             let (flight, body) = (self.flight, response.metadata.bodyDigest)
-            // A newer body may come meanwhile: its callers must not find this picture.
+            // A newer body may come meanwhile: its callers must not find this image.
             await self.cache.keepInMemory(response.image, metadata: metadata, for: self.request.key) {
                 !flight.admits(body)
             }
@@ -437,7 +437,7 @@ extension ImageResponse {
         self.init(picture.image, source: bytes.source, bytes, animation)
     }
 
-    /// A picture that was made of `bytes`, now or before, and the animation that it stands for.
+    /// An image that was made of `bytes`, now or before, and the animation that it stands for.
     init(_ image: Image, source: LoadSource, _ bytes: Body, _ animation: EntryMetadata.Animation?) {
         var metadata = bytes.metadata
         metadata.animation = animation

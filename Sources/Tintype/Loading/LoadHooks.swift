@@ -2,7 +2,7 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
 
-/// What the program has a say in while pictures are loaded: its functions, those of the loader and of the request.
+/// What the program has a say in while images are loaded: its functions, those of the loader and of the request.
 final class LoadHooks: Sendable {
     private let keyFilter: LoaderActor.Configuration.KeyFilter?
     private let credentials: Credentials?

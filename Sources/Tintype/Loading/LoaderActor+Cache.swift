@@ -9,18 +9,18 @@ public import TintypeTransforms
 extension LoaderActor {
     // MARK: Bytes that are here
 
-    /// The picture in bytes that are here already, such as an upload: decoded on a lane, within the gate and the limits.
+    /// The image in bytes that are here already, such as an upload: decoded on a lane, within the gate and the limits.
     ///
     /// Nothing is cached.
     ///
     /// - Parameters:
     ///   - data: The encoded bytes.
-    ///   - thumbnail: The size to bring the picture to; `nil` keeps it full size.
-    ///   - transforms: What is made of the picture after that.
-    ///   - scaleDownLimit: The bytes of pixels that a picture without a thumbnail may have; `nil` is no limit.
-    ///   - coder: Decodes the picture; `nil` asks the registered coders.
+    ///   - thumbnail: The size to bring the image to; `nil` keeps it full size.
+    ///   - transforms: What is made of the image after that.
+    ///   - scaleDownLimit: The bytes of pixels that an image without a thumbnail may have; `nil` is no limit.
+    ///   - coder: Decodes the image; `nil` asks the registered coders.
     ///   - options: Those that are about decoding count.
-    /// - Returns: The picture, upright.
+    /// - Returns: The image, upright.
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(
         from data: Data,
@@ -56,7 +56,7 @@ extension LoaderActor {
     /// It takes its turn among the loads of the source, and what was made of other bytes leaves the cache.
     ///
     /// - Parameters:
-    ///   - data: The encoded bytes; they must begin like a picture, or as the configuration's `isStorable` says.
+    ///   - data: The encoded bytes; they must begin like an image, or as the configuration's `isStorable` says.
     ///   - request: Names the source; what it makes of the bytes does not matter.
     ///   - headers: The fields of the response, which say how long it is fresh and how it is revalidated where the cache
     ///     policy asks for that; default none.
@@ -101,9 +101,9 @@ extension LoaderActor {
         }
     }
 
-    /// Keeps a picture in memory as what `request` describes.
+    /// Keeps an image in memory as what `request` describes.
     ///
-    /// A load of the request finds it there, as far as its cache policy trusts a picture of which no response is known. The
+    /// A load of the request finds it there, as far as its cache policy trusts an image of which no response is known. The
     /// request says how long it stays, what is kept with it, and its scale. It stays whatever bytes come for other requests, and
     /// what ``encoded(_:as:caching:)`` makes of it stays in memory beside it.
     ///
@@ -123,7 +123,7 @@ extension LoaderActor {
 
     // MARK: Asking and removing
 
-    /// The tiers that have what `request` describes: its picture in memory, and on disk the bytes that it can be made of.
+    /// The tiers that have what `request` describes: its image in memory, and on disk the bytes that it can be made of.
     ///
     /// Says nothing of freshness, and does not count as a use.
     public nonisolated func tiers(holding request: ImageRequest) async -> CacheTiers {

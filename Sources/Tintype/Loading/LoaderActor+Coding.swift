@@ -4,7 +4,7 @@ public import TintypeImage
 public import TintypeRendering
 
 extension LoaderActor {
-    /// What the start of the file says about its picture; no pixels are decoded.
+    /// What the start of the file says about its image; no pixels are decoded.
     ///
     /// Alternatives are not tried.
     ///
@@ -19,9 +19,9 @@ extension LoaderActor {
         }
     }
 
-    /// How and where the picture was taken, and its blocks of metadata; no pixels are decoded.
+    /// How and where the image was taken, and its blocks of metadata; no pixels are decoded.
     ///
-    /// Read from the encoded bytes, which are loaded where they are not on disk: pictures in memory have none. Where the
+    /// Read from the encoded bytes, which are loaded where they are not on disk: images in memory have none. Where the
     /// bytes are at hand, as with ``LoadOptions/keepData``, an ``ImageDecoder`` gives the same.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled. What is broken of the metadata is left out.
@@ -35,10 +35,10 @@ extension LoaderActor {
         }
     }
 
-    /// The frames of the picture that `request` names, decoded when they are asked for, each brought to the size that the
+    /// The frames of the image that `request` names, decoded when they are asked for, each brought to the size that the
     /// request asks for.
     ///
-    /// A still picture is a source of one frame. All that read the frames of one request share them. Alternatives are not
+    /// A still image is a source of one frame. All that read the frames of one request share them. Alternatives are not
     /// tried: ``ImageResponse/alternative`` says whose frames to ask for.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
@@ -70,7 +70,7 @@ extension LoaderActor {
         return response
     }
 
-    /// Decodes the frames of the animation that a picture stands for, unless they are there.
+    /// Decodes the frames of the animation that an image stands for, unless they are there.
     ///
     /// - Throws: `CancellationError` only: what is wrong with a frame is found when that is asked for.
     private nonisolated func preloadFrames(of response: ImageResponse, for request: ImageRequest) async throws {

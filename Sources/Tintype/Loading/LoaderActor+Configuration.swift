@@ -45,23 +45,23 @@ extension LoaderActor {
         public var keyFilter: KeyFilter?
         /// When the origin is asked whether what is cached is current, for requests that do not say.
         public var cachePolicy: CachePolicy
-        /// Whether the cache serves users who must not see each other's pictures; default false.
+        /// Whether the cache serves users who must not see each other's images; default false.
         ///
         /// Where HTTP's freshness counts, the rules for shared caches hold then: nothing `private` is
         /// stored, nothing that was asked for with `Authorization` unless the origin permits it,
         /// and `s-maxage` and `proxy-revalidate` are obeyed.
         public var isSharedCache: Bool
-        /// Fields of requests that choose no picture, whatever their value is, such as `X-Request-ID`; default none.
+        /// Fields of requests that choose no image, whatever their value is, such as `X-Request-ID`; default none.
         ///
-        /// Where HTTP's freshness counts, a field that may identify the user keeps stored pictures apart, although the
+        /// Where HTTP's freshness counts, a field that may identify the user keeps stored images apart, although the
         /// response does not vary on it. That is every field but a few (`Accept` and its kind, `User-Agent`,
         /// `Cache-Control`, conditions) and the ones that are named here.
         public var neutralHeaders: Set<String>
         /// How long responses are fresh whose origins say nothing, too little or too much; default as they say.
         public var freshnessBounds: FreshnessBounds
-        /// Which bodies may be stored on disk; `nil` stores what begins like a picture of a known format, or of one that a coder brings.
+        /// Which bodies may be stored on disk; `nil` stores what begins like an image of a known format, or of one that a coder brings.
         ///
-        /// A page that says "try later" must not become the cached picture.
+        /// A page that says "try later" must not become the cached image.
         public var isStorable: (@Sendable (_ body: Data) -> Bool)?
         /// Changes every request before anything is looked at; default `nil`, which costs nothing.
         ///
@@ -74,9 +74,9 @@ extension LoaderActor {
         public var shouldDownload: DownloadDecision?
         /// Is asked, once for each body that an origin sent, before that is kept in any tier; default `nil`.
         ///
-        /// After `false` neither the bytes nor pictures of them are kept, nor an older body of theirs.
+        /// After `false` neither the bytes nor images of them are kept, nor an older body of theirs.
         public var shouldStore: StoreDecision?
-        /// How long failures are remembered; default 30 seconds for what is not there and what is no picture.
+        /// How long failures are remembered; default 30 seconds for what is not there and what is no image.
         ///
         /// Sources are not asked again meanwhile, unless the request has ``LoadOptions/retryFailed`` or reloads.
         public var failureLifetimes: FailureLifetimes
@@ -118,19 +118,19 @@ extension LoaderActor {
         /// They are sent to every origin that is loaded from, so that they are for programs that load from their own
         /// servers alone. Elsewhere ``optionsProcessor`` gives them to the requests that should have them.
         public var credentials: Credentials?
-        /// What a picture may cost; default 100 megapixels, 32,768 a side, 64 MiB of encoded bytes, the work of 1,000
+        /// What an image may cost; default 100 megapixels, 32,768 a side, 64 MiB of encoded bytes, the work of 1,000
         /// million pixels, 10,000 frames and 500 million pixels in all of them.
         public var limits: DecodingLimits
         /// The coders to ask; by default all of this library.
         public var coders: CoderRegistry
         /// The bytes of decoded frames of animations that are kept; default 64 MiB.
         public var framePoolByteLimit: Int
-        /// The pictures that are worked on at once; default one for each core.
+        /// The images that are worked on at once; default one for each core.
         public var laneCount: Int
-        /// Whether lanes that have nothing to do help with one large picture; default true.
+        /// Whether lanes that have nothing to do help with one large image; default true.
         ///
         /// They decode bands of baseline JPEGs that have restart markers, from two megapixels on, and inflate PNGs of which
-        /// more than 32 MiB of pixels are made smaller; and stop when another picture comes. It takes a little more
+        /// more than 32 MiB of pixels are made smaller; and stop when another image comes. It takes a little more
         /// processor time, and gives the same pixels.
         public var usesIdleLanes: Bool
         /// The bytes of memory that all decodes and encodes may take together, a quarter of them for previews; default a

@@ -6,13 +6,13 @@ import TintypeDownloading
 public import TintypeImage
 import TintypeRendering
 
-/// Loads pictures: from memory, from disk, or from their origin, once however many ask.
+/// Loads images: from memory, from disk, or from their origin, once however many ask.
 ///
-/// A loader is shared: make one for the process. Loads of the same picture that overlap are
+/// A loader is shared: make one for the process. Loads of the same image that overlap are
 /// one load. Cancelling the task that awaits a load takes only that caller out; when the last
 /// one leaves, the load ends, down to its connection.
 ///
-/// A picture in memory is returned without suspending and without a hop. Everything else is
+/// An image in memory is returned without suspending and without a hop. Everything else is
 /// coordinated here, in short steps: bytes, pixels, files and sockets are touched on the
 /// executors of their own parts.
 public actor LoaderActor {
@@ -76,7 +76,7 @@ public actor LoaderActor {
 
     // MARK: Loading
 
-    /// The picture at `url`, upright, at full size.
+    /// The image at `url`, upright, at full size.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for url: URL) async throws -> Image {
@@ -84,7 +84,7 @@ public actor LoaderActor {
         return try await self.image(for: ImageRequest(url: url))
     }
 
-    /// The picture that `request` describes.
+    /// The image that `request` describes.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for request: ImageRequest) async throws -> Image {
@@ -103,7 +103,7 @@ public actor LoaderActor {
         return entry.image
     }
 
-    /// The picture that `request` describes, and where it came from.
+    /// The image that `request` describes, and where it came from.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func response(for request: ImageRequest) async throws -> ImageResponse {
@@ -157,8 +157,8 @@ public actor LoaderActor {
         }
     }
 
-    /// The events of loading `request`: the cached picture under ``CachePolicy/revalidate``, progress,
-    /// previews if they are asked for, then the picture.
+    /// The events of loading `request`: the cached image under ``CachePolicy/revalidate``, progress,
+    /// previews if they are asked for, then the image.
     public nonisolated func events(for request: ImageRequest) -> LoadEvents {
         LoadEvents { report in
             let request = try await self.admitted(request)
@@ -215,7 +215,7 @@ public actor LoaderActor {
 
     /// Ends the loader: refuses new loads, ends those under way, and returns when nothing of it runs any more.
     ///
-    /// Pictures and bytes that were to be stored are on disk then. What can be had without waiting is still given out;
+    /// Images and bytes that were to be stored are on disk then. What can be had without waiting is still given out;
     /// whatever takes a load fails with `LoadError.Code.shutDown`. The first bytes of downloads that were broken off are on
     /// disk, and the connections and threads of the downloads are given back. The threads of decode lanes and of the
     /// cache go with the last reference to them: what was loaded may still be encoded, and a cache may be another
@@ -266,22 +266,22 @@ public actor LoaderActor {
         return statistics
     }
 
-    /// The number of loads of pictures in flight.
+    /// The number of loads of images in flight.
     public var loadCount: Int { self.flights.table.flights.flightCount(of: .picture) }
 
     /// The number of callers that wait for those loads.
     public var waiterCount: Int { self.flights.table.flights.waiterCount(of: .picture) }
 
-    /// The number of callers and loads of pictures that wait for bytes.
+    /// The number of callers and loads of images that wait for bytes.
     var bytesWaiterCount: Int { self.flights.table.flights.waiterCount(of: .bytes) }
 
-    /// The number of callers that wait for encoded pictures.
+    /// The number of callers that wait for encoded images.
     var encodedWaiterCount: Int { self.flights.table.flights.waiterCount(of: .encoded) }
 
-    /// The number of loads of pictures that wait for a decode that they share.
+    /// The number of loads of images that wait for a decode that they share.
     var decodeWaiterCount: Int { self.flights.table.flights.waiterCount(of: .decode) }
 
-    /// The number of sources that are loaded, or whose pictures are remembered.
+    /// The number of sources that are loaded, or whose images are remembered.
     var sourceCount: Int { self.flights.table.sourceCount }
 
     /// The number of waits and flights so far: a wait enters the actor to join, and a flight to end, which has one task.

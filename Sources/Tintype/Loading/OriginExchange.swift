@@ -167,7 +167,7 @@ struct OriginExchange: Sendable {
     private func isAbout(_ stored: StoredSource, _ validators: Validators, _ response: DownloadResponse) -> Bool {
         let url = response.url.withoutCredentials.text
         return validators.areSelected(by: Validators(response.headers))
-            // A key of the user's own stands for one picture wherever it is.
+            // A key of the user's own stands for one image wherever it is.
             && (self.request.cacheKey != nil || (stored.metadata.sourceURL ?? url) == url)
     }
 
@@ -195,7 +195,7 @@ struct OriginExchange: Sendable {
         let mayStore = await self.services.hooks.mayStore(metadata, of: self.request)
         try self.flight.beginKeeping()
         let isAllowed = mayStore && self.isAllowed(record, identity)
-        // A page that says "try later" must not become the cached picture.
+        // A page that says "try later" must not become the cached image.
         let isStorable = self.rules.isStorable(response.body, for: self.request)
         let (store, demand) = (self.services.store, self.flight.demand)
         var storeError: LoadError?

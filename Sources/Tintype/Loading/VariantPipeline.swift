@@ -24,7 +24,7 @@ struct VariantPipeline: Sendable {
 
     /// The variant in its entry on disk.
     ///
-    /// An entry that is no picture is removed and is a miss: the original is there to make it anew.
+    /// An entry that is no image is removed and is a miss: the original is there to make it anew.
     func response(
         from entry: DiskEntry,
         for request: ImageRequest,
@@ -55,13 +55,13 @@ struct VariantPipeline: Sendable {
         }
     }
 
-    /// The decoded original in memory that the picture of `request` may be made from.
+    /// The decoded original in memory that the image of `request` may be made from.
     func decodedOriginal(for request: ImageRequest) -> MemoryEntry? {
         guard self.rules.plan(for: request).readsDecodedOriginal else { return nil }
         return self.cache.peekMemoryEntry(for: request.decodedOriginalKey)
     }
 
-    /// The picture that `request` asks for, made from a decoded original.
+    /// The image that `request` asks for, made from a decoded original.
     func picture(
         of original: MemoryEntry,
         for request: ImageRequest,

@@ -14,10 +14,10 @@ public enum CachePolicy: Sendable, Hashable {
     /// What the origin gave no lifetime is stale from the start, and is asked for with its validators; those of a file
     /// are its time of modification and its size. What it marked `no-store` is kept in no tier.
     case honorFreshness
-    /// Always, unless the origin promised that a fresh picture is `immutable`: what is cached is served if the
+    /// Always, unless the origin promised that a fresh image is `immutable`: what is cached is served if the
     /// origin says that it is current, and loaded again if not.
     ///
-    /// ``LoaderActor/events(for:)`` shows the cached picture first, as ``LoadEvent/cached(_:)``.
+    /// ``LoaderActor/events(for:)`` shows the cached image first, as ``LoadEvent/cached(_:)``.
     case revalidate
     /// Always, and without a look at what is cached, which the answer replaces in every tier: a tier that does not store the
     /// answer, by ``CacheUse/store`` or because the origin forbids it, loses the older image. No load that begins after the

@@ -15,11 +15,11 @@ struct CachingPlan: Sendable, Hashable {
     let obeysHTTP: Bool
     /// The tiers for the original bytes: the disk, or none.
     let bytes: CacheUse
-    /// The tiers for the picture itself.
+    /// The tiers for the image itself.
     ///
-    /// Of a full-size picture the disk has the original bytes, which ``bytes`` is about.
+    /// Of a full-size image the disk has the original bytes, which ``bytes`` is about.
     let picture: CacheUse
-    /// Whether the picture may be made from the decoded original in memory.
+    /// Whether the image may be made from the decoded original in memory.
     let readsDecodedOriginal: Bool
 
     /// The one place where it is decided which of them has its way.
@@ -67,9 +67,9 @@ extension CachingPlan {
 
         /// The bytes need no network: a `file:` or `data:` URL.
         static let local = Subject(rawValue: 1)
-        /// The picture is something else than the original at full size.
+        /// The image is something else than the original at full size.
         static let variant = Subject(rawValue: 2)
-        /// The variant is a thumbnail or a transformed picture, which may be made from the decoded original.
+        /// The variant is a thumbnail or a transformed image, which may be made from the decoded original.
         static let derived = Subject(rawValue: 4)
         /// The URL has the bytes in it: it is a `data:` one.
         static let inline = Subject(rawValue: 8)

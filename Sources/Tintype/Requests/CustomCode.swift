@@ -5,15 +5,15 @@ import TintypeImage
 
 /// A coder that one request uses instead of those that are registered.
 ///
-/// It may read a format of its own: bytes that begin as that says are kept on disk like any picture's.
+/// It may read a format of its own: bytes that begin as that says are kept on disk like any image's.
 ///
-/// Its name stands for it in keys: two coders that make different pictures need different names.
+/// Its name stands for it in keys: two coders that make different images need different names.
 public struct CustomCoder: Sendable, Hashable {
     /// What the coder is called.
     public let name: String
     /// The coder.
     public let coder: any ImageCoder
-    /// The formats that it brings, by which bytes are known as a picture's and kept on disk.
+    /// The formats that it brings, by which bytes are known as an image's and kept on disk.
     let ownFormats: [ImageFormat]
 
     /// Names a coder.
@@ -102,7 +102,7 @@ extension ImageRequest {
         @Sendable (_ response: DownloadResponse, _ request: ImageRequest) async throws -> DownloadResponse
     /// Turns the body that came into the one that is wanted.
     ///
-    /// There are no previews meanwhile: what arrives is not the picture.
+    /// There are no previews meanwhile: what arrives is not the image.
     public typealias Decryptor =
         @Sendable (_ body: Data, _ response: DownloadResponse, _ request: ImageRequest) async throws -> Data
     /// Makes the bytes that the disk keeps of the original, or `nil` to keep none.

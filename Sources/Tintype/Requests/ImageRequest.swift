@@ -10,12 +10,12 @@ public import TintypeTransforms
 /// What to load and what to make of it.
 ///
 /// A small value: copying is free, and the keys that caches use are derived once, when they are first asked for. Build it
-/// once where a picture is asked for often.
+/// once where an image is asked for often.
 ///
 /// What a field is `nil` for is as the loader's configuration says. Each field says what it is a part of:
 ///
-/// * of the **source's key**: what differs in it is cached apart, bytes and pictures;
-/// * of the **picture's key**: pictures that differ in it are cached apart, and made of the same bytes;
+/// * of the **source's key**: what differs in it is cached apart, bytes and images;
+/// * of the **image's key**: images that differ in it are cached apart, and made of the same bytes;
 /// * of the **flight**: loads that differ in it never share one, nor a transfer, so that none gets what the laxer rule of
 ///   another fetched; what is in the cache may answer all of them;
 /// * of **nothing**: loads share a flight, which does what any of them wants.
@@ -33,14 +33,14 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     ///     freshness counts, those that only say what is wanted, such as `Accept-Language`, tell the bytes on disk
     ///     apart where the response's `Vary` names them, and the others always.
     ///   - cacheKey: What stands for the URL in the caches; `nil` is the URL itself.
-    ///   - thumbnail: The size to bring the picture to; `nil` keeps it full size.
-    ///   - transforms: What is made of the picture after that.
-    ///   - scaleDownLimit: The bytes of pixels, four for each, that a picture without a thumbnail
+    ///   - thumbnail: The size to bring the image to; `nil` keeps it full size.
+    ///   - transforms: What is made of the image after that.
+    ///   - scaleDownLimit: The bytes of pixels, four for each, that an image without a thumbnail
     ///     may have; a larger one is scaled down to it as it is decoded. `nil` is no limit.
-    ///   - coder: Decodes the picture; `nil` asks the registered coders.
+    ///   - coder: Decodes the image; `nil` asks the registered coders.
     ///   - fetcher: Brings the bytes; `nil` leaves it to the loader.
     ///   - options: What the load tolerates, hands out and waits for.
-    ///   - originalCaching: The tiers for the original: its bytes on disk, its full-size picture in memory.
+    ///   - originalCaching: The tiers for the original: its bytes on disk, its full-size image in memory.
     ///   - variantCaching: The tiers for what is made of the original, such as a thumbnail.
     ///   - cachePolicy: When the origin is asked whether what is cached is current; `nil` leaves it to the loader.
     ///   - priority: How urgent the download is to this caller.
@@ -83,7 +83,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 
     // MARK: What is loaded
 
-    /// Where the picture is; a part of the source's key, unless ``cacheKey`` stands for it.
+    /// Where the image is; a part of the source's key, unless ``cacheKey`` stands for it.
     public var url: URL {
         get { self.storage.fields.url }
         set { self.changeKeys { $0.url = newValue } }
@@ -92,7 +92,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     /// What stands for the URL in the caches, or `nil` for the URL itself, or for what
     /// ``LoaderActor/Configuration/keyFilter`` makes of it; a part of the source's key.
     ///
-    /// URLs that are signed, or expire, are one picture by it: loads of them share a flight, which asks at the URL of the
+    /// URLs that are signed, or expire, are one image by it: loads of them share a flight, which asks at the URL of the
     /// first of them. The other parts of the source's key stay parts of it, credentials first of all.
     public var cacheKey: String? {
         get { self.storage.fields.cacheKey }
@@ -113,22 +113,22 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 
     // MARK: What is made of it
 
-    /// The size to bring the picture to, or `nil` for full size; a part of the picture's key.
+    /// The size to bring the image to, or `nil` for full size; a part of the image's key.
     public var thumbnail: Resize? {
         get { self.storage.fields.thumbnail }
         set { self.changeKeys { $0.thumbnail = newValue } }
     }
 
-    /// What is made of the picture, at its full size or brought to ``thumbnail`` before; a part of the picture's key.
+    /// What is made of the image, at its full size or brought to ``thumbnail`` before; a part of the image's key.
     ///
     /// Those at the start that crop, resize, flip or turn it are a part of the decode, with the thumbnail. Previews and
-    /// the frames of an animation are transformed like the picture.
+    /// the frames of an animation are transformed like the image.
     public var transforms: TransformPipeline {
         get { self.storage.fields.details?.transforms ?? [] }
         set { self.changeDetails(changesKeys: true) { $0.transforms = newValue } }
     }
 
-    /// The bytes of pixels that a picture without a thumbnail may have, or `nil` for no limit; a part of the picture's key.
+    /// The bytes of pixels that an image without a thumbnail may have, or `nil` for no limit; a part of the image's key.
     ///
     /// It is brought to that before it is transformed.
     public var scaleDownLimit: Int? {
@@ -136,16 +136,16 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         set { self.changeKeys { $0.scaleDownLimit = newValue } }
     }
 
-    /// The coder that decodes the picture, or `nil` for the registered ones; a part of the picture's key, by its name.
+    /// The coder that decodes the image, or `nil` for the registered ones; a part of the image's key, by its name.
     public var coder: CustomCoder? {
         get { self.storage.fields.coder }
         set { self.changeKeys { $0.coder = newValue } }
     }
 
-    /// The scale of the picture, or `nil` to read it from `@2x` or `@3x` at the end of the URL's name; a part of the
-    /// picture's key where it is another than that.
+    /// The scale of the image, or `nil` to read it from `@2x` or `@3x` at the end of the URL's name; a part of the
+    /// image's key where it is another than that.
     ///
-    /// The picture has it as `Image.scale`, whichever tier it comes from; its pixels are the same.
+    /// The image has it as `Image.scale`, whichever tier it comes from; its pixels are the same.
     public var scale: Double? {
         get { self.storage.fields.details?.scale }
         set { self.changeDetails(changesKeys: true) { $0.scale = newValue } }
@@ -154,7 +154,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     /// What the load tolerates, hands out and waits for.
     ///
     /// ``LoadOptions/allowInvalidCertificates`` is a part of the source's key, what changes pixels a part of the
-    /// picture's, and the others of nothing.
+    /// image's, and the others of nothing.
     public var options: LoadOptions {
         get { self.storage.fields.options }
         set {
@@ -165,17 +165,17 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 
     // MARK: How it is cached
 
-    /// The tiers for the original: its bytes on disk, its full-size picture in memory; the ones that are asked are a part
+    /// The tiers for the original: its bytes on disk, its full-size image in memory; the ones that are asked are a part
     /// of the flight.
     ///
-    /// Default both. A thumbnail is made from the full-size picture where that is in memory; a load
+    /// Default both. A thumbnail is made from the full-size image where that is in memory; a load
     /// of a thumbnail never decodes the full size only to keep it.
     public var originalCaching: CacheUse {
         get { self.storage.fields.originalCaching }
         set { self.change { $0.originalCaching = newValue } }
     }
 
-    /// The tiers for what is made of the original: a thumbnail, or a picture scaled down; the ones that are asked are a
+    /// The tiers for what is made of the original: a thumbnail, or an image scaled down; the ones that are asked are a
     /// part of the flight.
     ///
     /// Default: both are asked, and the memory keeps it. A variant that the disk keeps as well is
@@ -195,7 +195,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 
     /// How long the cache has what this load puts there, or `nil` for as long as its limits let it; a part of the flight.
     ///
-    /// It counts from when the bytes came, or the picture was made. What is cached already keeps its end.
+    /// It counts from when the bytes came, or the image was made. What is cached already keeps its end.
     public var lifetime: Duration? {
         get { self.storage.fields.details?.lifetime }
         set { self.changeDetails { $0.lifetime = newValue } }
@@ -269,7 +269,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         set { self.changeDetails { $0.retryPolicy = newValue } }
     }
 
-    /// What the picture may cost to decode, or `nil` for the loader's limits; a part of the flight.
+    /// What the image may cost to decode, or `nil` for the loader's limits; a part of the flight.
     public var decodingLimits: DecodingLimits? {
         get { self.storage.fields.details?.decodingLimits }
         set { self.changeDetails { $0.decodingLimits = newValue } }
@@ -305,7 +305,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         set { self.changeDetails { $0.alternatives = newValue } }
     }
 
-    /// The picture to give where the request and all its alternatives fail, or `nil` for an error; a part of nothing.
+    /// The image to give where the request and all its alternatives fail, or `nil` for an error; a part of nothing.
     ///
     /// It is given as it is, and not cached. Bytes have no fallback.
     public var fallback: Image? {
@@ -315,7 +315,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 
     // MARK: Keys
 
-    /// Names the picture: the source and everything that is made of it.
+    /// Names the image: the source and everything that is made of it.
     public var key: CacheKey { self.storage.derived { $0.picture } }
 
     /// Names the encoded bytes: URL, headers, credentials, and whether certificates are verified.
@@ -331,7 +331,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         neutral.isEmpty ? self.resourceKey : RequestKeys.resource(self.storage.fields, neutral: neutral)
     }
 
-    /// Names the decoded original that a thumbnail or a transformed picture may be made from.
+    /// Names the decoded original that a thumbnail or a transformed image may be made from.
     var decodedOriginalKey: CacheKey {
         var fields = self.storage.fields
         fields.thumbnail = nil
@@ -340,7 +340,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         return RequestKeys.picture(source: self.sourceKey, fields)
     }
 
-    /// What loads must have in common to share a flight for the picture, or its bytes, beside their keys and plans.
+    /// What loads must have in common to share a flight for the image, or its bytes, beside their keys and plans.
     func terms(ofPicture isPicture: Bool) -> BoxedDetails? {
         guard var terms = self.storage.fields.details else { return nil }
         terms.alternatives = []
@@ -364,7 +364,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     /// The loaders whose memory answers the request unchecked.
     var uncheckedMemory: CachingPlan.UncheckedMemory { self.storage.derived { $0.verdict.uncheckedMemory } }
 
-    /// What `look` finds by the picture's key, which is lent: on a hit in memory, to count a reference to it would take a
+    /// What `look` finds by the image's key, which is lent: on a hit in memory, to count a reference to it would take a
     /// fifth of the time.
     @inline(__always)
     func lookInMemory<Found>(_ look: (CacheKey) -> Found?) -> Found? {
@@ -379,13 +379,13 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the picture is something else than the original at full size.
+    /// Whether the image is something else than the original at full size.
     var isVariant: Bool { self.storage.derived { $0.subject }.contains(.variant) }
 
     /// Whether the bytes need no network: a `file:` or `data:` URL.
     var isLocal: Bool { self.storage.derived { $0.subject }.contains(.local) }
 
-    /// The scale that the picture is given.
+    /// The scale that the image is given.
     var pictureScale: Double { self.scale ?? ScaleName.scale(in: self.url) }
 
     /// The URL for messages: without credentials, and cut where it is long.
@@ -394,7 +394,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         return text.utf8.count > 200 ? "\(text.prefix(200))..." : text
     }
 
-    /// The URL without credentials, cut where it is long, and what is made of the picture, such as
+    /// The URL without credentials, cut where it is long, and what is made of the image, such as
     /// `https://example.org/a.jpg, fit 400x300`.
     public var description: String {
         let size = self.thumbnail.map { ", \($0.mode.rawValue) \($0.size)" } ?? ""
@@ -531,7 +531,7 @@ extension ImageRequest {
         var fallback: FallbackPicture?
     }
 
-    /// A picture that is equal to itself.
+    /// An image that is equal to itself.
     struct FallbackPicture: Sendable, Hashable {
         let image: Image
 

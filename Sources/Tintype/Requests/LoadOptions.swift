@@ -8,16 +8,16 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
-    /// Takes a picture whose end is missing, or that is damaged on the way, as far as it goes, instead of an error.
+    /// Takes an image whose end is missing, or that is damaged on the way, as far as it goes, instead of an error.
     public static let allowTruncated = LoadOptions(rawValue: 1 << 0)
-    /// Shows unfinished pictures among the events while the bytes arrive, where the format allows it.
+    /// Shows unfinished images among the events while the bytes arrive, where the format allows it.
     ///
-    /// Previews take at most one and a half times the work of the picture's decode. At full size, where each costs about
-    /// as much as the picture, few come, and of many a JPEG none; of a thumbnail, which costs less, there are more.
+    /// Previews take at most one and a half times the work of the image's decode. At full size, where each costs about
+    /// as much as the image, few come, and of many a JPEG none; of a thumbnail, which costs less, there are more.
     public static let previews = LoadOptions(rawValue: 1 << 1)
-    /// Hands out the encoded bytes with the picture, as ``ImageResponse/data``.
+    /// Hands out the encoded bytes with the image, as ``ImageResponse/data``.
     public static let keepData = LoadOptions(rawValue: 1 << 2)
-    /// Keeps the stored samples and hands out their profile with the picture, instead of converting to sRGB.
+    /// Keeps the stored samples and hands out their profile with the image, instead of converting to sRGB.
     public static let keepColorProfile = LoadOptions(rawValue: 1 << 3)
     /// Ends the load only when the bytes are on disk, or when ``ImageResponse/storeError`` says why not.
     public static let waitForStore = LoadOptions(rawValue: 1 << 4)
@@ -26,7 +26,7 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     /// For tests of one's own servers. What such a request loads is cached apart from what is
     /// loaded with verified certificates.
     public static let allowInvalidCertificates = LoadOptions(rawValue: 1 << 5)
-    /// Takes an animation for the still picture of its first frame: the response says so, and
+    /// Takes an animation for the still image of its first frame: the response says so, and
     /// ``LoaderActor/frames(for:)`` gives one frame.
     public static let firstFrameOnly = LoadOptions(rawValue: 1 << 6)
     /// Ends the load only when the frames of an animation are decoded, as many as the loader keeps
@@ -34,9 +34,9 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     ///
     /// A frame that can't be decoded fails no load: it does so when it is asked for.
     public static let preloadAllFrames = LoadOptions(rawValue: 1 << 7)
-    /// Keeps the newest preview in memory until the picture is there; takes ``previews``.
+    /// Keeps the newest preview in memory until the image is there; takes ``previews``.
     ///
-    /// A load that finds one shows it first, as ``LoadEvent/preview(_:)``, and goes on. No load takes it for the picture,
+    /// A load that finds one shows it first, as ``LoadEvent/preview(_:)``, and goes on. No load takes it for the image,
     /// and it is never on disk.
     public static let keepPreviews = LoadOptions(rawValue: 1 << 8)
 
@@ -47,7 +47,7 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
     /// A shutdown of the loader, and ``LoaderActor/cancelAll()``, end it.
     public static let finishDownload = LoadOptions(rawValue: 1 << 10)
 
-    /// The options that change what the pixels are: a part of the picture's key.
+    /// The options that change what the pixels are: a part of the image's key.
     static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]
     /// The options that are a part of any key.
     static let identifying = Self.decoding.union(.allowInvalidCertificates)

@@ -12,7 +12,7 @@ import TintypeRendering
 /// it. Keys are written to disk, so that what may be a secret is in them only as a digest: header values, credentials, the
 /// names of jars, and a user and password in the URL.
 enum RequestKeys {
-    /// The key of the picture at `url`, without headers and options, if the URL is canonical; else a key of nothing.
+    /// The key of the image at `url`, without headers and options, if the URL is canonical; else a key of nothing.
     static func verbatim(_ url: URL) -> CacheKey {
         CacheKey(url.absoluteString)
     }
@@ -90,7 +90,7 @@ enum RequestKeys {
         return making.isEmpty ? source : source.derived(making)
     }
 
-    /// Where the preview of `picture` is kept: no load finds it that looks for the picture.
+    /// Where the preview of `picture` is kept: no load finds it that looks for the image.
     static func preview(of picture: CacheKey) -> CacheKey {
         picture.derived("|preview")
     }
@@ -156,7 +156,7 @@ enum URLScheme {
     }
 }
 
-/// The scale that a picture's name tells: `photo@2x.png` has two pixels for each point.
+/// The scale that an image's name tells: `photo@2x.png` has two pixels for each point.
 enum ScaleName {
     /// The scale in the name at the end of a URL's path: 2 or 3, or 1 where the name says nothing.
     static func scale(in url: URL) -> Double {

@@ -17,20 +17,20 @@ public struct EntryMetadata: Sendable, Hashable {
     public var lastModified: String?
     /// When the response was made or received.
     public var responseDate: Date?
-    /// The size of the encoded picture in bytes.
+    /// The size of the encoded image in bytes.
     public var byteCount: Int?
     /// From when on the entry is a miss in both tiers, whatever the age limit says.
     ///
     /// This is the end of the entry's life. It is not the freshness of the response: a stale
-    /// picture must stay in the cache to be revalidated.
+    /// image must stay in the cache to be revalidated.
     public var expiry: Date?
     /// What the HTTP response said, where one brought the bytes; entries of older versions have none.
     public var response: ResponseRecord?
     /// Names the encoded bytes that the entry is, or was made of; see ``BodyDigest``.
     public var bodyDigest: UInt64?
-    /// What was found out about the frames, where a picture was made of an animation; `nil` for a still one.
+    /// What was found out about the frames, where an image was made of an animation; `nil` for a still one.
     ///
-    /// Kept with pictures in memory and with variants on disk. Encoded originals say it themselves.
+    /// Kept with images in memory and with variants on disk. Encoded originals say it themselves.
     public var animation: Animation?
     /// The damage in the bytes that an encoded variant on disk was made of; empty for originals, whose decode finds it.
     public var damage: ImageDamage
@@ -88,7 +88,7 @@ public struct EntryMetadata: Sendable, Hashable {
     /// The bytes that the metadata takes in memory beside its own fixed size: its texts, and the fields of the
     /// response.
     ///
-    /// The memory tier counts them with the picture. Texts that several entries share are counted for each.
+    /// The memory tier counts them with the image. Texts that several entries share are counted for each.
     public var memoryByteCount: Int {
         let texts = [self.formatName, self.sourceURL, self.mediaType, self.etag, self.lastModified]
         let own = texts.reduce(0) { $0 + ($1.map { Self.memoryByteCount(of: $0) } ?? 0) }
@@ -114,9 +114,9 @@ extension ResponseRecord {
     }
 }
 
-/// Names the bytes of a body, to tell whether two pictures were made of the same ones.
+/// Names the bytes of a body, to tell whether two images were made of the same ones.
 ///
-/// XXH3 of 64 bits: it tells a changed picture from an unchanged one, and proves nothing to an adversary.
+/// XXH3 of 64 bits: it tells a changed image from an unchanged one, and proves nothing to an adversary.
 public enum BodyDigest {
     /// The digest of `body`.
     public static func value(of body: Data) -> UInt64 {

@@ -4,7 +4,7 @@ import CCrypto
 /// of that of the key from which its family is derived, which most often is its own.
 ///
 /// So a family of entries has the same latter half, by which it is found. The catalogue searches by the former, which
-/// lies anywhere: however many thumbnails a picture has, they do not crowd.
+/// lies anywhere: however many thumbnails an image has, they do not crowd.
 ///
 /// The entry has its whole key, so two keys of one name are no danger: the later takes the place.
 struct EntryName: Sendable, Hashable {

@@ -1,13 +1,13 @@
 public import FoundationEssentials
 import TintypeConcurrency
 
-/// Encoded bytes in memory: what a server sends of a picture, and what is known of it.
+/// Encoded bytes in memory: what a server sends of an image, and what is known of it.
 public final class EncodedEntry: Sendable {
     /// The key of the entry, under which the disk may have it too.
     public let key: CacheKey
     /// The encoded bytes.
     public let data: Data
-    /// What is known of them, and of the bytes that the picture was made of.
+    /// What is known of them, and of the bytes that the image was made of.
     public let metadata: EntryMetadata
 
     /// Creates an entry.
@@ -21,9 +21,9 @@ public final class EncodedEntry: Sendable {
     public var cost: Int { self.data.count + self.metadata.memoryByteCount + 512 + self.key.excessByteCount }
 }
 
-/// The encoded pictures of a memory tier, within a limit of their own; the least recently used goes first.
+/// The encoded images of a memory tier, within a limit of their own; the least recently used goes first.
 ///
-/// An entry is found by its picture's key and a number for the encoding, so that a look-up makes no key and allocates
+/// An entry is found by its image's key and a number for the encoding, so that a look-up makes no key and allocates
 /// nothing.
 final class EncodedMemory: Sendable {
     private struct Key: Hashable {
@@ -185,7 +185,7 @@ final class EncodedMemory: Sendable {
         return removed != nil
     }
 
-    /// Removes what was encoded of a picture.
+    /// Removes what was encoded of an image.
     func removeAll(of picture: CacheKey) {
         let removed = self.state.withLock { state -> [EncodedEntry] in
             let indices = state.slots.indices.filter { state.slots[$0]?.key.picture == picture }

@@ -4,19 +4,19 @@ import Synchronization
 import TintypeConcurrency
 public import TintypeImage
 
-/// The memory tier: decoded pictures, within a limit of bytes, found without suspending.
+/// The memory tier: decoded images, within a limit of bytes, found without suspending.
 ///
 /// Every function may be called from any thread. A look-up takes a lock that it hardly ever shares with
-/// another one, for tens of nanoseconds, and allocates nothing. When the limit is passed, pictures go at
+/// another one, for tens of nanoseconds, and allocates nothing. When the limit is passed, images go at
 /// once: those that the best of several policies would not keep, which is at first the least recently used.
 ///
-/// A picture that left the cache and is still held elsewhere is found again, and comes back. One whose time is over is
+/// An image that left the cache and is still held elsewhere is found again, and comes back. One whose time is over is
 /// never found, and leaves within ten seconds, whether or not the cache is used.
 public final class MemoryCache: Sendable {
     private let table: StripedLock<MemoryTable, AccessBuffer>
     private let ledger: Locked<MemoryLedger>
     private let configuration: Configuration
-    /// What a server sends of pictures, counted apart.
+    /// What a server sends of images, counted apart.
     private let encoded: EncodedMemory
     /// Waits until expired entries are looked for again.
     private let sleep: @Sendable (Duration) async throws -> Void
@@ -50,7 +50,7 @@ public final class MemoryCache: Sendable {
 
     // MARK: Reading
 
-    /// The picture under `key`, which counts as its use.
+    /// The image under `key`, which counts as its use.
     ///
     /// Takes about as long as a look-up in a dictionary, and allocates nothing.
     public func image(for key: CacheKey) -> Image? {
@@ -67,7 +67,7 @@ public final class MemoryCache: Sendable {
         return found.isSettled ? found.value : self.settle(found, key, countsMiss: countsMiss) { $0.image }
     }
 
-    /// The picture under `key` with all that was stored with it, which counts as its use.
+    /// The image under `key` with all that was stored with it, which counts as its use.
     public func entry(for key: CacheKey) -> MemoryEntry? {
         let ticks = cshims_ticks()
         let found = self.table.read { table, buffer in
@@ -76,7 +76,7 @@ public final class MemoryCache: Sendable {
         return found.isSettled ? found.value : self.settle(found, key) { $0 }
     }
 
-    /// The picture under `key` with all that was stored with it, which counts neither as its use nor as a look-up.
+    /// The image under `key` with all that was stored with it, which counts neither as its use nor as a look-up.
     ///
     /// Does not extend its lifetime. One that left the cache and is held elsewhere is found, and does not come back.
     public func peek(_ key: CacheKey) -> MemoryEntry? {
@@ -85,7 +85,7 @@ public final class MemoryCache: Sendable {
         return found.entry
     }
 
-    /// Whether there is a picture under `key`.
+    /// Whether there is an image under `key`.
     ///
     /// Counts neither as its use nor as a look-up, and does not extend its lifetime.
     public func contains(_ key: CacheKey) -> Bool {
@@ -96,11 +96,11 @@ public final class MemoryCache: Sendable {
 
     /// Keeps `image` under `key`, in place of an older one.
     ///
-    /// Drops other pictures until the limits hold again. A picture that alone is over the limit is refused,
+    /// Drops other images until the limits hold again. An image that alone is over the limit is refused,
     /// and an older one under the same key is dropped.
     ///
     /// - Parameters:
-    ///   - image: The picture.
+    ///   - image: The image.
     ///   - metadata: What is known about it; its expiry ends the entry in any case.
     ///   - lifetime: How long it is kept, instead of the configuration's lifetime.
     ///   - key: What it is found by.
@@ -115,10 +115,10 @@ public final class MemoryCache: Sendable {
         self.insert(MemoryEntry(image: image, metadata: metadata), lifetime: lifetime, for: key)
     }
 
-    /// Keeps a picture with its frames and data under `key`, in place of an older one.
+    /// Keeps an image with its frames and data under `key`, in place of an older one.
     ///
     /// - Parameters:
-    ///   - entry: The picture; the expiry of its metadata ends the entry in any case.
+    ///   - entry: The image; the expiry of its metadata ends the entry in any case.
     ///   - lifetime: How long it is kept, instead of the configuration's lifetime.
     ///   - key: What it is found by.
     /// - Returns: Whether it is in the cache, or why not.
@@ -130,7 +130,7 @@ public final class MemoryCache: Sendable {
         return outcome
     }
 
-    /// Keeps a picture under `key`, unless it is obsolete in that moment; see ``ImageCache``.
+    /// Keeps an image under `key`, unless it is obsolete in that moment; see ``ImageCache``.
     ///
     /// `isObsolete` is called while the cache is locked: it must be quick, and call nothing of it.
     func insert(
@@ -145,16 +145,16 @@ public final class MemoryCache: Sendable {
         _ = self.change { isObsolete() ? nil : $0.insert(entry, life: life, for: key, in: &$1) }
     }
 
-    /// Forgets the picture under `key`, also as one that is alive elsewhere; says whether there was one.
+    /// Forgets the image under `key`, also as one that is alive elsewhere; says whether there was one.
     @discardableResult
     public func remove(_ key: CacheKey) -> Bool {
         let removed = self.change { $0.remove(key, in: &$1) }
         return self.encoded.remove(key) || removed != nil
     }
 
-    /// Forgets the pictures of the family of `key`, also those that are alive elsewhere; says whether there were any.
+    /// Forgets the images of the family of `key`, also those that are alive elsewhere; says whether there were any.
     ///
-    /// Looks at every entry; stores wait for that, and look-ups of encoded pictures.
+    /// Looks at every entry; stores wait for that, and look-ups of encoded images.
     @discardableResult
     public func removeFamily(of key: CacheKey) -> Bool {
         let keys = self.table.read { table, _ in table.keys(inFamilyOf: key) }
@@ -163,20 +163,20 @@ public final class MemoryCache: Sendable {
         return self.encoded.removeFamily(of: key) || !removed.isEmpty
     }
 
-    /// Forgets all pictures, also those that are alive elsewhere.
+    /// Forgets all images, also those that are alive elsewhere.
     public func removeAll() {
         _ = self.change { $0.removeAll(in: &$1) }
         self.encoded.trim(toFraction: 0)
     }
 
-    /// Drops the least recently used pictures until the rest costs at most `cost` bytes.
+    /// Drops the least recently used images until the rest costs at most `cost` bytes.
     ///
     /// The limits stay as they are. What is alive elsewhere is found again.
     public func trim(toCost cost: Int) {
         _ = self.change { $0.trim(toCost: cost, in: &$1) }
     }
 
-    /// Drops the least recently used pictures until the rest costs at most this fraction of what all cost.
+    /// Drops the least recently used images until the rest costs at most this fraction of what all cost.
     ///
     /// 0 empties the cache; what is alive elsewhere is found again.
     public func trim(toFraction fraction: Double) {
@@ -199,16 +199,16 @@ public final class MemoryCache: Sendable {
         }
     }
 
-    // MARK: Encoded pictures
+    // MARK: Encoded images
 
-    /// What a server sends of the picture under `key` in an encoding, which counts as its use.
+    /// What a server sends of the image under `key` in an encoding, which counts as its use.
     ///
-    /// Takes about as long as the look-up of a picture, and allocates nothing.
+    /// Takes about as long as the look-up of an image, and allocates nothing.
     public func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool = true) -> EncodedEntry? {
         self.encoded.entry(for: key, encoding: encoding, countsMiss: countsMiss)
     }
 
-    /// Keeps what a server sends of the picture under `key` in an encoding, unless it is obsolete in that moment; see
+    /// Keeps what a server sends of the image under `key` in an encoding, unless it is obsolete in that moment; see
     /// ``ImageCache``.
     public func keepEncoded(
         _ entry: EncodedEntry,
@@ -220,7 +220,7 @@ public final class MemoryCache: Sendable {
         self.encoded.insert(entry, life: life, for: key, encoding: encoding, unless: isObsolete)
     }
 
-    /// Forgets what a server sends of the picture under `key`, in all encodings.
+    /// Forgets what a server sends of the image under `key`, in all encodings.
     func removeEncoded(of key: CacheKey) {
         self.encoded.removeAll(of: key)
     }
@@ -356,9 +356,9 @@ public final class MemoryCache: Sendable {
         ///
         /// By default 15 % of the memory that this process may use, and at most 768 MB.
         public var costLimit: Int
-        /// The pictures that the cache may hold, or `nil` for any number.
+        /// The images that the cache may hold, or `nil` for any number.
         public var countLimit: Int?
-        /// The bytes of encoded pictures that the cache may hold besides; 0 or less holds none.
+        /// The bytes of encoded images that the cache may hold besides; 0 or less holds none.
         ///
         /// By default a quarter of the default of ``costLimit``.
         public var encodedCostLimit: Int
@@ -369,7 +369,7 @@ public final class MemoryCache: Sendable {
         ///
         /// ``MemoryCache/contains(_:)`` never does, and an expiry in the metadata is not put off.
         public var extendsLifetimeOnRead: Bool
-        /// Whether pictures that left the cache are found again while they are held elsewhere; default `true`.
+        /// Whether images that left the cache are found again while they are held elsewhere; default `true`.
         public var keepsWeakly: Bool
         /// Whether the cache gives memory back when the machine or the cgroup is short of it; default `false`, and
         /// `true` for the cache of a loader.
@@ -412,28 +412,28 @@ public struct MemoryStatistics: Sendable, Hashable {
     public var count = 0
     /// The bytes that they are counted with.
     public var cost = 0
-    /// The entries that left the cache and are found again while their pictures are held elsewhere; some may
+    /// The entries that left the cache and are found again while their images are held elsewhere; some may
     /// be dead already.
     public var weakCount = 0
-    /// The look-ups that found a picture.
+    /// The look-ups that found an image.
     public var hits = 0
     /// The look-ups that found none.
     public var misses = 0
-    /// Of the hits, those that found a picture that had left the cache and was alive elsewhere.
+    /// Of the hits, those that found an image that had left the cache and was alive elsewhere.
     public var weakHits = 0
     /// The entries that were dropped to keep the limits, or because memory was short.
     public var evictions = 0
     /// The entries that were dropped because their time was over.
     public var expirations = 0
-    /// The pictures that were refused because they alone are over a limit.
+    /// The images that were refused because they alone are over a limit.
     public var refusals = 0
-    /// The encoded pictures in the cache.
+    /// The encoded images in the cache.
     public var encodedCount = 0
-    /// The bytes that the encoded pictures are counted with.
+    /// The bytes that the encoded images are counted with.
     public var encodedCost = 0
-    /// The look-ups that found an encoded picture.
+    /// The look-ups that found an encoded image.
     public var encodedHits = 0
-    /// The look-ups that found no encoded picture.
+    /// The look-ups that found no encoded image.
     public var encodedMisses = 0
 
     /// Creates statistics of an empty cache.

@@ -3,13 +3,13 @@ public import TintypeImage
 
 /// What the memory tier holds under a key.
 public struct MemoryEntry: Sendable {
-    /// The decoded picture; of an animation the one that stands for it.
+    /// The decoded image; of an animation the one that stands for it.
     public let image: Image
     /// What is known about it, if it was stored with metadata.
     public let metadata: EntryMetadata?
     /// The frames of an animation, if they are kept decoded; a frame may occur more than once.
     public let frames: [Image]
-    /// Bytes that ride along, such as the encoded picture.
+    /// Bytes that ride along, such as the encoded image.
     public let data: Data?
 
     /// Creates an entry.
@@ -20,10 +20,10 @@ public struct MemoryEntry: Sendable {
         self.data = data
     }
 
-    /// The bytes that the entry is counted with: the pixel planes and profiles of its distinct pictures,
+    /// The bytes that the entry is counted with: the pixel planes and profiles of its distinct images,
     /// its metadata, and the data that rides along.
     ///
-    /// Pictures that share their pixels are counted once.
+    /// Images that share their pixels are counted once.
     public var cost: Int {
         let single = Self.cost(of: self.image) + (self.data?.count ?? 0) + (self.metadata?.memoryByteCount ?? 0)
         guard !self.frames.isEmpty else { return single }
@@ -38,22 +38,22 @@ public struct MemoryEntry: Sendable {
         self.cost + key.excessByteCount
     }
 
-    /// The bytes of the pixels of one picture and of its profile.
+    /// The bytes of the pixels of one image and of its profile.
     static func cost(of image: Image) -> Int {
         image.pixels.byteCount + (image.colorProfile?.data.count ?? 0)
     }
 }
 
-/// What became of a picture that was given to the memory tier.
+/// What became of an image that was given to the memory tier.
 public enum InsertOutcome: Sendable, Hashable {
-    /// The picture is in the cache.
+    /// The image is in the cache.
     case stored
-    /// The picture is not in the cache, and neither is an older one under the same key.
+    /// The image is not in the cache, and neither is an older one under the same key.
     case refused(Refusal)
 
-    /// Why a picture was not taken.
+    /// Why an image was not taken.
     public enum Refusal: Sendable, Hashable, CustomStringConvertible {
-        /// The picture alone costs more than the whole cache may hold.
+        /// The image alone costs more than the whole cache may hold.
         case costOverLimit(cost: Int, limit: Int)
         /// The cache may hold no entry at all.
         case countLimitIsZero

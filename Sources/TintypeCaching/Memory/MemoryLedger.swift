@@ -4,7 +4,7 @@ import TintypeImage
 /// Decides what a memory tier holds: limits, order, sums, and every change of its table.
 ///
 /// A change of the cache holds the ledger's lock throughout, so that sums are exact. What leaves the
-/// table is handed back, to be released after the lock: freeing a picture takes long.
+/// table is handed back, to be released after the lock: freeing an image takes long.
 struct MemoryLedger: Sendable {
     private(set) var limits: MemoryLimits
     /// The counters; hits and misses of the stripes are not among them.
@@ -131,7 +131,7 @@ struct MemoryLedger: Sendable {
     ) -> (outcome: InsertOutcome, removed: [MemoryEntry]) {
         if let refusal = self.limits.refusal(ofCost: entry.cost(under: key)) {
             self.statistics.refusals += 1
-            // The older picture under this key is stale: better none than that.
+            // The older image under this key is stale: better none than that.
             return (.refused(refusal), self.remove(key, in: &table).map { [$0] } ?? [])
         }
         table.weak.remove(key)
@@ -259,7 +259,7 @@ struct MemoryLimits: Sendable {
     /// The entries that the cache holds at most.
     ///
     /// Even without a limit there are no more than one for each 512 bytes of the cost limit, which is about
-    /// what an entry takes beside its pixels: many tiny pictures must not fill the memory uncounted. A small
+    /// what an entry takes beside its pixels: many tiny images must not fill the memory uncounted. A small
     /// cache may hold 1,024 of them all the same.
     private var countBound: Int { min(self.count ?? .max, max(self.cost / 512, 1_024)) }
 

@@ -5,7 +5,7 @@ import TintypeImage
 ///
 /// Knows no limits and no order; ``MemoryLedger`` decides, and changes it while no thread reads.
 struct MemoryTable: ~Copyable, Sendable {
-    /// What is asked for at every hit beside the picture.
+    /// What is asked for at every hit beside the image.
     struct Mark: Sendable {
         var life: EntryLife
         /// The slot of the entry in the policy.
@@ -40,7 +40,7 @@ struct MemoryTable: ~Copyable, Sendable {
         self.table.slot(of: key)
     }
 
-    /// The picture in `slot`.
+    /// The image in `slot`.
     @inline(__always)
     func image(in slot: Int) -> Image? {
         self.images[slot]
@@ -155,7 +155,7 @@ struct MemoryLookUp<Value: Sendable>: Sendable {
     let life: EntryLife
     /// Whether the stripe's buffer is to be emptied.
     let isBufferDue: Bool
-    /// Whether the picture may be alive elsewhere.
+    /// Whether the image may be alive elsewhere.
     let mayBeAlive: Bool
 
     /// Whether there is nothing left to do, as nearly always.

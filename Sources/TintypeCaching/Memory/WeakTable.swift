@@ -1,11 +1,11 @@
 import TintypeImage
 
-/// Pictures that left the cache and may still be alive elsewhere.
+/// Images that left the cache and may still be alive elsewhere.
 ///
-/// Holds their pixels weakly. A slot whose picture has died is reclaimed while others are added, two
+/// Holds their pixels weakly. A slot whose image has died is reclaimed while others are added, two
 /// looked at for each, so that at most about half of the slots are dead and nothing ever waits for a scan.
 struct WeakTable: ~Copyable, Sendable {
-    /// A picture without its pixels.
+    /// An image without its pixels.
     private struct Picture: Sendable {
         weak var pixels: PixelBuffer?
         let orientation: Orientation
@@ -23,7 +23,7 @@ struct WeakTable: ~Copyable, Sendable {
             self.damage = image.damage
         }
 
-        /// The picture, as long as its pixels are held elsewhere.
+        /// The image, as long as its pixels are held elsewhere.
         var image: Image? {
             self.pixels.map {
                 Image(
@@ -54,7 +54,7 @@ struct WeakTable: ~Copyable, Sendable {
     /// The slots, dead ones included.
     var count: Int { self.table.count }
 
-    /// Whether there may be a picture under `key`.
+    /// Whether there may be an image under `key`.
     func contains(_ key: CacheKey) -> Bool {
         self.table.count > 0 && self.table.slot(of: key) != nil
     }
@@ -62,7 +62,7 @@ struct WeakTable: ~Copyable, Sendable {
     /// The keys that `isIncluded` holds for.
     func keys(where isIncluded: (CacheKey) -> Bool) -> [CacheKey] { self.table.keys(where: isIncluded) }
 
-    /// The entry of `key`, if all of its pictures are alive.
+    /// The entry of `key`, if all of its images are alive.
     func entry(of key: CacheKey) -> (entry: MemoryEntry, life: EntryLife)? {
         guard let slot = self.table.slot(of: key).flatMap({ self.slots[$0] }),
             let image = slot.picture.image
@@ -94,7 +94,7 @@ struct WeakTable: ~Copyable, Sendable {
         self.table.insert(key, slot: slot)
     }
 
-    /// Takes out the entry of `key`, if all of its pictures are alive; forgets it otherwise.
+    /// Takes out the entry of `key`, if all of its images are alive; forgets it otherwise.
     mutating func take(_ key: CacheKey) -> (entry: MemoryEntry, life: EntryLife)? {
         defer { self.remove(key) }
         return self.entry(of: key)

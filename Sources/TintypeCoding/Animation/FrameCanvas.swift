@@ -61,7 +61,7 @@ struct FrameCanvas {
         }
     }
 
-    /// Copies a picture of the canvas's size.
+    /// Copies an image of the canvas's size.
     func copy(_ pixels: PixelBuffer) throws { try self.restore(pixels, in: self.area) }
 
     /// A copy of what is in an area; `nil` when that is empty.

@@ -31,7 +31,7 @@ package final class ColorConverter: Sendable {
     private let state = Locked(State())
 
     /// The samples in sRGB; the same buffer where the profile is sRGB, broken, or not one for
-    /// pictures of this kind.
+    /// images of this kind.
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     func convert(_ pixels: PixelBuffer, from profile: Data, intent: ColorHandling.Intent) throws -> PixelBuffer {
@@ -39,7 +39,7 @@ package final class ColorConverter: Sendable {
         if let transform = self.transform(of: .pixels(pixels.format), profile, intent: intent) {
             return try transform.apply(to: pixels)
         }
-        // Gray pictures should have gray profiles; some have their camera's.
+        // Gray images should have gray profiles; some have their camera's.
         guard pixels.format == .gray8, LittleCMSProfile(profile)?.isRGB == true else { return pixels }
         return try self.convert(try pixels.converted(to: .rgb8), from: profile, intent: intent)
     }
@@ -80,7 +80,7 @@ extension EncodeOptions {
 }
 
 extension Image {
-    /// The picture in sRGB, for a format that can't say what its samples mean.
+    /// The image in sRGB, for a format that can't say what its samples mean.
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     func inSRGB() throws -> Image {

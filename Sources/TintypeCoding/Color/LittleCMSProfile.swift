@@ -18,7 +18,7 @@ struct LittleCMSProfile: ~Copyable {
     /// The profile with its pipelines of real numbers under a name that means nothing.
     ///
     /// Such a pipeline may have any number of stages in a few bytes, as all may be the same one, and goes before the
-    /// tables that a profile must have besides: a picture of 700 bytes would take minutes.
+    /// tables that a profile must have besides: an image of 700 bytes would take minutes.
     ///
     /// Source: ICC.1:2022, 7.3.1, 9.2.19 to 9.2.26 (BToD and DToB tags) and 10.16 (multiProcessElementsType).
     private static func withoutPipelines(_ data: Data) -> Data {

@@ -5,7 +5,7 @@ public import TintypeImage
 ///
 /// Source: GIF89a, CompuServe 1990. Written in Swift, because the files are hostile and the usual C library can't be
 /// resumed. As in browsers the canvas is the logical screen, transparent where nothing was drawn; the background
-/// colour is not used, and images are cut at its edge. A still picture without transparency decodes to `rgb8`,
+/// colour is not used, and images are cut at its edge. A still image without transparency decodes to `rgb8`,
 /// everything else to `rgba8`.
 public struct GIFCoder: ImageCoder {
     /// Creates the coder.

@@ -159,9 +159,9 @@ struct GIFFile: CanvasFrameReader {
 }
 
 extension PixelFormat {
-    /// What a GIF's first picture is decoded to.
+    /// What a GIF's first image is decoded to.
     ///
-    /// A still picture without transparency needs no alpha; the canvas of an animation has it always.
+    /// A still image without transparency needs no alpha; the canvas of an animation has it always.
     static func gif(_ stream: GIFStream) -> PixelFormat {
         stream.hasAlpha || stream.frames.count > 1 ? .rgba8 : .rgb8
     }

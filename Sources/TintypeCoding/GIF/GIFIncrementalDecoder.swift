@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TintypeImage
 
-/// Decodes the first picture of a GIF while its bytes arrive: rows, or passes of an interlaced one.
+/// Decodes the first image of a GIF while its bytes arrive: rows, or passes of an interlaced one.
 final class GIFIncrementalDecoder: IncrementalDecoder {
     private let options: DecodeOptions
     private var data = Data()
@@ -32,7 +32,7 @@ final class GIFIncrementalDecoder: IncrementalDecoder {
         if self.header == nil || self.stream.frames.count > frameCount {
             let header = ImageHeader(self.stream)
             try self.options.limits.check(header)
-            // What a picture shows is not known before its first image.
+            // What an image shows is not known before its first image.
             if frameCount == 0, let frame = self.stream.frames.first {
                 try GIFFile.check(frame, limits: self.options.limits)
                 self.canvas = try GIFCanvas(self.stream, frame, in: self.data)
@@ -63,7 +63,7 @@ final class GIFIncrementalDecoder: IncrementalDecoder {
     }
 }
 
-/// The picture that the first image of a GIF grows on, with the decoder that writes there.
+/// The image that the first image of a GIF grows on, with the decoder that writes there.
 final class GIFCanvas {
     private let layout: PixelLayout
     private let memory: AlignedMemory

@@ -31,11 +31,11 @@ struct GIFRowWriter: ~Copyable {
     /// Prepares to write an image.
     ///
     /// - Parameters:
-    ///   - target: The first pixel of a picture.
+    ///   - target: The first pixel of an image.
     ///   - layout: Its layout, with 3 or 4 bytes a pixel.
-    ///   - origin: Where the image begins in the picture.
+    ///   - origin: Where the image begins in the image.
     ///   - frame: The image.
-    ///   - visible: How much of it lies on the picture.
+    ///   - visible: How much of it lies on the image.
     ///   - palette: Its colours.
     ///   - isLaidOver: Whether the target, which has alpha, keeps what it has where a pixel is transparent.
     init(
@@ -57,7 +57,7 @@ struct GIFRowWriter: ~Copyable {
         self.visibleHeight = visible.height
         self.isInterlaced = frame.isInterlaced
         self.isLaidOver = isLaidOver
-        // The rows of a plain image that lie below the picture need not be known.
+        // The rows of a plain image that lie below the image need not be known.
         let rows = frame.isInterlaced ? self.height : visible.height
         self.remaining = visible.width > 0 && visible.height > 0 ? self.width * rows : 0
         self.palette = .allocate(capacity: 256)

@@ -4,7 +4,7 @@ import TintypeImage
 /// The blocks of a GIF, pixels left out; goes on where it stopped when more bytes are there.
 ///
 /// Source: GIF89a, CompuServe 1990. Blocks that are only cosmetic are passed over, and bytes that are no block
-/// end the picture, as in browsers. The cost is one look at each block of up to 255 bytes.
+/// end the image, as in browsers. The cost is one look at each block of up to 255 bytes.
 struct GIFStream: Sendable {
     /// The work of passing over a block, and the blocks that are counted at once.
     private static let (unitsPerBlock, blocksAtOnce) = (8, 1 << 12)
@@ -38,7 +38,7 @@ struct GIFStream: Sendable {
     private(set) var frames: [GIFFrame] = []
     /// How long the images are shown, and how often.
     private(set) var animation = AnimationTiming()
-    /// Whether any picture on the screen may have a transparent pixel.
+    /// Whether any image on the screen may have a transparent pixel.
     private(set) var hasAlpha = false
     /// The pixels of the largest area that is kept while an image is shown that is taken back before the next one.
     private(set) var restoredPixelCount = 0

@@ -2,7 +2,7 @@ import FoundationEssentials
 import TintypeConcurrency
 import TintypeImage
 
-/// A picture in one scan with restart markers, of which several lanes decode bands of rows at once.
+/// An image in one scan with restart markers, of which several lanes decode bands of rows at once.
 ///
 /// Behind a restart marker nothing counts that was read before, so that a decoder can begin there. It begins a row of
 /// blocks above its band, whose pixels are thrown away: colours are interpolated between rows. A lane that goes on with the
@@ -10,13 +10,13 @@ import TintypeImage
 ///
 /// Source: ITU-T T.81, B.2.1 and E.2.4.
 final class JPEGBands: Sendable {
-    /// The fewest pixels that a picture has as stored: the halves of a smaller one gain less than a few milliseconds.
+    /// The fewest pixels that an image has as stored: the halves of a smaller one gain less than a few milliseconds.
     static let smallestPixelCount = 2_000_000
     /// The pixels of a band, as stored, or a little more: one or two milliseconds, for which a lane that helps makes other
     /// work wait.
     static let pixelsPerBand = 1 << 18
 
-    /// The size and format of the whole picture.
+    /// The size and format of the whole image.
     let layout: PixelLayout
     private let data: Data
     private let header: JPEGHeader
@@ -77,7 +77,7 @@ final class JPEGBands: Sendable {
     /// Decodes bands to their rows of `pixels` until none is left, or the lane is wanted for something else.
     ///
     /// - Parameters:
-    ///   - pixels: The memory of the whole picture.
+    ///   - pixels: The memory of the whole image.
     ///   - isFirst: Whether the lane begins with the first band.
     ///   - isWanted: Is asked before each band.
     /// - Throws: `CodingError`, `CancellationError`.
@@ -101,7 +101,7 @@ final class JPEGBands: Sendable {
         }
     }
 
-    /// The rows of the decoded picture that a band has.
+    /// The rows of the decoded image that a band has.
     private func rows(of band: Int) -> Range<Int> {
         let starts = self.restarts.starts
         func row(_ band: Int) -> Int { starts[band].firstRow * self.restarts.rowHeight / self.divisor }
@@ -256,7 +256,7 @@ private struct JPEGRestarts {
         return nil
     }
 
-    /// The header of a picture of another height.
+    /// The header of an image of another height.
     func head(height: Int) -> [UInt8] {
         var head = self.head
         if let offset = self.heightOffset {

@@ -5,7 +5,7 @@ public import TintypeImage
 ///
 /// Source: ITU-T T.81. Decodes to `rgb8`, or `gray8` for grayscale. CMYK and YCCK become sRGB by
 /// their profile, or RGB without one. A smaller sufficient size decodes to 1/2, 1/4 or 1/8 by the
-/// DCT. What is missing of a truncated picture is as the library leaves it: gray, or the last
+/// DCT. What is missing of a truncated image is as the library leaves it: gray, or the last
 /// colour before.
 public struct JPEGCoder: ImageCoder {
     private let shortcuts: Shortcuts
@@ -165,7 +165,7 @@ struct EncodedJPEG: EncodedImage {
         }
     }
 
-    /// The bytes of memory that a lane takes that decodes bands of the picture; `nil` where that is one lane's work.
+    /// The bytes of memory that a lane takes that decodes bands of the image; `nil` where that is one lane's work.
     func bandByteCount(options: DecodeOptions) -> Int? {
         let segments = self.segments
         guard segments.restartInterval > 0, !segments.hasScans, !segments.isArithmetic,
@@ -175,7 +175,7 @@ struct EncodedJPEG: EncodedImage {
         return segments.codecByteCount + self.ownEntropyByteCount + segments.width * 3 * 32
     }
 
-    /// The bands of the picture; `nil` where there are none.
+    /// The bands of the image; `nil` where there are none.
     ///
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
     func bands(options: DecodeOptions, pixelsPerBand: Int = JPEGBands.pixelsPerBand) throws -> JPEGBands? {

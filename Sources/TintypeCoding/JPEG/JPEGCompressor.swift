@@ -87,7 +87,7 @@ final class JPEGCompressor {
             components: pixels.format == .gray8 ? 1 : 3,
             quality: CInt(quality),
             is_progressive: options.isProgressive,
-            // Tables of its own make a picture some percent smaller and take a second pass: worth it for a
+            // Tables of its own make an image some percent smaller and take a second pass: worth it for a
             // limit, where they buy quality.
             has_own_tables: limit < .max,
             restart_interval: 0,

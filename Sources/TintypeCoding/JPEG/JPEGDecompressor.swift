@@ -19,7 +19,7 @@ final class JPEGDecompressor {
     private let color: JPEGColor
     /// The size and format of the rows; set by ``start(divisor:)``.
     private(set) var layout: PixelLayout?
-    /// Whether the picture is put together from several scans.
+    /// Whether the image is put together from several scans.
     private(set) var hasScans = false
     /// The rows that were given out, of the present output.
     private(set) var rowCount = 0
@@ -45,7 +45,7 @@ final class JPEGDecompressor {
 
     /// Lends the bytes that follow the used ones; they must stay where they are until the next loan.
     ///
-    /// Bytes that are complete end with the picture, or too early.
+    /// Bytes that are complete end with the image, or too early.
     func lend(_ bytes: UnsafeRawBufferPointer, isComplete: Bool) {
         let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         cjpeg_decoder_lend(self.handle, start, bytes.count, isComplete)
@@ -100,7 +100,7 @@ final class JPEGDecompressor {
     ///   - divisor: By how much both sides are divided.
     ///   - scan: What is decoded, where only the header was lent.
     /// - Returns: `false` where input is missing.
-    /// - Throws: `CodingError`, also for a picture of another size than the header said.
+    /// - Throws: `CodingError`, also for an image of another size than the header said.
     func start(_ header: JPEGHeader, divisor: Int, scan: RestartedScan? = nil) throws -> Bool {
         var picture = cjpeg_picture()
         guard try self.check(cjpeg_decoder_read_header(self.handle, &picture)) else { return false }
@@ -135,7 +135,7 @@ final class JPEGDecompressor {
         return true
     }
 
-    /// Takes in the scans of a picture that has several, as far as there is input.
+    /// Takes in the scans of an image that has several, as far as there is input.
     ///
     /// - Returns: Whether the last scan is there.
     func readScans() throws -> Bool {
@@ -149,7 +149,7 @@ final class JPEGDecompressor {
         }
     }
 
-    /// Begins to give out the rows of a picture with scans, as far as they are known.
+    /// Begins to give out the rows of an image with scans, as far as they are known.
     func beginOutput() throws {
         self.rowCount = 0
         _ = try self.check(cjpeg_decoder_begin_output(self.handle))
@@ -241,14 +241,14 @@ final class JPEGDecompressor {
     }
 }
 
-/// How the four samples of a CMYK or YCCK picture become RGB.
+/// How the four samples of a CMYK or YCCK image become RGB.
 ///
 /// They say how much light is left, as Adobe's programs store them, whether or not there is an Adobe marker:
 /// so libvips, Pillow and browsers take them.
 struct JPEGColor {
     private let converter: ColorTransform?
 
-    /// The conversion for a picture: by its profile where it has one and the options want it.
+    /// The conversion for an image: by its profile where it has one and the options want it.
     init(_ header: JPEGHeader, _ handling: ColorHandling) {
         guard header.components.count == 4, case .convert(let intent) = handling, let profile = header.colorProfile
         else {

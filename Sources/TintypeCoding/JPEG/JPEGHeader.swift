@@ -16,7 +16,7 @@ struct JPEGHeader {
         case arithmeticProgressive = 0xCA
     }
 
-    /// How often a component is sampled within a block of the picture, across and down.
+    /// How often a component is sampled within a block of the image, across and down.
     struct Sampling {
         let identifier: UInt8
         let horizontal: Int
@@ -28,7 +28,7 @@ struct JPEGHeader {
     private(set) var height = 0
     private(set) var precision = 8
     private(set) var components: [Sampling] = []
-    /// How many blocks of the picture (MCUs) lie between two restart markers; 0 where there are none.
+    /// How many blocks of the image (MCUs) lie between two restart markers; 0 where there are none.
     private(set) var restartInterval = 0
     /// The turn that the EXIF blocks ask for.
     private(set) var orientation: Orientation?
@@ -48,7 +48,7 @@ struct JPEGHeader {
         self = parser.header
     }
 
-    /// Whether the picture is put together from several scans, and held as coefficients until then.
+    /// Whether the image is put together from several scans, and held as coefficients until then.
     var hasScans: Bool {
         self.process == .progressive || self.process == .arithmeticProgressive
             || self.firstScanComponentCount < self.components.count
@@ -59,8 +59,8 @@ struct JPEGHeader {
 
     /// The ICC profile, put together from its parts; `nil` unless all parts are there.
     ///
-    /// Also `nil` where the picture has inks and the profile is for something else: it says nothing of them, and
-    /// converting what they are mixed to by it would be wrong, and take the memory of another picture.
+    /// Also `nil` where the image has inks and the profile is for something else: it says nothing of them, and
+    /// converting what they are mixed to by it would be wrong, and take the memory of another image.
     var colorProfile: Data? {
         guard let profile = self.joinedProfile else { return nil }
         // The colour space of the data (ICC.1:2022, 7.2.6).
@@ -88,7 +88,7 @@ struct JPEGHeader {
         return strips + self.components.reduce(0) { $0 + self.blockCount(of: $1) * 128 }
     }
 
-    /// The blocks of 64 samples that a component has: the picture is padded to whole blocks of all components.
+    /// The blocks of 64 samples that a component has: the image is padded to whole blocks of all components.
     func blockCount(of component: Sampling) -> Int {
         let across = self.components.map(\.horizontal).max() ?? 1
         let down = self.components.map(\.vertical).max() ?? 1

@@ -5,7 +5,7 @@ import TintypeImage
 /// Decodes a JPEG while its bytes arrive: row by row, or scan by scan where it has several.
 ///
 /// Only what the library has not used yet is kept of the bytes: the head until the first scan is
-/// reached, then less than a block's worth. Arithmetic coding can't be interrupted; such a picture
+/// reached, then less than a block's worth. Arithmetic coding can't be interrupted; such an image
 /// is kept and decoded at the end.
 final class JPEGIncrementalDecoder: IncrementalDecoder {
     /// Bytes that are taken in at once.
@@ -115,7 +115,7 @@ final class JPEGIncrementalDecoder: IncrementalDecoder {
     }
 }
 
-/// A picture of which a part has arrived: the first rows, or the first scans.
+/// An image of which a part has arrived: the first rows, or the first scans.
 final class JPEGPartialPicture {
     private let header: JPEGHeader
     /// By how much both sides are divided.
@@ -123,17 +123,17 @@ final class JPEGPartialPicture {
     private let allowsTruncated: Bool
     private let decompressor: JPEGDecompressor
     private let work: DecodeWork
-    /// Counts previews apart: they must not use up what the picture itself needs.
+    /// Counts previews apart: they must not use up what the image itself needs.
     ///
     /// How many there are is not its affair.
     let previewWork = DecodeWork(.none, format: .jpeg)
-    /// The rows of a picture without scans, black from where they end; `nil` until the first one.
+    /// The rows of an image without scans, black from where they end; `nil` until the first one.
     private var rows: UnsafeMutableRawBufferPointer?
     private var isStarted = false
     private var isComplete = false
     private var shownRowCount = 0
     private var shownScanCount = 0
-    /// The last preview of a picture with scans.
+    /// The last preview of an image with scans.
     private var shown: PixelBuffer?
 
     init(_ header: JPEGHeader, options: DecodeOptions, work: DecodeWork) throws {
@@ -155,7 +155,7 @@ final class JPEGPartialPicture {
     ///
     /// - Returns: How many of them are used up.
     func read(_ bytes: UnsafeRawBufferPointer, isComplete: Bool) throws -> Int {
-        // What follows the picture is not looked at.
+        // What follows the image is not looked at.
         guard !self.isComplete else { return bytes.count }
         self.decompressor.lend(bytes, isComplete: isComplete)
         defer { self.decompressor.lend(UnsafeRawBufferPointer(start: nil, count: 0), isComplete: false) }
@@ -185,7 +185,7 @@ final class JPEGPartialPicture {
 
     /// The work of a preview.
     ///
-    /// Of scans it gives out the whole picture, smoothed, which takes 1.6 times as long (libjpeg-turbo 2.1). Ten scans may
+    /// Of scans it gives out the whole image, smoothed, which takes 1.6 times as long (libjpeg-turbo 2.1). Ten scans may
     /// be worth less than that together.
     var previewUnits: Int {
         guard self.isStarted, let layout = self.decompressor.layout else { return 0 }

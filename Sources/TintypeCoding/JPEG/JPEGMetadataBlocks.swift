@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TintypeImage
 
-/// The segments of a JPEG that say how its picture was taken; of several of a kind the first that can be read.
+/// The segments of a JPEG that say how its image was taken; of several of a kind the first that can be read.
 ///
 /// Sources: JFIF 1.02; Exif 2.32, section 4.7; XMP specification, part 3, 1.1.3; Photoshop file formats, image resources.
 struct JPEGMetadataBlocks {

@@ -4,7 +4,7 @@ import TintypeImage
 /// What becomes of the segments of a JPEG that is changed without loss.
 ///
 /// Sources: JFIF 1.02; Exif 2.32, section 4.7; XMP specification, part 3, 1.1.3; ICC.1 annex B.4; Photoshop file formats, image
-/// resources; CIPA DC-007 (multi-picture format).
+/// resources; CIPA DC-007 (multi-image format).
 struct JPEGMetadataEditing {
     /// What a segment holds.
     private enum Kind {
@@ -115,7 +115,7 @@ struct JPEGMetadataEditing {
         }
     }
 
-    /// A segment as it is kept where only what the picture needs is.
+    /// A segment as it is kept where only what the image needs is.
     private func needed(_ segment: JPEGParts.Segment) -> JPEGParts.Segment? {
         switch Kind(segment) {
         case .jfif where !self.isRecoded && segment.content.count >= Self.jfifByteCount:
@@ -153,7 +153,7 @@ struct JPEGMetadataEditing {
             guard editor.removeThumbnail() else { return nil }
             editor.setSize(width: self.geometry.width, height: self.geometry.height)
         }
-        // By the same look as found the orientation by which the picture was turned.
+        // By the same look as found the orientation by which the image was turned.
         let block = self.transform.turnsUpright ? EXIF.upright(editor.block) : editor.block
         return JPEGParts.Segment(marker: segment.marker, content: block)
     }

@@ -1,14 +1,14 @@
 import FoundationEssentials
 import TintypeImage
 
-/// Reads one complete picture from the top; the end may be missing where that is allowed.
+/// Reads one complete image from the top; the end may be missing where that is allowed.
 final class JPEGReading: RowSource {
     let layout: PixelLayout
     private var decompressor: JPEGDecompressor
     private let allowsTruncated: Bool
     private var failed = false
 
-    /// Reads up to the first row: all scans of a picture that has several.
+    /// Reads up to the first row: all scans of an image that has several.
     ///
     /// - Parameters:
     ///   - source: All bytes of the file; they must outlive the object.
@@ -48,7 +48,7 @@ final class JPEGReading: RowSource {
             do {
                 _ = try self.decompressor.readScans()
             } catch let error as CodingError where error.code == .corrupt && !scans.needless.isEmpty {
-                // What is known of a damaged picture depends on all of its scans.
+                // What is known of a damaged image depends on all of its scans.
                 self.decompressor = try start(source)
                 _ = try self.decompressor.readScans()
             }

@@ -27,7 +27,7 @@ struct JPEGRecoding {
     /// TurboJPEG does its work in one call, which nothing ends: about twenty milliseconds of it.
     private static let maximumTurboUnits = 4 * DecodeWork.unitsBetweenLooks
 
-    /// What TurboJPEG makes of the picture, which takes `units` to read; `nil` for what it does not do, what would take it
+    /// What TurboJPEG makes of the image, which takes `units` to read; `nil` for what it does not do, what would take it
     /// long, and where it found anything to complain of: ``throughLibrary(_:)`` says what.
     func throughTurboJPEG(units: Int, _ work: DecodeWork) throws -> Outcome? {
         guard self.coding != .optimizedTables, units <= Self.maximumTurboUnits,
@@ -86,7 +86,7 @@ struct JPEGRecoding {
 
     // MARK: libjpeg
 
-    /// What code of our own makes of the picture with libjpeg.
+    /// What code of our own makes of the image with libjpeg.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
     func throughLibrary(_ work: DecodeWork) throws -> Outcome {

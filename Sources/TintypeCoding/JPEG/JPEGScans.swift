@@ -6,7 +6,7 @@ import Glibc
 ///
 /// An eighth is made of the DC coefficients alone, but for components of so few samples that theirs are made at a quarter.
 /// So scans of AC coefficients are needless where the scans together give all coefficients: else libjpeg would make up
-/// what is missing from what is known, which is another picture. Of a file that breaks a rule of the format none is needless.
+/// what is missing from what is known, which is another image. Of a file that breaks a rule of the format none is needless.
 ///
 /// Source: ITU-T T.81, B.1.1.2, B.2.3 and G.1.1.1.
 struct JPEGScans {
@@ -115,7 +115,7 @@ struct JPEGScans {
     }
 }
 
-/// What the scans of a progressive picture tell of its coefficients, and whether they keep to the rules: those that libjpeg
+/// What the scans of a progressive image tell of its coefficients, and whether they keep to the rules: those that libjpeg
 /// ends with an error for, and those that decide what it does with a scan.
 private struct JPEGProgression {
     /// Of each component: the lowest bit that is known of each coefficient, `nil` where nothing is.
@@ -129,7 +129,7 @@ private struct JPEGProgression {
     private(set) var isBroken = false
     private(set) var needless: [Range<Int>] = []
 
-    /// `nil` for pictures that are not progressive with Huffman coding.
+    /// `nil` for images that are not progressive with Huffman coding.
     init?(_ header: JPEGHeader) {
         guard header.process == .progressive, Set(header.components.map(\.identifier)).count == header.components.count
         else { return nil }

@@ -4,7 +4,7 @@ import Glibc
 /// Whether the entropy decoder of our own gives what the library's gives, in this process: the library that it is linked to may
 /// be another one than Tintype was built and tested with.
 ///
-/// Two small pictures, which have restarts, tables of their own, long codes and long runs, are encoded by the library and decoded
+/// Two small images, which have restarts, tables of their own, long codes and long runs, are encoded by the library and decoded
 /// with and without, at several sizes. That takes some milliseconds, once.
 enum JPEGSelfCheck {
     /// Decodes a file to a `divisor`-th of its size; `nil` where it fails, or where the decoder is not the one that was asked for.
@@ -78,7 +78,7 @@ enum JPEGSelfCheck {
     }
 
     static func decode(_ file: [UInt8], divisor: Int, usesOwnEntropy: Bool) -> [UInt8]? {
-        // Its work is no picture's, and no task's cancellation ends it.
+        // Its work is no image's, and no task's cancellation ends it.
         let prices = cjpeg_prices(byte: 0, block: 0, arithmetic_block: 0, restart: 0)
         return file.withUnsafeBufferPointer { bytes -> [UInt8]? in
             guard

@@ -3,7 +3,7 @@ import Glibc
 extension JPEGCoder {
     /// Ways around libjpeg's own code that give the same pixels sooner.
     ///
-    /// There is no need to turn them off but doubt: where a picture looks wrong, a coder without them tells whether they are
+    /// There is no need to turn them off but doubt: where an image looks wrong, a coder without them tells whether they are
     /// the cause.
     public struct Shortcuts: OptionSet, Sendable, Hashable {
         public let rawValue: UInt8
@@ -12,13 +12,13 @@ extension JPEGCoder {
             self.rawValue = rawValue
         }
 
-        /// Of a progressive picture that is decoded to an eighth of its size, the scans that give nothing to that are
+        /// Of a progressive image that is decoded to an eighth of its size, the scans that give nothing to that are
         /// passed over.
         public static let scans = Shortcuts(rawValue: 1 << 0)
-        /// The Huffman codes of a picture in one scan, of 64 KiB or more, are read by a decoder of Tintype's own.
+        /// The Huffman codes of an image in one scan, of 64 KiB or more, are read by a decoder of Tintype's own.
         ///
         /// It gives the coefficients that libjpeg-turbo's gives, also where the file is damaged. It is left out where the process
-        /// has a library that it does not know, or disagrees with on two small pictures that are decoded before its first use,
+        /// has a library that it does not know, or disagrees with on two small images that are decoded before its first use,
         /// and where the end of the scan is missing.
         public static let entropyDecoding = Shortcuts(rawValue: 1 << 1)
         /// ``entropyDecoding`` with fewer bytes too, where it gains nothing: for tests.

@@ -3,7 +3,7 @@ public import TintypeImage
 
 /// A change of a JPEG without loss: it is made to the coefficients or to the markers, and no pixel is decoded.
 ///
-/// A picture is turned first, then cropped; crops are counted in the turned picture. Where only markers change, the
+/// An image is turned first, then cropped; crops are counted in the turned image. Where only markers change, the
 /// entropy-coded data is copied as it is. Lossless coding moves whole blocks (MCUs) of 8 or 16 pixels a side, so:
 ///
 /// * A block that is cut by the right or the lower edge can't become the first of its row or column. Turns and flips that
@@ -13,11 +13,11 @@ public import TintypeImage
 ///   transform is perfect, it fails.
 ///
 /// ``Result`` says what became of both. Arithmetic coding becomes Huffman coding. Restart markers, what stands behind the end
-/// of the picture, and the directory of it (MPF) are left out of what is changed.
+/// of the image, and the directory of it (MPF) are left out of what is changed.
 ///
 /// As a value it can be kept in a file; what is missing there has its default.
 public struct JPEGTransform: Sendable, Hashable, Codable {
-    /// How the picture is turned; angles are clockwise.
+    /// How the image is turned; angles are clockwise.
     public enum Turn: String, Sendable, Hashable, Codable, CaseIterable {
         /// As it is.
         case none
@@ -45,12 +45,12 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
 
     /// How the coefficients are coded.
     public enum Coding: String, Sendable, Hashable, Codable, CaseIterable {
-        /// As they are. Where they have to be coded anew, progressive pictures stay progressive, the tables of the standard
-        /// stay, and other tables are made anew for the picture.
+        /// As they are. Where they have to be coded anew, progressive images stay progressive, the tables of the standard
+        /// stay, and other tables are made anew for the image.
         case stored
         /// In one scan, with the tables of the standard: the fastest to write, and the largest.
         case standardTables
-        /// In one scan, with tables made for the picture.
+        /// In one scan, with tables made for the image.
         case optimizedTables
         /// In scans from coarse to fine, with tables made for each: mostly the smallest.
         case progressive
@@ -59,11 +59,11 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
     /// What becomes of what says more than the pixels do.
     ///
     /// The colour profile is kept in each case, unless ``JPEGTransform/keepsColorProfile`` is false; so is the orientation where
-    /// the picture is not turned upright. Both say how it looks.
+    /// the image is not turned upright. Both say how it looks.
     public enum Metadata: String, Sendable, Hashable, Codable, CaseIterable {
         /// All is kept: EXIF, XMP, IPTC, comments and what else there is.
         ///
-        /// Where the picture is turned or cropped, small copies of it are left out, and sizes say what they now are.
+        /// Where the image is turned or cropped, small copies of it are left out, and sizes say what they now are.
         case all
         /// EXIF and XMP are taken over as ``EncodeOptions/Metadata/init(carryingOver:keepsPosition:)`` does.
         case carriedOver
@@ -71,13 +71,13 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
         case none
     }
 
-    /// Whether the picture is first turned as its EXIF orientation says, and that set to upright; default false.
+    /// Whether the image is first turned as its EXIF orientation says, and that set to upright; default false.
     public var turnsUpright: Bool
     /// How it is turned then; default not at all.
     ///
-    /// Without ``turnsUpright`` it is the stored picture that is turned.
+    /// Without ``turnsUpright`` it is the stored image that is turned.
     public var turn: Turn
-    /// What of the turned picture is kept; default all.
+    /// What of the turned image is kept; default all.
     public var crop: PixelRectangle?
     /// Whether a turn that would leave out blocks, or a crop that does not begin at one, fails; default false.
     public var isPerfect: Bool
@@ -91,7 +91,7 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
     public var keepsPosition: Bool
     /// Whether the colour profile is kept; default true.
     public var keepsColorProfile: Bool
-    /// Whether a picture whose end is missing is written as far as it is there; default false.
+    /// Whether an image whose end is missing is written as far as it is there; default false.
     public var allowsTruncated: Bool
 
     /// A transform, which by default does nothing.
@@ -147,7 +147,7 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
         public let width: Int
         /// The stored height.
         public let height: Int
-        /// What of the turned picture was kept, where a crop was asked for: the crop, moved and grown to blocks.
+        /// What of the turned image was kept, where a crop was asked for: the crop, moved and grown to blocks.
         public let crop: PixelRectangle?
         /// The columns at the edge that the turn left out, 0 to 31.
         public let trimmedColumns: Int
@@ -161,7 +161,7 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
 
     /// Changes a JPEG.
     ///
-    /// Works on the caller's thread, for tens of milliseconds where the picture is large: ``DecodeLanes``, and a loader's
+    /// Works on the caller's thread, for tens of milliseconds where the image is large: ``DecodeLanes``, and a loader's
     /// `transform(_:by:)`, have threads for that. Looks at the cancellation of the task now and then. The memory is that of the
     /// coefficients, two bytes for each sample, twice where they are moved, and the result; it is checked against the limits
     /// before.
@@ -171,13 +171,13 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
     ///   - limits: What it may cost; the result may not have more bytes than the source may.
     /// - Returns: The new file, and what it shows.
     /// - Throws: `CodingError`: `.notLossless` for what can't be done so, `.invalidOptions` for a crop that is not within the
-    ///   picture, and what a decode throws. `CancellationError`.
+    ///   image, and what a decode throws. `CancellationError`.
     public func apply(to data: Data, limits: DecodingLimits = DecodingLimits()) throws -> Result {
         try JPEGTransformPlan(self, of: data, limits: limits).carryOut()
     }
 }
 
-/// One of the eight ways to turn a picture: its rows and columns change places, then they are reversed.
+/// One of the eight ways to turn an image: its rows and columns change places, then they are reversed.
 struct JPEGTurn: Hashable {
     var swapsSides = false
     var reversesColumns = false
@@ -196,7 +196,7 @@ struct JPEGTurn: Hashable {
         }
     }
 
-    /// The turn that makes a picture of an orientation upright.
+    /// The turn that makes an image of an orientation upright.
     init(_ orientation: Orientation) {
         self.swapsSides = orientation.swapsSides
         self.reversesColumns = [.upMirrored, .down, .right, .rightMirrored].contains(orientation)

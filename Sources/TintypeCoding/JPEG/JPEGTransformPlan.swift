@@ -160,7 +160,7 @@ struct JPEGGeometry {
     /// The size of the result in pixels.
     let width: Int
     let height: Int
-    /// The first unit of the turned picture that is kept.
+    /// The first unit of the turned image that is kept.
     let left: Int
     let top: Int
     /// The size of a unit of the result, in pixels.

@@ -121,7 +121,7 @@ extension EXIF {
     /// What does not go with another file: where other parts of this one are, what its pixels were like, and what nothing
     /// but the maker's own programs can read.
     private static let droppedTags: Set<Int> = {
-        // The stored picture: its size, its samples, its strips and tiles, its thumbnails, its colour space.
+        // The stored image: its size, its samples, its strips and tiles, its thumbnails, its colour space.
         var tags: Set<Int> = [
             0x00FE, 0x00FF, 0x0100, 0x0101, 0x0102, 0x0103, 0x0106, 0x0111, 0x0115, 0x0116, 0x0117, 0x011C, 0x0142,
             0x0143, 0x0144, 0x0145, 0x014A, 0x0201, 0x0202, 0xA001, 0xA002, 0xA003,

@@ -13,7 +13,7 @@ struct EXIFEditor {
 
     private static let orientationTag = 0x0112
     private static let detailsTag = 0x8769
-    /// Of the stored picture, in the first directory and in that of details.
+    /// Of the stored image, in the first directory and in that of details.
     private static let widthTags = (0x0100, 0xA002)
     private static let heightTags = (0x0101, 0xA003)
     /// Where a thumbnail begins and how long it is: as JPEG, and as a strip of samples.
@@ -50,7 +50,7 @@ struct EXIFEditor {
         return self.set(Self.orientationTag, of: first, to: Int(orientation.rawValue))
     }
 
-    /// Sets the sizes that the block has of the picture.
+    /// Sets the sizes that the block has of the image.
     mutating func setSize(width: Int, height: Int) {
         guard let first else { return }
         _ = self.set(Self.widthTags.0, of: first, to: width)

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// What a file says of its picture besides the pixels: how it was taken, and the blocks of metadata as stored.
+/// What a file says of its image besides the pixels: how it was taken, and the blocks of metadata as stored.
 ///
 /// Read from files of strangers: what is broken is missing here, never an error. ``ImageDecoder/metadata()`` gives it,
 /// and ``EncodeOptions/Metadata`` takes it over into another file.
@@ -23,9 +23,9 @@ public struct ImageMetadata: Sendable, Hashable {
     public let cameraModel: String?
     /// The model of the lens.
     public let lensModel: String?
-    /// When the picture was taken, or else digitised.
+    /// When the image was taken, or else digitised.
     public let dateTaken: CaptureDate?
-    /// Where the picture was taken.
+    /// Where the image was taken.
     public let position: GeographicPosition?
 
     /// Reads what the blocks say.
@@ -116,7 +116,7 @@ public struct GeographicPosition: Sendable, Hashable {
     }
 }
 
-/// The time that a camera wrote into a picture: that of its own clock, and how far that is from UTC where it said so.
+/// The time that a camera wrote into an image: that of its own clock, and how far that is from UTC where it said so.
 ///
 /// Its description is as in ISO 8601.
 public struct CaptureDate: Sendable, Hashable, CustomStringConvertible {

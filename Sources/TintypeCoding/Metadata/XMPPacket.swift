@@ -5,14 +5,14 @@ import FoundationEssentials
 /// A packet is XML of strangers. It is read once, tag by tag, without a tree; what can't be read so, such as a document type or
 /// another encoding than UTF-8, is not carried over. Source: XMP specification, parts 1 to 3.
 enum XMPPacket {
-    /// What describes the stored picture and no other: its turn, its size, its colour space, small copies of it, and
+    /// What describes the stored image and no other: its turn, its size, its colour space, small copies of it, and
     /// where the rest of its packet is.
     private static let droppedNames: Set<String> = [
         "orientation", "imagewidth", "imagelength", "pixelxdimension", "pixelydimension", "colorspace", "thumbnails",
         "pageinfo", "hasextendedxmp",
     ]
 
-    /// The packet without what describes the stored picture and, unless it is kept, without coordinates: all properties
+    /// The packet without what describes the stored image and, unless it is kept, without coordinates: all properties
     /// whose names begin with `GPS`, whatever their namespace; `nil` where it can't be read.
     ///
     /// Words stay, names of places among them.
@@ -181,7 +181,7 @@ extension EncodeOptions.Metadata {
     /// * XMP loses the properties of the same meaning, those included whose names begin with `GPS`, in any
     ///   namespace; a packet that can't be read is left out whole. Words stay, names of places among them.
     /// * IPTC has no place among the blocks that are written, and GIF has none for any. The colour profile is that of the
-    ///   picture.
+    ///   image.
     ///
     /// - Parameters:
     ///   - metadata: What a file says.

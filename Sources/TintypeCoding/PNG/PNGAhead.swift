@@ -1,11 +1,11 @@
 import TintypeConcurrency
 import TintypeImage
 
-/// Inflates the scanlines of a large picture on a lane that has nothing to do, ahead of the lane that makes pixels of them.
+/// Inflates the scanlines of a large image on a lane that has nothing to do, ahead of the lane that makes pixels of them.
 ///
 /// Strips of whole scanlines go from one to the other, and come back to be filled again. Where none is ready and no lane
 /// is inflating, the lane that uses them inflates one itself: it needs no helper, and waits for one no longer than a strip
-/// takes, which the work that the picture may cost bounds.
+/// takes, which the work that the image may cost bounds.
 final class PNGAhead: Sendable {
     /// How many strips there are at most.
     private static let stripCount = 4
@@ -15,7 +15,7 @@ final class PNGAhead: Sendable {
     private static let longestSleep = 2_000_000
 
     private struct State {
-        /// What inflates; `nil` while a lane does, and where the picture is not being read.
+        /// What inflates; `nil` while a lane does, and where the image is not being read.
         var inflation: PNGInflation?
         var isInflating = false
         /// Whether nothing more is inflated.
@@ -167,7 +167,7 @@ final class PNGStrip: @unchecked Sendable {
     }
 }
 
-/// Inflates the scanlines of a picture strip by strip.
+/// Inflates the scanlines of an image strip by strip.
 ///
 /// Sendable although unchecked: one lane at a time uses it, as ``PNGAhead`` says.
 final class PNGInflation: @unchecked Sendable {

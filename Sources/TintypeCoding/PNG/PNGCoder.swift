@@ -119,7 +119,7 @@ struct EncodedPNG: EncodedImage {
         self.chunks.animation.map { PNGFrameReader(self.data, self.chunks, $0, options: options) }
     }
 
-    /// A frame is composited, and an interlaced picture has no row before it has them all.
+    /// A frame is composited, and an interlaced image has no row before it has them all.
     var givesRows: Bool { !self.chunks.layout.isInterlaced && self.chunks.animation == nil }
 
     func withRows<Result>(

@@ -2,10 +2,10 @@ import CDeflate
 import CPNGFilters
 import TintypeImage
 
-/// Decodes the pixels of a picture or frame.
+/// Decodes the pixels of an image or frame.
 ///
 /// What is common goes the short way: libdeflate inflates all pixels at once, twice as fast as
-/// zlib and in the memory of the picture itself, where the filters are undone in place. What is
+/// zlib and in the memory of the image itself, where the filters are undone in place. What is
 /// large, cut or broken goes row by row through zlib, which is also the judge of what is broken.
 struct PNGDecompressor {
     /// Filtered scanlines up to this size are inflated at once: it can't be cancelled meanwhile, and takes 50 ms at most.
@@ -19,7 +19,7 @@ struct PNGDecompressor {
     private let converter: PNGSampleConverter
     private let isLenient: Bool
     private let work: DecodeWork
-    /// Of the picture, or of one frame.
+    /// Of the image, or of one frame.
     private var layout: PNGLayout
     /// Whether the end chunk must be there: not for one of many frames.
     private var needsEnd = true
@@ -69,7 +69,7 @@ struct PNGDecompressor {
         return (isInPlace ? header.layout.height : filtered) + compressed + lines
     }
 
-    /// Decodes the picture, of an animation the default image.
+    /// Decodes the image, of an animation the default image.
     ///
     /// - Throws: `CodingError`, `ImageError`, `CancellationError`.
     func decompress() throws -> PixelBuffer {
@@ -100,7 +100,7 @@ struct PNGDecompressor {
 
     // MARK: At once
 
-    /// `nil` when the picture is not fit for it, or anything is unusual about the data.
+    /// `nil` when the image is not fit for it, or anything is unusual about the data.
     private func decompressWhole(_ data: PNGPixelData, _ layout: PixelLayout) throws -> PixelBuffer? {
         let count = self.layout.filteredByteCount
         guard count <= Self.maximumWholeByteCount else { return nil }
@@ -170,7 +170,7 @@ struct PNGDecompressor {
         guard result == LIBDEFLATE_SUCCESS else { throw Unusual() }
     }
 
-    /// Undoes the filters of scanlines that lie at the end of the picture's own memory.
+    /// Undoes the filters of scanlines that lie at the end of the image's own memory.
     ///
     /// A row begins before its scanline, and ends before the next one.
     private func unfilter(

@@ -4,7 +4,7 @@ import TintypeImage
 /// What the chunks of a PNG say, pixels left out.
 ///
 /// Source: W3C PNG, third edition, sections 5 and 11; it covers APNG. A broken chunk that
-/// holds no pixels costs that chunk, never the picture.
+/// holds no pixels costs that chunk, never the image.
 struct PNGHeader {
     /// How far the chunks are read.
     enum Extent {
@@ -22,7 +22,7 @@ struct PNGHeader {
     static let firstChunk = 8 + PNGChunk.overhead + PNGLayout.headerLength
 
     let layout: PNGLayout
-    /// The colours of a palette picture, three bytes each.
+    /// The colours of a palette image, three bytes each.
     private(set) var palette: [UInt8] = []
     /// The content of a `tRNS` chunk that fits the colour type; empty without one.
     private(set) var transparency: [UInt8] = []
@@ -31,7 +31,7 @@ struct PNGHeader {
     private(set) var compressedProfile: Data?
     /// Where the first chunk with pixels begins; `nil` when there is none.
     private(set) var pixelsOffset: Int?
-    /// The chunks with pixels of the picture, and their bytes, where the whole file was read.
+    /// The chunks with pixels of the image, and their bytes, where the whole file was read.
     private(set) var pixelChunkCount = 0
     private(set) var pixelByteCount = 0
     /// The animation, where there is a sound one and the whole file was read.

@@ -193,13 +193,13 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
     }
 }
 
-/// The pixels of a picture whose bytes are still arriving, and pictures of what is known.
+/// The pixels of an image whose bytes are still arriving, and images of what is known.
 final class PNGCanvas {
     private let layout: PixelLayout
     private let passes: [PNGPass]
     private let memory: AlignedMemory
     private var picture: PNGPicture
-    /// Counts previews apart: they must not use up what the picture itself needs.
+    /// Counts previews apart: they must not use up what the image itself needs.
     ///
     /// How many there are is not its affair.
     let previewWork = DecodeWork(.none, format: .png)
@@ -234,7 +234,7 @@ final class PNGCanvas {
         try PixelBuffer(self.layout, copying: UnsafeRawBufferPointer(self.pixels), work: work)
     }
 
-    /// A picture of what is known: each pixel of an interlaced picture stands for those around
+    /// An image of what is known: each pixel of an interlaced image stands for those around
     /// it that have not arrived.
     func preview() throws -> PixelBuffer {
         guard let (whole, overlaid) = self.known else { return try self.copy(work: self.previewWork) }
@@ -259,7 +259,7 @@ final class PNGCanvas {
         return (enlarging ?? DecodeWork.units(ofCopying: self.layout.byteCount)) + overlaying
     }
 
-    /// Of an interlaced picture the last pass that is there whole, and what is there of the one that follows.
+    /// Of an interlaced image the last pass that is there whole, and what is there of the one that follows.
     private var known: (whole: PNGPass?, overlaid: (pass: PNGPass, rows: Int)?)? {
         guard self.passes[0].columnStep > 1, let last = self.last else { return nil }
         let pass = self.passes[last.pass]
@@ -276,7 +276,7 @@ final class PNGCanvas {
         return rows * (self.layout.width + DecodeWork.units(ofCopying: copied))
     }
 
-    /// Fills the picture from the grid of pixels that is known after a pass.
+    /// Fills the image from the grid of pixels that is known after a pass.
     private func enlarge(_ pass: PNGPass, to target: UnsafeMutableRawBufferPointer) throws {
         let columns = stride(from: 0, to: self.layout.width, by: pass.blockWidth)
         for top in stride(from: 0, to: self.layout.height, by: pass.blockHeight) {
@@ -284,7 +284,7 @@ final class PNGCanvas {
         }
     }
 
-    /// Lays the rows of a pass that is not whole over the picture.
+    /// Lays the rows of a pass that is not whole over the image.
     private func overlay(_ pass: PNGPass, rows: Int, on target: UnsafeMutableRawBufferPointer) throws {
         let columns = stride(from: pass.left, to: self.layout.width, by: pass.columnStep)
         for index in 0..<rows {

@@ -32,9 +32,9 @@ struct PNGLayout: Equatable {
 
     static let headerLength = 13
 
-    /// Of the picture, or of one frame.
+    /// Of the image, or of one frame.
     var width: Int
-    /// Of the picture, or of one frame.
+    /// Of the image, or of one frame.
     var height: Int
     let bitDepth: Int
     let colorType: ColorType
@@ -96,7 +96,7 @@ struct PNGLayout: Equatable {
     }
 }
 
-/// The pixels of a picture that one pass of the Adam7 interlace holds.
+/// The pixels of an image that one pass of the Adam7 interlace holds.
 ///
 /// Source: W3C PNG, third edition, section 8.1.
 struct PNGPass: Equatable {
@@ -117,7 +117,7 @@ struct PNGPass: Equatable {
     /// The rows that a pixel stands for until later passes are there.
     var blockHeight = 1
 
-    /// The passes of an interlaced picture, those without pixels left out.
+    /// The passes of an interlaced image, those without pixels left out.
     static func adam7(width: Int, height: Int) -> [PNGPass] {
         let grid = [
             (0, 0, 8, 8, 8, 8), (4, 0, 8, 8, 4, 8), (0, 4, 4, 8, 4, 4), (2, 0, 4, 4, 2, 4), (0, 2, 2, 4, 2, 2),

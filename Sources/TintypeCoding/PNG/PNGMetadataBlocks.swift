@@ -1,12 +1,12 @@
 import FoundationEssentials
 import TintypeImage
 
-/// The chunks of a PNG that say how its picture was taken, EXIF apart; of several of a kind the first that can be read.
+/// The chunks of a PNG that say how its image was taken, EXIF apart; of several of a kind the first that can be read.
 ///
 /// Sources: W3C PNG, third edition, sections 11.3.3.4 and 11.3.4.3; XMP specification, part 3, 1.1.5.
 struct PNGMetadataBlocks {
     private static let packetKeyword = Array("XML:com.adobe.xmp".utf8)
-    /// Packets of layered pictures take some megabytes.
+    /// Packets of layered images take some megabytes.
     private static let maximumPacketByteCount = 16 << 20
 
     private(set) var xmp: Data?

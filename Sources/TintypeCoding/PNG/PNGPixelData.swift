@@ -1,6 +1,6 @@
 import TintypeImage
 
-/// The compressed pixels of a picture or frame: the contents of the chunks that hold them,
+/// The compressed pixels of an image or frame: the contents of the chunks that hold them,
 /// one after the other.
 ///
 /// Source: W3C PNG, third edition, sections 11.2.3 and 11.3.6.3.
@@ -22,7 +22,7 @@ struct PNGPixelData {
         self.offset = offset
     }
 
-    /// The data of the picture, of an animation those of its default image.
+    /// The data of the image, of an animation those of its default image.
     ///
     /// - Throws: `CodingError` when there are none, `CancellationError`.
     init(_ bytes: UnsafeRawBufferPointer, of header: PNGHeader, isLenient: Bool, work: DecodeWork) throws {

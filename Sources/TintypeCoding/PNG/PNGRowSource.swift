@@ -1,8 +1,8 @@
 import TintypeImage
 
-/// Lends the rows of a picture that is not interlaced, inflated as they are asked for.
+/// Lends the rows of an image that is not interlaced, inflated as they are asked for.
 ///
-/// Takes a strip of memory, however large the picture is; of a smaller one all scanlines are
+/// Takes a strip of memory, however large the image is; of a smaller one all scanlines are
 /// inflated at once, which is faster. The bytes of the file must outlive it.
 final class PNGRowSource: RowSource {
     /// The filtered scanlines that are inflated at once: with them a thumbnail stays within what it may take.
@@ -117,7 +117,7 @@ final class PNGRowSource: RowSource {
         try self.data.checkEnd()
     }
 
-    /// All scanlines; `nil` for a large picture, and for data with anything unusual about them.
+    /// All scanlines; `nil` for a large image, and for data with anything unusual about them.
     private static func inflateWhole(
         _ data: PNGPixelData,
         _ layout: PNGLayout,

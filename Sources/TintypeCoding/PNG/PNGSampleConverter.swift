@@ -134,7 +134,7 @@ struct PNGSampleConverter {
 
     // MARK: Samples
 
-    /// A sample of a picture with one sample a pixel; the leftmost is in the highest bits.
+    /// A sample of an image with one sample a pixel; the leftmost is in the highest bits.
     private func sample(_ index: Int, of samples: UnsafePointer<UInt8>) -> Int {
         switch self.layout.bitDepth {
         case 8: return Int(samples[index])
@@ -176,20 +176,20 @@ struct PNGSampleConverter {
     }
 }
 
-/// The pixels of a picture that is being decoded: puts each scanline where it belongs.
+/// The pixels of an image that is being decoded: puts each scanline where it belongs.
 struct PNGPicture {
     private let converter: PNGSampleConverter
     private let passes: [PNGPass]
     private let pixels: UnsafeMutableRawBufferPointer
     private let bytesPerRow: Int
-    /// One scanline of an interlaced picture, before its pixels are spread out.
+    /// One scanline of an interlaced image, before its pixels are spread out.
     private var spread: [UInt8] = []
 
     /// - Parameters:
     ///   - converter: Makes the pixels.
     ///   - passes: The passes of the scanlines.
     ///   - layout: Where the rows lie.
-    ///   - pixels: The memory of the picture; it must outlive this value.
+    ///   - pixels: The memory of the image; it must outlive this value.
     init(
         _ converter: PNGSampleConverter,
         passes: [PNGPass],

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TintypeImage
 
-/// How pictures are stored in a PNG that is being written: the colour type that takes the
+/// How images are stored in a PNG that is being written: the colour type that takes the
 /// fewest bits and keeps every pixel, and the pixel format.
 struct PNGSampleFormat {
     let bitDepth: Int
@@ -10,7 +10,7 @@ struct PNGSampleFormat {
     let palette: ColorSet?
     let pixelFormat: PixelFormat
 
-    /// Chooses for pictures of one pixel format, which share a palette.
+    /// Chooses for images of one pixel format, which share a palette.
     init(_ pictures: [PixelBuffer], format: PixelFormat) throws {
         self.pixelFormat = format
         let palette = try Self.palette(of: pictures)
@@ -42,7 +42,7 @@ struct PNGSampleFormat {
         guard let palette else { return }
         writer.append(.palette, Data(palette.colors.paletteBytes))
         guard self.pixelFormat.hasAlpha else { return }
-        // What is left out at the end is opaque. At least one, so that the picture keeps its alpha.
+        // What is left out at the end is opaque. At least one, so that the image keeps its alpha.
         let last = palette.colors.lastIndex { $0 >> 24 != 255 } ?? 0
         writer.append(.transparency, Data(palette.colors[...last].map { UInt8($0 >> 24) }))
     }

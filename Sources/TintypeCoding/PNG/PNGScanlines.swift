@@ -1,10 +1,10 @@
 import CPNGFilters
 import TintypeImage
 
-/// Gives the scanlines of a picture one by one, inflated and unfiltered.
+/// Gives the scanlines of an image one by one, inflated and unfiltered.
 ///
 /// Works from compressed bytes that arrive in pieces, or from filtered scanlines that lie in
-/// memory whole. Never inflates more than the picture has.
+/// memory whole. Never inflates more than the image has.
 final class PNGScanlines {
     /// One unfiltered scanline.
     struct Line {
@@ -91,7 +91,7 @@ final class PNGScanlines {
     /// Inflates and unfilters the next line.
     ///
     /// - Parameter input: Compressed bytes; what was used is taken off its front. All of them
-    ///   are used before `nil` is returned, unless the picture is finished.
+    ///   are used before `nil` is returned, unless the image is finished.
     /// - Returns: `nil` when there are no more lines, or when it takes more compressed bytes.
     /// - Throws: `CodingError` for data that break off or are broken, and for too much work; `CancellationError`.
     func next(_ input: inout UnsafeRawBufferPointer) throws -> Line? {
@@ -102,7 +102,7 @@ final class PNGScanlines {
             guard try self.fill(&input) else { return nil }
         }
         // Its filter and its pixels; four bytes are filtered in the time that a pixel takes. Those of an interlaced
-        // picture are strewn over a row of the whole picture.
+        // image are strewn over a row of the whole image.
         let strewn = self.layout.isInterlaced ? self.layout.width / 2 : 0
         try self.work.count(width + strewn + count / 4 + 1)
         let line = Line(samples: try self.unfilter(count), pass: self.pass, row: self.row)
@@ -159,7 +159,7 @@ final class PNGScanlines {
             let strip = self.strip.baseAddress?.assumingMemoryBound(to: UInt8.self)
         else { throw .truncated(.png) }
         let prior = lines + self.current * self.lineCapacity
-        // Nothing lies above the first line of a pass: each is a picture of its own.
+        // Nothing lies above the first line of a pass: each is an image of its own.
         if self.row == 0 { prior.update(repeating: 0, count: self.lineCapacity) }
         self.current = 1 - self.current
         let line = lines + self.current * self.lineCapacity

@@ -6,12 +6,12 @@ public import TintypeImage
 /// Source: RFC 9649. Stills are decoded to `rgb8`, or `rgba8` where they have alpha; a smaller sufficient size is
 /// decoded straight to. Frames of an animation are decoded to `rgba8`, each by itself.
 ///
-/// Lossy pictures are decoded by libwebp, lossless ones by code of our own: see ``VP8LDecoder``.
+/// Lossy images are decoded by libwebp, lossless ones by code of our own: see ``VP8LDecoder``.
 ///
 /// Memory: a lossy still needs its rows and little else, and with ``EncodedImage/withRows(options:_:)`` only a strip of
 /// them; but rows that are flat from edge to edge take no bytes, and come all at once. The format makes a lossless one
 /// need four bytes a pixel besides: any pixel may refer to any before it. So does the alpha of a lossy one, which is
-/// stored as a lossless picture.
+/// stored as a lossless image.
 public struct WebPCoder: ImageCoder {
     /// Creates the coder.
     public init() {}
@@ -67,7 +67,7 @@ struct EncodedWebP: EncodedImage {
 
     /// A file whose chunks were parsed before.
     ///
-    /// - Throws: `CodingError` when there is no picture in it.
+    /// - Throws: `CodingError` when there is no image in it.
     init(_ data: Data, _ container: WebPContainer) throws(CodingError) {
         guard let header = container.header, let first = container.pictures.first else {
             throw container.error(byteCount: data.count) ?? .corrupt(.webp, "it holds no picture")
@@ -149,7 +149,7 @@ struct EncodedWebP: EncodedImage {
         case .picture:
             pictures = 1
             if options.frame == 0 { codec = self.firstCodecByteCount }
-        // Rows without detail take no bytes, so that all of a lossy picture may come at once.
+        // Rows without detail take no bytes, so that all of a lossy image may come at once.
         case .rows: pictures = self.first.isLossless ? 0 : 1
         // The one that was shown last, and the next.
         case .frame: pictures = self.container.isAnimated ? 2 : 1
@@ -168,7 +168,7 @@ struct EncodedWebP: EncodedImage {
 }
 
 extension WebPContainer {
-    /// What the file says about its picture, or `nil` while that is not there yet.
+    /// What the file says about its image, or `nil` while that is not there yet.
     var header: ImageHeader? {
         guard let size = self.size, let first = self.pictures.first else { return nil }
         var header = ImageHeader(format: .webp, pixelWidth: size.width, pixelHeight: size.height)
@@ -179,7 +179,7 @@ extension WebPContainer {
         return header
     }
 
-    /// Why the pictures of a file of `byteCount` bytes can't all be decoded, or `nil`.
+    /// Why the images of a file of `byteCount` bytes can't all be decoded, or `nil`.
     func error(byteCount: Int) -> CodingError? {
         if let damage = self.damage { return .corrupt(.webp, damage) }
         guard self.isComplete(byteCount) else { return .truncated(.webp) }

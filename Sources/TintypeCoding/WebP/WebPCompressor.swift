@@ -64,7 +64,7 @@ extension EncodeOptions.Compression {
 }
 
 extension CodingError {
-    /// A picture could not be written.
+    /// An image could not be written.
     static func webpEncoding(_ reason: String) -> CodingError {
         .notEncoded(.webp, "The picture can't be written as WebP: \(reason).")
     }
@@ -120,7 +120,7 @@ struct WebPMemory {
     }
 }
 
-/// One picture as libwebp's encoder wants it; freed with the value.
+/// One image as libwebp's encoder wants it; freed with the value.
 struct WebPSourcePicture: ~Copyable {
     /// On the heap, because the encoder writes to it.
     private let picture: UnsafeMutablePointer<WebPPicture>
@@ -234,7 +234,7 @@ struct WebPSourcePicture: ~Copyable {
         }
     }
 
-    /// Encodes the picture; it may be encoded again.
+    /// Encodes the image; it may be encoded again.
     borrowing func encode(_ config: inout WebPConfig) throws -> Data {
         var writer = WebPMemoryWriter()
         WebPMemoryWriterInit(&writer)
@@ -251,7 +251,7 @@ struct WebPSourcePicture: ~Copyable {
         return Data(bytesNoCopy: bytes, count: writer.size, deallocator: .custom { pointer, _ in WebPFree(pointer) })
     }
 
-    /// Lends the picture to the animation encoder.
+    /// Lends the image to the animation encoder.
     borrowing func withPicture<Result>(_ body: (UnsafeMutablePointer<WebPPicture>) throws -> Result) rethrows -> Result
     {
         try body(self.picture)
@@ -265,7 +265,7 @@ struct WebPSourcePicture: ~Copyable {
     }
 }
 
-/// Writes blocks of metadata around coded pictures.
+/// Writes blocks of metadata around coded images.
 ///
 /// Source: RFC 9649, sections 2.7.1.4 and 2.7.1.5; the flags of VP8X are set by libwebp's muxer.
 enum WebPMetadata {

@@ -26,7 +26,7 @@ struct WebPContainer {
     /// Which rule of the format is broken; nothing behind that place is read.
     private(set) var damage: String?
     private(set) var transparency = WebPTransparency()
-    /// The bytes of memory that drawing the hungriest picture takes besides its canvas.
+    /// The bytes of memory that drawing the hungriest image takes besides its canvas.
     private(set) var codecByteCount = 0
 
     /// Where the file ends according to its own size.
@@ -36,7 +36,7 @@ struct WebPContainer {
     private var alpha: WebPChunk?
     private var hasTiming = false
     private var hasEXIF = false
-    /// Whether the last picture's end was missing when it was found.
+    /// Whether the last image's end was missing when it was found.
     private var isLastOpen = false
 
     private let limits: DecodingLimits
@@ -60,7 +60,7 @@ struct WebPContainer {
         self.end.map { $0 <= byteCount } ?? false
     }
 
-    /// The size of the whole picture, once it is known.
+    /// The size of the whole image, once it is known.
     var size: PixelSize? {
         guard let first = self.pictures.first else { return nil }
         return self.canvas ?? PixelSize(width: first.frame.width, height: first.frame.height)
@@ -77,7 +77,7 @@ struct WebPContainer {
         {
             try work.count(Self.unitsPerChunk)
             guard chunk.body.upperBound <= end else {
-                // Players of simple files look at nothing behind the picture.
+                // Players of simple files look at nothing behind the image.
                 if self.canvas != nil || self.pictures.isEmpty { self.damage = "a chunk is longer than the file" }
                 return
             }
@@ -242,7 +242,7 @@ struct WebPContainer {
         return chunk
     }
 
-    /// The picture in a VP8 or VP8L chunk; `nil` when its header is not there yet, or breaks the rules.
+    /// The image in a VP8 or VP8L chunk; `nil` when its header is not there yet, or breaks the rules.
     private mutating func picture(
         _ chunk: WebPChunk,
         alpha: WebPChunk?,
@@ -288,7 +288,7 @@ struct WebPContainer {
         return result
     }
 
-    /// Adds a picture, or the rest of the last one; `false` while its end is missing.
+    /// Adds an image, or the rest of the last one; `false` while its end is missing.
     private mutating func append(_ picture: WebPCodedPicture) throws(CodingError) -> Bool {
         if self.isLastOpen {
             self.pictures[self.pictures.count - 1] = picture
@@ -317,7 +317,7 @@ struct WebPContainer {
     }
 }
 
-// MARK: Pictures
+// MARK: Images
 
 /// The start of a chunk: its name, and the size of what follows.
 struct WebPChunk {
@@ -375,7 +375,7 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-/// One coded picture of a WebP: a still, or a frame of an animation.
+/// One coded image of a WebP: a still, or a frame of an animation.
 struct WebPCodedPicture {
     /// Where it lies on the canvas and how it is drawn there; a still covers its canvas.
     var frame: AnimationFrame
@@ -389,7 +389,7 @@ struct WebPCodedPicture {
     var end: Int
     /// Whether it is VP8L.
     var isLossless: Bool
-    /// How many of the bytes come before those of a lossy picture's first row: its first partition says how each
+    /// How many of the bytes come before those of a lossy image's first row: its first partition says how each
     /// block is predicted.
     var preludeByteCount = 0
 
@@ -398,8 +398,8 @@ struct WebPCodedPicture {
 
     /// The bytes of memory that the decoder needs to decode it, besides those of the output.
     var codecByteCount: Int {
-        // Lossless pictures refer to all that went before: they are held whole, in four bytes a pixel. Lossy
-        // ones take some rows; their alpha is a lossless picture by itself, and a plane of bytes.
+        // Lossless images refer to all that went before: they are held whole, in four bytes a pixel. Lossy
+        // ones take some rows; their alpha is a lossless image by itself, and a plane of bytes.
         let pixels = self.frame.width * self.frame.height
         if self.isLossless { return self.losslessByteCount }
         let rows = self.frame.width * (WebPPictureDecoder.isInSteps(self) ? 260 : 150)
@@ -412,7 +412,7 @@ struct WebPCodedPicture {
         return (self.frame.width * 4 + PixelLayout.alignment) * self.frame.height
     }
 
-    /// The content of the chunk of a lossless picture, of the file's bytes.
+    /// The content of the chunk of a lossless image, of the file's bytes.
     func losslessStream(of bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let start = min(self.bytes.lowerBound + WebPChunk.headByteCount, self.bytes.upperBound)
         return UnsafeRawBufferPointer(rebasing: bytes[start..<self.bytes.upperBound])

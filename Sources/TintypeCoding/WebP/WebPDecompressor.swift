@@ -1,7 +1,7 @@
 import CWebP
 import TintypeImage
 
-/// One picture of a file while its bytes are lent, and how it is to be decoded.
+/// One image of a file while its bytes are lent, and how it is to be decoded.
 struct WebPSource {
     let picture: WebPCodedPicture
     /// Those of the file.
@@ -16,15 +16,15 @@ struct WebPSource {
         self.work = work
     }
 
-    /// The bytes of the picture.
+    /// The bytes of the image.
     var codedBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self.bytes[self.picture.bytes]) }
 }
 
-/// Decodes coded pictures whole.
+/// Decodes coded images whole.
 enum WebPDecompressor {
-    /// Decodes one picture, scaled to the size of `layout`.
+    /// Decodes one image, scaled to the size of `layout`.
     ///
-    /// What is missing of a truncated picture stays zero, where that is allowed.
+    /// What is missing of a truncated image stays zero, where that is allowed.
     static func decompress(_ source: WebPSource, layout: PixelLayout) throws -> PixelBuffer {
         try PixelBuffer(
             layout,
@@ -36,9 +36,9 @@ enum WebPDecompressor {
         )
     }
 
-    /// Decodes one picture, scaled to the size of `target`.
+    /// Decodes one image, scaled to the size of `target`.
     ///
-    /// What is missing of a truncated picture is not written.
+    /// What is missing of a truncated image is not written.
     static func decompress(_ source: WebPSource, to target: WebPTarget) throws {
         try Task.checkCancellation()
         let rows = try self.rows(of: source.picture, to: target)
@@ -47,15 +47,15 @@ enum WebPDecompressor {
         try self.check(status, rowCount: rows.rowCount, height: target.height, allowsTruncated: allowsTruncated)
     }
 
-    /// What writes the rows of a picture to `target`, which must outlive it.
+    /// What writes the rows of an image to `target`, which must outlive it.
     static func rows(of picture: WebPCodedPicture, to target: WebPTarget) throws(CodingError) -> any WebPRows {
         picture.isLossless ? LosslessRows(picture, to: target) : try LossyRows(picture, to: target)
     }
 
-    /// Throws unless the picture is whole, or as far as it goes where that is allowed.
+    /// Throws unless the image is whole, or as far as it goes where that is allowed.
     static func check(_ status: VP8StatusCode, rowCount: Int, height: Int, allowsTruncated: Bool) throws(CodingError) {
         if status == VP8_STATUS_OK, rowCount >= height { return }
-        // A damaged picture is shown up to the damage.
+        // A damaged image is shown up to the damage.
         if allowsTruncated, status == VP8_STATUS_SUSPENDED || rowCount > 0 { return }
         switch status {
         case VP8_STATUS_OUT_OF_MEMORY: throw .outOfMemory(.webp)
@@ -66,12 +66,12 @@ enum WebPDecompressor {
     }
 }
 
-/// Writes the rows of a picture, as many as its bytes suffice for.
+/// Writes the rows of an image, as many as its bytes suffice for.
 protocol WebPRows: AnyObject {
     /// The rows that are complete.
     var rowCount: Int { get }
 
-    /// Decodes as far as `bytes` go, those of the picture from its first one on.
+    /// Decodes as far as `bytes` go, those of the image from its first one on.
     func advance(through bytes: UnsafeRawBufferPointer, work: DecodeWork) throws -> VP8StatusCode
 }
 

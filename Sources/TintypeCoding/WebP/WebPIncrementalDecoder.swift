@@ -4,7 +4,7 @@ import TintypeImage
 
 /// Decodes a WebP while its bytes arrive: a still by rows, of an animation the first frame.
 ///
-/// libwebp goes on where it stopped; only the header of a lossless picture is read again, each time that twice as much
+/// libwebp goes on where it stopped; only the header of a lossless image is read again, each time that twice as much
 /// has arrived. Another frame than the first one is decoded at the end.
 final class WebPIncrementalDecoder: IncrementalDecoder {
     private let options: DecodeOptions
@@ -82,7 +82,7 @@ final class WebPIncrementalDecoder: IncrementalDecoder {
     }
 }
 
-/// The rows of a picture that is still being decoded, and where they lie on the canvas.
+/// The rows of an image that is still being decoded, and where they lie on the canvas.
 final class WebPGrowingCanvas {
     private let decoder: any WebPRows
     /// The memory that the decoder writes to.
@@ -93,13 +93,13 @@ final class WebPGrowingCanvas {
     private let isLossless: Bool
     private var status = VP8_STATUS_SUSPENDED
     private var seenByteCount = 0
-    /// The rows of the picture that are complete.
+    /// The rows of the image that are complete.
     private(set) var rowCount = 0
 
-    /// Makes room for a picture.
+    /// Makes room for an image.
     ///
     /// - Parameters:
-    ///   - picture: The still or the frame.
+    ///   - image: The still or the frame.
     ///   - canvas: The size of an animation's canvas; `nil` for a still.
     ///   - sufficientSize: What a still is scaled down to.
     /// - Throws: `CodingError`, `ImageError` when memory runs out.
@@ -120,12 +120,12 @@ final class WebPGrowingCanvas {
         self.isLossless = picture.isLossless
     }
 
-    /// Decodes as far as `bytes` go, those of the picture from its first one on.
+    /// Decodes as far as `bytes` go, those of the image from its first one on.
     ///
     /// - Throws: `CodingError.Code.tooMuchWork`, `CancellationError`.
     func update(_ bytes: UnsafeRawBufferPointer, of picture: WebPCodedPicture, work: DecodeWork) throws {
         guard self.status == VP8_STATUS_SUSPENDED, bytes.count > self.seenByteCount else { return }
-        // A lossless picture's header is read from its start until all of it is there.
+        // A lossless image's header is read from its start until all of it is there.
         let isWaiting = self.isLossless && self.rowCount == 0 && picture.bytes.upperBound < picture.end
         if isWaiting, bytes.count < 2 * self.seenByteCount { return }
         defer { self.rowCount = self.decoder.rowCount }

@@ -2,7 +2,7 @@ import CWebP
 import CWebPSteps
 import TintypeImage
 
-/// Memory that the rows of a coded picture are written to.
+/// Memory that the rows of a coded image are written to.
 struct WebPTarget {
     /// The first byte of the first row.
     let base: UnsafeMutableRawPointer
@@ -36,14 +36,14 @@ struct WebPTarget {
     var byteCount: Int { (self.height - 1) * self.bytesPerRow + self.usedBytesPerRow }
 }
 
-/// One libwebp decoder for one lossy picture; freed with the value.
+/// One libwebp decoder for one lossy image; freed with the value.
 ///
-/// Shown more and more of the picture's bytes, it writes rows to memory that is not its own and must outlive it. The
+/// Shown more and more of the image's bytes, it writes rows to memory that is not its own and must outlive it. The
 /// bytes may move between two calls.
 struct WebPPictureDecoder: ~Copyable {
-    /// From how many pixels on a lossy picture is asked between its rows; below, one call takes some milliseconds.
+    /// From how many pixels on a lossy image is asked between its rows; below, one call takes some milliseconds.
     private static let leastPixelsInSteps = 1 << 22
-    /// The rows of a lossy picture that are decoded together.
+    /// The rows of a lossy image that are decoded together.
     private static let rowsPerStep = 16
 
     /// On the heap, because the decoder keeps its address.
@@ -93,13 +93,13 @@ struct WebPPictureDecoder: ~Copyable {
         self.config.deallocate()
     }
 
-    /// Whether a picture's decoder is asked between rows.
+    /// Whether an image's decoder is asked between rows.
     static func isInSteps(_ picture: WebPCodedPicture) -> Bool {
         !picture.isLossless && picture.frame.width >= Int(CWEBPSTEPS_MINIMUM_WIDTH)
             && picture.frame.width * picture.frame.height >= Self.leastPixelsInSteps && cwebpsteps_are_available() != 0
     }
 
-    /// Decodes as far as `bytes` go: those of the picture from its first one on, never fewer than before.
+    /// Decodes as far as `bytes` go: those of the image from its first one on, never fewer than before.
     ///
     /// - Throws: `CodingError`, `CancellationError`; then it decodes no more.
     borrowing func update(_ bytes: UnsafeRawBufferPointer, work: DecodeWork) throws -> VP8StatusCode {
@@ -134,9 +134,9 @@ struct WebPPictureDecoder: ~Copyable {
     }
 }
 
-/// Refuses the alpha of a lossy picture where libwebp would take more memory for its prefix codes than for its pixels.
+/// Refuses the alpha of a lossy image where libwebp would take more memory for its prefix codes than for its pixels.
 ///
-/// Alpha is stored as a lossless picture without a header, and decoded by libwebp, which keeps up to 20 kB for each
+/// Alpha is stored as a lossless image without a header, and decoded by libwebp, which keeps up to 20 kB for each
 /// group of codes; a chunk of 300 kB may have 65,536 of them. Sources: RFC 9649, sections 2.7.1.2 and 3.7.2.2; libwebp
 /// 1.2.4, `vp8l_dec.c`.
 final class WebPAlphaCheck {
@@ -151,13 +151,13 @@ final class WebPAlphaCheck {
     private let height: Int
     private var isDone = false
 
-    /// Prepares to look at the alpha of a lossy picture.
+    /// Prepares to look at the alpha of a lossy image.
     init(_ picture: WebPCodedPicture) {
         self.width = picture.frame.width
         self.height = picture.frame.height
     }
 
-    /// Looks at the bytes of the picture from its first one on, once the chunk of its alpha is there: libwebp waits for
+    /// Looks at the bytes of the image from its first one on, once the chunk of its alpha is there: libwebp waits for
     /// that too.
     ///
     /// - Throws: `CodingError`, `CancellationError`.
@@ -166,7 +166,7 @@ final class WebPAlphaCheck {
         guard bytes.count >= chunk.body.upperBound else { return }
         self.isDone = true
         let body = UnsafeRawBufferPointer(rebasing: bytes[chunk.body])
-        // The lowest two bits say how it is compressed: not at all, or as a lossless picture.
+        // The lowest two bits say how it is compressed: not at all, or as a lossless image.
         guard let first = body.first, first & 3 == 1 else { return }
         let limit = Self.freeByteCount + self.width * self.height / 4
         let most = min(body.count * 8 / Self.leastBitsPerGroup, 1 << 16)

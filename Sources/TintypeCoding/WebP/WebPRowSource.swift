@@ -36,7 +36,7 @@ final class WebPRowSource: RowSource {
         self.layout = layout
         self.bytes = source.codedBytes
         self.allowsTruncated = source.allowsTruncated
-        // The first bytes of a lossy picture give no rows, but the next one may give many.
+        // The first bytes of a lossy image give no rows, but the next one may give many.
         self.end = source.picture.preludeByteCount
         self.step = 64
     }
@@ -74,7 +74,7 @@ final class WebPRowSource: RowSource {
             // What is missing is zero.
             self.rowCount = self.layout.height
         }
-        // A flat picture has many rows in a byte, a lively one few in a kilobyte.
+        // A flat image has many rows in a byte, a lively one few in a kilobyte.
         let newByteCount = (self.rowCount - rowCount) * self.layout.planes[0].bytesPerRow
         if newByteCount > Self.window {
             self.step = max(1, self.step / 2)
@@ -85,9 +85,9 @@ final class WebPRowSource: RowSource {
     }
 }
 
-/// The memory for all rows of a picture, of which only those take room that are written and not yet given back.
+/// The memory for all rows of an image, of which only those take room that are written and not yet given back.
 ///
-/// libwebp wants the address of a whole picture, but never looks back at rows that it has given out. Pages are zero
+/// libwebp wants the address of a whole image, but never looks back at rows that it has given out. Pages are zero
 /// until they are written.
 struct WebPRowWindow: ~Copyable {
     /// Rows are given back by this many bytes at once: each call costs about a microsecond.

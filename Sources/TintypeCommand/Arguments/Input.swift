@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import Tintype
 
-/// A picture that was named on the command line: a URL or a path.
+/// An image that was named on the command line: a URL or a path.
 struct Input: Sendable {
     /// As it was written; what is not UTF-8 is replaced.
     let text: String

@@ -2,9 +2,9 @@ import Tintype
 
 /// What `--rotate`, `--flip` and `--crop` ask for, whatever does it.
 struct PictureChanges: Sendable {
-    /// The rotation and then the flip, of an upright picture.
+    /// The rotation and then the flip, of an upright image.
     let turn: JPEGTransform.Turn
-    /// The part that is kept of the turned picture.
+    /// The part that is kept of the turned image.
     let crop: PixelRectangle?
     /// The options that were given.
     let options: [String]

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Tintype
 
-/// The options of `tintype load` that transform the picture, in the order in which they are given.
+/// The options of `tintype load` that transform the image, in the order in which they are given.
 struct TransformArguments {
     static let flags: Set = ["--enlarge", "--linear", "--gray", "--sepia", "--invert", "--circle", "--flatten"]
     static let values: Set = [

@@ -1,4 +1,4 @@
-/// Writes pictures as half blocks: each cell shows two pixels, one above the other, as its two colours.
+/// Writes images as half blocks: each cell shows two pixels, one above the other, as its two colours.
 enum BlockEncoder {
     /// The colours that a terminal has.
     enum Colors: Sendable {

@@ -1,7 +1,7 @@
 import CDeflate
 import FoundationEssentials
 
-/// Writes pictures in Kitty's graphics protocol, which many terminals know besides Kitty.
+/// Writes images in Kitty's graphics protocol, which many terminals know besides Kitty.
 ///
 /// Source: "Terminal graphics protocol", https://sw.kovidgoyal.net/kitty/graphics-protocol/. Answers are suppressed
 /// (`q=2`), and the cursor stays (`C=1`).
@@ -9,14 +9,14 @@ enum KittyEncoder {
     /// The most bytes of base64 in one escape code.
     static let chunkSize = 4_096
 
-    /// Asks whether the terminal knows the protocol: a picture of one pixel that is not stored.
+    /// Asks whether the terminal knows the protocol: an image of one pixel that is not stored.
     static let query = "\u{1B}_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\u{1B}\\"
 
-    /// Shows a picture at the cursor.
+    /// Shows an image at the cursor.
     ///
     /// - Parameters:
-    ///   - pixels: The picture.
-    ///   - id: Names it in the terminal, not 0; a picture that has the name already goes away.
+    ///   - pixels: The image.
+    ///   - id: Names it in the terminal, not 0; an image that has the name already goes away.
     ///   - cells: The columns and rows to scale it to; `nil` shows its pixels one to one.
     /// - Returns: The escape codes.
     static func show(_ pixels: TerminalPixels, id: UInt32, cells: CellSize? = nil) -> [UInt8] {
@@ -42,7 +42,7 @@ enum KittyEncoder {
         return bytes
     }
 
-    /// Takes a picture away, with what the terminal keeps of it.
+    /// Takes an image away, with what the terminal keeps of it.
     static func delete(_ id: UInt32) -> [UInt8] {
         Array("\u{1B}_Ga=d,d=I,i=\(id),q=2\u{1B}\\".utf8)
     }

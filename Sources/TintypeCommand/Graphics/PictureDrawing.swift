@@ -6,14 +6,14 @@ struct CellSize: Sendable, Hashable {
     var rows: Int
 }
 
-/// How pictures get onto a terminal.
+/// How images get onto a terminal.
 enum GraphicsProtocol: String, Sendable, CaseIterable {
     case kitty
     case sixel
     case blocks
 }
 
-/// Brings pictures to the size of some cells, and writes them for a terminal.
+/// Brings images to the size of some cells, and writes them for a terminal.
 struct PictureDrawing: Sendable {
     /// The size of a cell where the terminal does not say: that of a VT340, twice as high as wide.
     private static let usualCell = PixelExtent(width: 10, height: 20)
@@ -26,7 +26,7 @@ struct PictureDrawing: Sendable {
 
     let graphics: GraphicsProtocol
     let colors: BlockEncoder.Colors
-    /// The pixels of a picture that a cell shows.
+    /// The pixels of an image that a cell shows.
     let cell: PixelExtent
     /// Whether the terminal has told the size of its cells.
     let isCellKnown: Bool
@@ -41,7 +41,7 @@ struct PictureDrawing: Sendable {
         self.cell = graphics == .blocks ? PixelExtent(width: 1, height: size.height / size.width) : size
     }
 
-    /// A picture, ready to be written.
+    /// An image, ready to be written.
     struct Drawing: Sendable {
         let size: CellSize
         let content: Content
@@ -62,13 +62,13 @@ struct PictureDrawing: Sendable {
         return (max(1, Int(Double(cells.columns) * self.cell.width)), height)
     }
 
-    /// The resize that brings a picture into `cells`; it never enlarges.
+    /// The resize that brings an image into `cells`; it never enlarges.
     func resize(into cells: CellSize) -> Resize {
         let room = self.room(in: cells)
         return .fit(width: room.width, height: room.height)
     }
 
-    /// Prepares a picture for `cells`, in which it is as large as it can be without being enlarged.
+    /// Prepares an image for `cells`, in which it is as large as it can be without being enlarged.
     ///
     /// - Throws: `TransformError`, `ImageError` when memory runs out, `CancellationError`.
     func drawing(of image: Image, in cells: CellSize) throws -> Drawing {

@@ -1,6 +1,6 @@
 import Tintype
 
-/// Writes pictures as Sixel: bands of six rows, in which each colour of a palette is drawn by itself.
+/// Writes images as Sixel: bands of six rows, in which each colour of a palette is drawn by itself.
 ///
 /// Source: "VT330/VT340 Programmer Reference Manual", volume 2, chapter 14. Colours have 101 levels a channel there.
 enum SixelEncoder {
@@ -8,10 +8,10 @@ enum SixelEncoder {
     static let bandHeight = 6
     private static let maximumColorCount = 256
 
-    /// Draws a picture at the cursor; pixels that are hardly opaque leave what is there.
+    /// Draws an image at the cursor; pixels that are hardly opaque leave what is there.
     ///
     /// - Parameters:
-    ///   - pixels: The picture.
+    ///   - pixels: The image.
     ///   - isDithered: Whether colours that are missing are mixed: for stills, since the grain of frames would crawl.
     /// - Returns: The escape code.
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.

@@ -1,6 +1,6 @@
 import Tintype
 
-/// The pixels of an upright picture, as they are written to terminals.
+/// The pixels of an upright image, as they are written to terminals.
 struct TerminalPixels: Equatable {
     /// The least alpha of a pixel that is shown where a terminal knows only opaque ones.
     private static let opaqueAlpha: UInt32 = 128
@@ -10,7 +10,7 @@ struct TerminalPixels: Equatable {
     /// Red in the lowest byte, then green, blue and alpha; row by row without padding.
     private(set) var pixels: [UInt32]
 
-    /// Reads the pixels of a picture.
+    /// Reads the pixels of an image.
     init(_ buffer: PixelBuffer) {
         let plane = buffer.layout.planes[0]
         let channels = buffer.format.channelCount

@@ -110,8 +110,8 @@ struct DecodeCommand: Subcommand {
         }
     }
 
-    /// Writes the pixels as RGBA rows without padding, some rows at a time: a second copy of a large picture would be
-    /// larger than the picture.
+    /// Writes the pixels as RGBA rows without padding, some rows at a time: a second copy of a large image would be
+    /// larger than the image.
     private static func writeRGBA(_ pixels: PixelBuffer, to file: OutputFile.Opened) throws(SystemError) {
         let plane = pixels.layout.planes[0]
         let channels = pixels.format.channelCount

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Tintype
 
-/// `tintype info`: says what pictures are, without decoding them.
+/// `tintype info`: says what images are, without decoding them.
 struct InfoCommand: Subcommand {
     static let name = "info"
     static let summary = "say what pictures are, without decoding them"
@@ -63,7 +63,7 @@ struct InfoCommand: Subcommand {
     }
 }
 
-/// What is known of a picture from its header, as it is reported.
+/// What is known of an image from its header, as it is reported.
 private struct PictureInfo: Encodable {
     private enum CodingKeys: String, CodingKey {
         case path, format, width, height, pixelWidth, pixelHeight, orientation, frames, loopCount, durations, hasAlpha
@@ -134,7 +134,7 @@ private struct PictureInfo: Encodable {
         return "\(self.path.abbreviated): \(parts.joined(separator: ", "))"
     }
 
-    /// How the picture was taken; all of it is a stranger's text.
+    /// How the image was taken; all of it is a stranger's text.
     private var takenParts: [String] {
         var parts: [String] = []
         if let camera = self.camera { parts.append("by \(camera.printable.shortened(to: 80))") }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Tintype
 
-/// `tintype load`: loads pictures and, if asked, writes them to files.
+/// `tintype load`: loads images and, if asked, writes them to files.
 struct LoadCommand: Subcommand {
     static let name = "load"
     static let summary = "load pictures, and write them to files"

@@ -10,7 +10,7 @@ struct LoadCommandOptions: Sendable {
     let writesToDirectory: Bool
     let format: ImageFormat?
     let quality: Int?
-    /// What is made of each picture.
+    /// What is made of each image.
     let transforms: TransformArguments?
     /// Whether a JPEG is written in scans from coarse to fine.
     let isProgressive: Bool

@@ -9,7 +9,7 @@ struct LoadResult: Sendable {
     var storeWarning: String?
 }
 
-/// A picture that was loaded, as it is reported.
+/// An image that was loaded, as it is reported.
 struct LoadedPicture: Encodable, Sendable {
     let url: String
     let source: String
@@ -133,7 +133,7 @@ struct LoadJob: Sendable {
 
     private func warnings(of damage: ImageDamage) -> [String]? { damage.isEmpty ? nil : damage.reasons }
 
-    /// Says where whole blocks made something else of the picture than was asked for.
+    /// Says where whole blocks made something else of the image than was asked for.
     private func tell(_ result: JPEGTransform.Result, of input: Input, by transform: JPEGTransform) {
         let name = input.text.abbreviated
         if result.trimmedColumns > 0 || result.trimmedRows > 0 {

@@ -153,7 +153,7 @@ struct PrefetchCommand: Subcommand {
     }
 }
 
-/// A picture that is in the cache, as it is reported.
+/// An image that is in the cache, as it is reported.
 private struct Prefetched: Encodable {
     let url: String
     let source: String

@@ -1,12 +1,12 @@
-/// Where pictures go on a terminal: one in the first line, or several in a grid.
+/// Where images go on a terminal: one in the first line, or several in a grid.
 struct ScreenLayout: Sendable, Hashable {
-    /// Room for one picture.
+    /// Room for one image.
     struct Place: Sendable, Hashable {
         /// The first line, from 0.
         let row: Int
         /// The first column, from 0.
         let column: Int
-        /// The cells of the picture, without the label's line.
+        /// The cells of the image, without the label's line.
         let size: CellSize
         /// Whether its first line is its name.
         let hasLabel: Bool
@@ -16,13 +16,13 @@ struct ScreenLayout: Sendable, Hashable {
     private static let leastTile = CellSize(columns: 16, rows: 8)
     private static let gap = 2
 
-    /// The places, in the order of the pictures; as many as a page has.
+    /// The places, in the order of the images; as many as a page has.
     let places: [Place]
 
-    /// Lays out so many of `count` pictures as go on a page.
+    /// Lays out so many of `count` images as go on a page.
     ///
     /// - Parameters:
-    ///   - count: The pictures, at least one.
+    ///   - count: The images, at least one.
     ///   - area: The cells of the page.
     ///   - cellRatio: How much higher than wide a cell is.
     init(_ count: Int, in area: CellSize, cellRatio: Double) {
@@ -33,7 +33,7 @@ struct ScreenLayout: Sendable, Hashable {
         let most = Self.most(of: area.columns + Self.gap, Self.leastTile.columns + Self.gap)
         let mostRows = Self.most(of: area.rows, Self.leastTile.rows)
         let shown = min(count, most * mostRows)
-        // The columns that leave most room for square pictures.
+        // The columns that leave most room for square images.
         let columns = (1...min(most, shown)).max { first, second in
             let sides = [first, second].map { columns in
                 let tile = Self.tile(columns, of: shown, in: area)

@@ -2,7 +2,7 @@ import Tintype
 import TintypeConcurrency
 import TintypeTargets
 
-/// Pictures on a terminal: a target with a key for each place.
+/// Images on a terminal: a target with a key for each place.
 ///
 /// It draws in the lines that follow the cursor, which it makes room for by scrolling. Between two drawings the cursor is
 /// hidden, and stands where the drawing begins. On a thread of its own, since writing to a terminal blocks.
@@ -16,9 +16,9 @@ actor TerminalScreen: ImageTarget {
         let label: String
         /// What the label's line says, or the first line where there is no label.
         var status = ""
-        /// The cells that a picture takes.
+        /// The cells that an image takes.
         var size: CellSize?
-        /// The name of the picture in the terminal.
+        /// The name of the image in the terminal.
         var pictureID: UInt32?
     }
 
@@ -40,12 +40,12 @@ actor TerminalScreen: ImageTarget {
     /// - Parameters:
     ///   - output: The terminal.
     ///   - drawing: How it is drawn on.
-    ///   - firstPictureID: Names the first picture in the terminal; the others follow it.
+    ///   - firstPictureID: Names the first image in the terminal; the others follow it.
     /// - Throws: `ThreadError` where the system refuses the thread.
     init(
         output: Output,
         drawing: PictureDrawing,
-        // The pictures of other programs have names as well.
+        // The images of other programs have names as well.
         firstPictureID: UInt32 = .random(in: 0x0100_0000...0x7FFF_FFFF)
     ) throws(ThreadError) {
         self.output = output
@@ -60,7 +60,7 @@ actor TerminalScreen: ImageTarget {
 
     // MARK: Pages
 
-    /// Makes places for pictures, and makes room for those that have labels.
+    /// Makes places for images, and makes room for those that have labels.
     func begin(_ places: [(key: TargetKey, place: ScreenLayout.Place, label: String)]) {
         self.write("\(Self.hideCursor)\r")
         for (key, place, label) in places {
@@ -126,7 +126,7 @@ actor TerminalScreen: ImageTarget {
             let drawing = try self.drawing.drawing(of: image, in: slot.place.size)
             try self.draw(drawing, at: key, isStill: isStill)
         } catch {
-            // Of a load that is over; or there is no memory for it, and the picture stays out.
+            // Of a load that is over; or there is no memory for it, and the image stays out.
             if !(error is CancellationError) { self.show(status: "failed", at: key) }
         }
     }
@@ -179,7 +179,7 @@ actor TerminalScreen: ImageTarget {
         self.slots[key] = slot
     }
 
-    /// Shows how far a load is: beside the label, or in the first line until there is a picture.
+    /// Shows how far a load is: beside the label, or in the first line until there is an image.
     private func show(status: String, at key: TargetKey) {
         guard var slot = self.slots[key] else { return }
         let isNew = status != slot.status || slot.place.hasLabel

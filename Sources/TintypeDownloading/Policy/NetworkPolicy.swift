@@ -9,7 +9,7 @@
 /// A policy belongs to a downloader, or to one request. A connection that is kept open is used for a request only where
 /// that one's policy allows the address that it leads to.
 ///
-/// Pictures that are in a cache are not fetched, so that no policy is asked about them.
+/// Images that are in a cache are not fetched, so that no policy is asked about them.
 ///
 /// Through a proxy that the program names, the address connected to is the proxy's, and only the proxy knows that of the host:
 /// hosts that are written as addresses are still checked, those that are names only by name. A

@@ -182,7 +182,7 @@ final class EasyHandle {
         ccurl_setopt_long(self.easy, CURLOPT_FOLLOWLOCATION, 0)
         // Over HTTP/2 only the frames tell whether a body is whole, and only OpenSSL shows them.
         self.setHTTPVersion(ccurl_has_openssl() != 0 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1)
-        // Pictures are compressed already, and a compressed answer hides the length. What a
+        // Images are compressed already, and a compressed answer hides the length. What a
         // server compresses all the same is inflated by `ContentDecoder`.
         ccurl_setopt_string(self.easy, CURLOPT_ACCEPT_ENCODING, "identity")
         ccurl_setopt_long(self.easy, CURLOPT_HTTP_CONTENT_DECODING, 0)

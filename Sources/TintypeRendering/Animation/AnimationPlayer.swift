@@ -6,7 +6,7 @@ public import TintypeImage
 ///
 /// It keeps to the clock: frames are decoded before their moments, and those whose time is over when a frame is asked for are
 /// lost, so that a reader that is slow, or a slow decode, loses frames and not time. The last frame of the last loop is
-/// never lost: what is shown rests on it, or on a frame of one's choice. A still picture is given once, whatever the
+/// never lost: what is shown rests on it, or on a frame of one's choice. A still image is given once, whatever the
 /// limit of loops says: nothing would follow it.
 /// Iterate it from one task; steer it from any.
 public final class AnimationPlayer: AsyncSequence, Sendable {
@@ -24,7 +24,7 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
 
     /// A frame whose moment has come.
     public struct Element: Sendable {
-        /// The picture.
+        /// The image.
         public let image: Image
         /// Its index in the source.
         public let index: Int
@@ -93,7 +93,7 @@ public final class AnimationPlayer: AsyncSequence, Sendable {
     ///   - mode: The order in which they are shown.
     ///   - rate: How much faster than stored; default 1.
     ///   - loopLimit: How often they are shown, 0 for ever, a negative number as 1; `nil` as the source says.
-    ///   - restingFrame: The frame that is given when the time of the last one is over, for the picture to rest on; `nil`, or
+    ///   - restingFrame: The frame that is given when the time of the last one is over, for the image to rest on; `nil`, or
     ///     one that does not exist, gives none: the last frame stays.
     ///   - clock: What moments are measured by.
     public init(

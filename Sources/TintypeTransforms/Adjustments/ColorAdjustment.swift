@@ -3,7 +3,7 @@ public import TintypeImage
 /// Changes every pixel by its own colour alone, by one number, as the filter functions of CSS do.
 ///
 /// A description is the name and the number: `{"brightness": 1.2}`. The formulas are those of the Filter Effects Module
-/// Level 1, on the stored sRGB values with straight alpha, so that a picture looks as it would in a browser. ``gamma(_:)`` is
+/// Level 1, on the stored sRGB values with straight alpha, so that an image looks as it would in a browser. ``gamma(_:)`` is
 /// not in CSS. Adjustments that follow each other are carried out together: what is over white or under black in
 /// between is cut off only at the end, and nothing is rounded before.
 public struct ColorAdjustment: Hashable {
@@ -19,7 +19,7 @@ public struct ColorAdjustment: Hashable {
         case gamma
         /// The hue turned by the amount, in degrees, on a plane of equal luma.
         case hue
-        /// How far the colours are taken to their luma of ITU-R BT.709, 0 to 1. With 1 an opaque picture becomes one of
+        /// How far the colours are taken to their luma of ITU-R BT.709, 0 to 1. With 1 an opaque image becomes one of
         /// one sample a pixel, unless it keeps a colour profile.
         case grayscale
         /// How far the colours are taken to their opposites, 0 to 1: half of it is gray.

@@ -22,7 +22,7 @@ package enum PointStep {
     /// A colour is drawn over the pixel.
     case draw(Color, Composition)
 
-    /// What a picture of `format` becomes; `nil` where nothing changes.
+    /// What an image of `format` becomes; `nil` where nothing changes.
     fileprivate func result(for format: PixelFormat) -> PixelFormat? {
         switch self {
         case .matrix(let matrix):
@@ -36,10 +36,10 @@ package enum PointStep {
     }
 }
 
-/// Carries out point operations on a picture in one pass over memory, row by row, in 32-bit floating point.
+/// Carries out point operations on an image in one pass over memory, row by row, in 32-bit floating point.
 ///
 /// Matrices in a row become one, and where every colour depends on itself alone, all of it is one table for each colour.
-/// What changes nothing is left out; where that is all, the result is the picture itself.
+/// What changes nothing is left out; where that is all, the result is the image itself.
 package struct PointPass {
     private let steps: [PointStep]
 
@@ -50,14 +50,14 @@ package struct PointPass {
         self.steps = steps
     }
 
-    /// What it makes of a picture, and what memory that takes.
+    /// What it makes of an image, and what memory that takes.
     package func footprint(for source: PixelLayout) throws(ImageError) -> TransformFootprint {
         let plan = PointPlan(self.steps, format: source.format, mayBecomeGray: false)
         let result = try PixelLayout(format: plan.result, width: source.width, height: source.height)
         return TransformFootprint(result: result, workingByteCount: plan.isNeeded ? PointPlan.workingByteCount : 0)
     }
 
-    /// Makes the picture.
+    /// Makes the image.
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     package func transform(_ image: Image) throws -> Image {

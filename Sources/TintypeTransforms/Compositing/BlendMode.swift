@@ -89,7 +89,7 @@ package struct Composition {
         return Composition(mode: mode, keepsSource: covers, keepsBackdrop: drawing.keepsBackdrop)
     }
 
-    /// What a picture of `format` becomes when `color` is drawn over all of it; `nil` where nothing changes.
+    /// What an image of `format` becomes when `color` is drawn over all of it; `nil` where nothing changes.
     func result(ofDrawing color: Color, over format: PixelFormat) -> PixelFormat? {
         if color.alpha == 0, self.keepsBackdrop { return nil }
         if self.mode == .destinationOver, !format.hasAlpha { return nil }

@@ -1,6 +1,6 @@
 public import TintypeImage
 
-/// Draws one colour over the whole picture.
+/// Draws one colour over the whole image.
 ///
 /// What is clear stays clear, but for `sourceOver` and `destinationOver`: the modes that mix colours are composed as
 /// `sourceAtop`. By default, which is `sourceIn`, what is drawn takes the colour and its own alpha stays: an icon in
@@ -8,7 +8,7 @@ public import TintypeImage
 public struct Tint: Hashable, PointOperation {
     /// The colour; its alpha says how much of it is drawn.
     public var color: Color
-    /// How it goes together with the picture.
+    /// How it goes together with the image.
     public var mode: BlendMode
 
     /// Describes a tint.
@@ -45,11 +45,11 @@ extension Tint: Codable {
     }
 }
 
-/// Puts the picture on a background.
+/// Puts the image on a background.
 ///
 /// On an opaque colour, white by default, the result has no alpha; on another it keeps what is left.
 public struct Flatten: Hashable, PointOperation {
-    /// The colour under the picture.
+    /// The colour under the image.
     public var background: Color
 
     /// Describes a background.

@@ -2,7 +2,7 @@ public import TintypeImage
 
 /// Makes every pixel a mean of those around it.
 ///
-/// Beyond the borders the picture goes on as its last pixels are. Colours count by their alpha, so that those that can't
+/// Beyond the borders the image goes on as its last pixels are. Colours count by their alpha, so that those that can't
 /// be seen do not come in.
 public struct Blur: Hashable, ImageTransformer {
     /// How far each pixel counts.

@@ -8,12 +8,12 @@ import TintypeImage
 struct BoxFilter {
     let radius: Int
 
-    /// The memory that it takes for a picture.
+    /// The memory that it takes for an image.
     func workingByteCount(width: Int, channels: Int) -> Int {
         NumberRows<Float>.byteCount(count: 4, width: width * channels)
     }
 
-    /// Blurs a picture.
+    /// Blurs an image.
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     func run(_ picture: FilteredPicture<Float>) throws {

@@ -6,14 +6,14 @@ import TintypeImage
 /// A Gaussian is the same as two after another whose variances are half of its own. Between the two, a row of ``step`` is
 /// enough: the first makes those rows only, and the second makes all rows of them. The sum of samples of a Gaussian that
 /// are one standard deviation or less apart is off by 1e-4 at most, as Poisson's formula has it. So every row takes about 15
-/// multiplications down the picture, whatever sigma is, and across it the few rows that are left are filtered directly.
+/// multiplications down the image, whatever sigma is, and across it the few rows that are left are filtered directly.
 ///
 /// Beyond the borders rows and columns go on as the last ones are. Kernels end at 3.7 standard deviations, beyond which lie
 /// 2e-4 of them: with three kernels, 0.2 levels at most. Light is followed to 4.7, as little of it makes a level near black.
 struct GaussianFilter {
     /// Of less, so little of the neighbours counts that no sample changes.
     static let smallestSigma = 0.2
-    /// What is beyond is a picture of one colour.
+    /// What is beyond is an image of one colour.
     static let largestSigma = 1000.0
     /// The source rows that are added at once.
     fileprivate static let groupHeight = 8
@@ -111,13 +111,13 @@ struct GaussianFilter {
         var count: Int { GaussianFilter.groupHeight + self.sums + self.lows + GaussianFilter.batchHeight }
     }
 
-    /// The memory that it takes for a picture, at most.
+    /// The memory that it takes for an image, at most.
     func workingByteCount<Number: FilterNumber>(width: Int, channels: Int, _: Number.Type = Float.self) -> Int {
         let room = Room(self, width: width, bytesPerPixel: channels * MemoryLayout<Number>.stride)
         return NumberRows<Number>.byteCount(count: room.count, width: (room.columns + 2 * self.radius) * channels)
     }
 
-    /// Blurs a picture.
+    /// Blurs an image.
     ///
     /// - Throws: `ImageError` when memory runs out, `CancellationError`.
     func run<Number: FilterNumber>(_ picture: FilteredPicture<Number>) throws {
@@ -141,7 +141,7 @@ struct GaussianFilter {
     }
 }
 
-/// Blurs some columns of a picture.
+/// Blurs some columns of an image.
 private struct GaussianStrip<Number: FilterNumber> {
     let filter: GaussianFilter
     let picture: FilteredPicture<Number>

@@ -1,7 +1,7 @@
 import CPixelKernels
 public import TintypeImage
 
-/// Makes edges stand out: an unsharp mask, which moves every pixel away from a blurred picture.
+/// Makes edges stand out: an unsharp mask, which moves every pixel away from a blurred image.
 ///
 /// By default only the luma moves (of ITU-R BT.709, on the stored samples), and with it all three colours alike, so that
 /// edges get no coloured fringes: as libvips does it. ``Channels/all`` moves each colour by itself, as Pillow and

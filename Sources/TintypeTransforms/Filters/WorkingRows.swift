@@ -82,7 +82,7 @@ extension UInt16: FilterNumber {
     static var convolve: ConvolveRow<UInt16> { cpixels_convolve_words }
 }
 
-/// A picture whose rows are read and written while it is filtered.
+/// An image whose rows are read and written while it is filtered.
 struct FilteredPicture<Number> {
     let width: Int
     let height: Int
@@ -94,7 +94,7 @@ struct FilteredPicture<Number> {
     let emit: (_ row: Int, _ columns: Range<Int>, _ numbers: UnsafeMutablePointer<Number>) -> Void
 }
 
-/// The rows of a picture and of what is made of it.
+/// The rows of an image and of what is made of it.
 struct StoredRows {
     private let source: UnsafePointer<UInt8>
     private let target: UnsafeMutablePointer<UInt8>
@@ -103,7 +103,7 @@ struct StoredRows {
     private let sourceChannels: Int
     private let targetChannels: Int
 
-    /// - Returns: `nil` for memory without bytes, which no picture has.
+    /// - Returns: `nil` for memory without bytes, which no image has.
     init?(
         _ source: UnsafeRawBufferPointer,
         _ sourceLayout: PixelLayout,
@@ -131,7 +131,7 @@ struct StoredRows {
 }
 
 extension Image {
-    /// The picture with pixels that `body` makes of its own, row by row.
+    /// The image with pixels that `body` makes of its own, row by row.
     func filtered(to format: PixelFormat? = nil, _ body: (StoredRows) throws -> Void) throws -> Image {
         let source = self.pixels
         let layout = try PixelLayout(

@@ -1,15 +1,15 @@
 import CPixelKernels
 public import TintypeImage
 
-/// Cuts a part out of a picture.
+/// Cuts a part out of an image.
 ///
-/// Never larger than the picture: what is outside of it is cut off. A part that has nothing of the picture is an error.
+/// Never larger than the image: what is outside of it is cut off. A part that has nothing of the image is an error.
 public struct Crop: ImageTransformer, Hashable {
     /// How the part is named.
     public enum Area: Sendable, Hashable, Encodable {
         /// In pixels.
         case rectangle(x: Int, y: Int, width: Int, height: Int)
-        /// In shares of the picture's sides, of which 1 is the whole; at least a pixel.
+        /// In shares of the image's sides, of which 1 is the whole; at least a pixel.
         case shares(x: Double, y: Double, width: Double, height: Double)
         /// A size in pixels, around a point.
         case size(width: Int, height: Int, gravity: Gravity)
@@ -30,12 +30,12 @@ public struct Crop: ImageTransformer, Hashable {
         Crop(.rectangle(x: x, y: y, width: width, height: height))
     }
 
-    /// Keeps a rectangle in shares of the picture's sides, rounded to whole pixels.
+    /// Keeps a rectangle in shares of the image's sides, rounded to whole pixels.
     public static func shares(x: Double, y: Double, width: Double, height: Double) -> Crop {
         Crop(.shares(x: x, y: y, width: width, height: height))
     }
 
-    /// Keeps a part of a size, which is cut down to the picture's side by side.
+    /// Keeps a part of a size, which is cut down to the image's side by side.
     public static func size(width: Int, height: Int, gravity: Gravity = .center) -> Crop {
         Crop(.size(width: width, height: height, gravity: gravity))
     }
@@ -54,7 +54,7 @@ public struct Crop: ImageTransformer, Hashable {
         }
     }
 
-    /// The part of a picture of `width` by `height` that is kept: at least a pixel, and all within the picture.
+    /// The part of an image of `width` by `height` that is kept: at least a pixel, and all within the image.
     ///
     /// - Throws: `TransformError.Code.invalidParameter` where nothing is kept, or the parameters are no rectangle.
     package func rectangle(width: Int, height: Int) throws(TransformError) -> PixelRectangle {
@@ -111,7 +111,7 @@ public struct Crop: ImageTransformer, Hashable {
 }
 
 extension Gravity {
-    /// The part of a size, which is no larger than the picture, around this point.
+    /// The part of a size, which is no larger than the image, around this point.
     func part(_ width: Int, _ height: Int, ofWidth totalWidth: Int, height totalHeight: Int) -> PixelRectangle {
         PixelRectangle(
             x: Int(self.start(of: Double(width), in: Double(totalWidth), along: .horizontal).rounded()),
@@ -143,7 +143,7 @@ struct AspectRatio {
 
     /// The smallest size with this ratio that another fits into, rounded to whole pixels.
     ///
-    /// - Throws: `TransformError.Code.invalidSize` where no picture is that large.
+    /// - Throws: `TransformError.Code.invalidSize` where no image is that large.
     func smallest(aroundWidth width: Int, height: Int) throws(TransformError) -> (width: Int, height: Int) {
         let wide = max(Double(width), Double(height) * self.value).rounded()
         let high = max(Double(height), Double(width) / self.value).rounded()
@@ -157,7 +157,7 @@ struct AspectRatio {
 }
 
 extension PixelBuffer {
-    /// The pixels of a part that is all within the picture.
+    /// The pixels of a part that is all within the image.
     func cut(to part: PixelRectangle) throws -> PixelBuffer {
         let layout = try PixelLayout.result(self.format, width: part.width, height: part.height)
         let (from, to) = (self.layout.planes[0], layout.planes[0])

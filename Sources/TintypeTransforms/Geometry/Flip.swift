@@ -1,6 +1,6 @@
 public import TintypeImage
 
-/// Mirrors a picture; exact.
+/// Mirrors an image; exact.
 public struct Flip: ImageTransformer, Hashable, Codable {
     /// What changes places.
     public enum Direction: String, Sendable, Hashable, Codable, CaseIterable {
@@ -42,7 +42,7 @@ public struct Flip: ImageTransformer, Hashable, Codable {
 }
 
 extension Image {
-    /// The upright picture, turned as `orientation` says: one move of the pixels.
+    /// The upright image, turned as `orientation` says: one move of the pixels.
     ///
     /// - Throws: `ImageError.Code.outOfMemory`, `CancellationError`.
     func turned(_ orientation: Orientation) throws -> Image {

@@ -1,4 +1,4 @@
-/// Which part of a picture counts, where only a part is kept or where something is placed: a side, a corner, or a point.
+/// Which part of an image counts, where only a part is kept or where something is placed: a side, a corner, or a point.
 ///
 /// The part is centred on the point as far as the borders allow, so that the corners and sides of the compass are points
 /// like any other.
@@ -47,7 +47,7 @@ public struct Gravity: Sendable, Hashable {
         return min(max(center - length / 2, 0), max(total - length, 0))
     }
 
-    /// The two directions of a picture.
+    /// The two directions of an image.
     enum Axis {
         case horizontal, vertical
     }

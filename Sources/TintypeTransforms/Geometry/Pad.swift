@@ -1,21 +1,21 @@
 import CPixelKernels
 public import TintypeImage
 
-/// Puts a picture on a larger canvas; cuts nothing.
+/// Puts an image on a larger canvas; cuts nothing.
 public struct Pad: ImageTransformer, Hashable {
     /// How the canvas is named.
     public enum Extent: Sendable, Hashable, Encodable {
         /// By what comes to each side, in pixels.
         case sides(left: Int, top: Int, right: Int, bottom: Int)
-        /// By its size in pixels; a side that is shorter than the picture's stays as long as that.
+        /// By its size in pixels; a side that is shorter than the image's stays as long as that.
         case size(width: Int, height: Int, gravity: Gravity)
-        /// The smallest that holds the picture and is `ratio` times as wide as high.
+        /// The smallest that holds the image and is `ratio` times as wide as high.
         case aspectRatio(ratio: Double, gravity: Gravity)
     }
 
     /// The canvas.
     public var extent: Extent
-    /// What is seen beside the picture; default transparent, which gives the result alpha.
+    /// What is seen beside the image; default transparent, which gives the result alpha.
     public var color: Color
 
     /// Describes a canvas.
@@ -35,7 +35,7 @@ public struct Pad: ImageTransformer, Hashable {
         Pad(.sides(left: left, top: top, right: right, bottom: bottom), color: color)
     }
 
-    /// Extends the picture to a size, in which it lies where `gravity` says.
+    /// Extends the image to a size, in which it lies where `gravity` says.
     public static func size(width: Int, height: Int, gravity: Gravity = .center, color: Color = .clear) -> Pad {
         Pad(.size(width: width, height: height, gravity: gravity), color: color)
     }
@@ -53,7 +53,7 @@ public struct Pad: ImageTransformer, Hashable {
         }
     }
 
-    /// Where a picture of `width` by `height` lies in the result, and how large that is.
+    /// Where an image of `width` by `height` lies in the result, and how large that is.
     private func canvas(
         width: Int,
         height: Int

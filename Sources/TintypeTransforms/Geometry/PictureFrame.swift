@@ -85,7 +85,7 @@ private struct RoundedRectangle {
     }
 }
 
-/// A part of a picture with round corners and a border: what is outside is transparent.
+/// A part of an image with round corners and a border: what is outside is transparent.
 struct PictureFrame {
     private let part: PixelRectangle
     private let outer: RoundedRectangle
@@ -120,7 +120,7 @@ struct PictureFrame {
 
     func footprint(for source: PixelLayout) throws(TransformError) -> TransformFootprint {
         let isRound = self.outer.radii.all.contains { $0 > 0 }
-        // The picture is seen through a border, not what is behind it.
+        // The image is seen through a border, not what is behind it.
         let opaque = Color(red: self.color.red, green: self.color.green, blue: self.color.blue)
         let format = isRound ? .rgba8 : source.format.joined(with: opaque)
         let result = try PixelLayout.result(format, width: self.part.width, height: self.part.height)
@@ -183,7 +183,7 @@ struct PictureFrame {
                 column += 1
                 continue
             }
-            // All border, up to where the inside begins or the picture ends.
+            // All border, up to where the inside begins or the image ends.
             let isBeforeInside = column < inner.touched.lowerBound
             let end = isBeforeInside ? min(inner.touched.lowerBound, outer.solid.upperBound) : outer.solid.upperBound
             if self.color.alpha == 255 {

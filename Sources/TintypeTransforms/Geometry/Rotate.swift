@@ -2,16 +2,16 @@ import CPixelKernels
 import Glibc
 public import TintypeImage
 
-/// Turns a picture clockwise by any angle.
+/// Turns an image clockwise by any angle.
 ///
-/// Quarter turns are exact. Other angles interpolate with premultiplied alpha, and the picture's edge is smooth: a pixel
+/// Quarter turns are exact. Other angles interpolate with premultiplied alpha, and the image's edge is smooth: a pixel
 /// that is half beside it is half background.
 public struct Rotate: ImageTransformer, Hashable {
     /// How large the result is.
     public enum Canvas: String, Sendable, Hashable, Codable, CaseIterable {
-        /// As large as the turned picture needs.
+        /// As large as the turned image needs.
         case fit
-        /// As large as the picture was; corners that stand over are cut off.
+        /// As large as the image was; corners that stand over are cut off.
         case clip
     }
 
@@ -29,7 +29,7 @@ public struct Rotate: ImageTransformer, Hashable {
     public var degrees: Double
     /// How large the result is.
     public var canvas: Canvas
-    /// What is seen beside the picture; default transparent, which gives the result alpha.
+    /// What is seen beside the image; default transparent, which gives the result alpha.
     public var background: Color
     /// How a pixel is made of those around its place.
     public var interpolation: Interpolation
@@ -76,7 +76,7 @@ public struct Rotate: ImageTransformer, Hashable {
         return turn
     }
 
-    /// A quarter turn on a canvas that stays: what remains of the picture, the turn, and what comes beside it.
+    /// A quarter turn on a canvas that stays: what remains of the image, the turn, and what comes beside it.
     private func clipped(_ turn: Orientation, width: Int, height: Int) -> (crop: Crop, pad: Pad) {
         let side = min(width, height)
         return (.size(width: side, height: side), .size(width: width, height: height, color: self.background))

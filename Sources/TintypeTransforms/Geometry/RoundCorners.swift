@@ -1,10 +1,10 @@
 public import TintypeImage
 
-/// A line along the edge of a picture, inside of it.
+/// A line along the edge of an image, inside of it.
 public struct Border: Sendable, Hashable, Codable {
     /// Its width in pixels, 0 or more.
     public var width: Double
-    /// Its colour; where it is not opaque the picture is seen through it.
+    /// Its colour; where it is not opaque the image is seen through it.
     public var color: Color
 
     /// Describes a line.
@@ -16,7 +16,7 @@ public struct Border: Sendable, Hashable, Codable {
     fileprivate var key: String { "\(self.width),\(self.color)" }
 }
 
-/// Rounds the corners of a picture, and may draw a border along its edge.
+/// Rounds the corners of an image, and may draw a border along its edge.
 ///
 /// What is outside becomes transparent; a pixel that the edge crosses does by the area outside. Radii that together are
 /// longer than a side are made smaller, all by the same factor.
@@ -64,7 +64,7 @@ public struct RoundCorners: ImageTransformer, Hashable {
     public enum Unit: String, Sendable, Hashable, Codable, CaseIterable {
         /// Pixels.
         case pixels
-        /// Shares of the picture's shorter side: 0.5 makes its ends half circles.
+        /// Shares of the image's shorter side: 0.5 makes its ends half circles.
         case shares
     }
 
@@ -92,7 +92,7 @@ public struct RoundCorners: ImageTransformer, Hashable {
         return "roundCorners(\(radii),\(self.unit.rawValue)\(self.border.map { "," + $0.key } ?? ""))"
     }
 
-    /// The picture in its frame; `nil` where nothing is cut off or drawn.
+    /// The image in its frame; `nil` where nothing is cut off or drawn.
     private func frame(width: Int, height: Int) throws(TransformError) -> PictureFrame? {
         guard self.radii.all.allSatisfy({ $0.isFinite && $0 >= 0 }) else {
             throw .invalidParameter("Corners can't have radii of \(self.radii.all); give numbers of 0 or more.")
@@ -114,7 +114,7 @@ public struct RoundCorners: ImageTransformer, Hashable {
     }
 }
 
-/// Cuts the largest circle out of the middle of a picture, and may draw a border along its edge.
+/// Cuts the largest circle out of the middle of an image, and may draw a border along its edge.
 ///
 /// The result is a square with alpha, transparent outside of the circle.
 public struct Circle: ImageTransformer, Hashable, Codable {

@@ -5,7 +5,7 @@ public import TintypeImage
 ///
 /// A pixel belongs to the border where none of its samples is further from the colour's than the tolerance. Colour is
 /// compared premultiplied, and alpha as a sample of its own: what can't be seen is alike whatever its colour, and
-/// transparent borders are cut off only where the colour is transparent. A picture that is all border stays as it is.
+/// transparent borders are cut off only where the colour is transparent. An image that is all border stays as it is.
 public struct Trim: ImageTransformer, Hashable {
     /// The border's colour; `nil` for that of the top left pixel.
     public var color: Color?
@@ -42,7 +42,7 @@ public struct Trim: ImageTransformer, Hashable {
         return image.replacingPixels(try image.pixels.cut(to: part), orientation: .up)
     }
 
-    /// What remains of a picture.
+    /// What remains of an image.
     private func rectangle(of pixels: PixelBuffer) throws -> PixelRectangle {
         let plane = pixels.layout.planes[0]
         let channels = pixels.format.channelCount

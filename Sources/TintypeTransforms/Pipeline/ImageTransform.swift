@@ -4,7 +4,7 @@ public import TintypeImage
 ///
 /// Two are equal where their keys are.
 public struct ImageTransform: Sendable, Hashable, CustomStringConvertible {
-    /// What makes the picture.
+    /// What makes the image.
     public let transformer: any ImageTransformer
 
     /// A step that `transformer` carries out.
@@ -30,22 +30,22 @@ public struct ImageTransform: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension ImageTransform {
-    /// Brings the picture to a size.
+    /// Brings the image to a size.
     public static func resize(_ resize: Resize) -> ImageTransform { ImageTransform(resize) }
 
-    /// Cuts a part out of the picture.
+    /// Cuts a part out of the image.
     public static func crop(_ crop: Crop) -> ImageTransform { ImageTransform(crop) }
 
-    /// Lays the picture on a larger canvas.
+    /// Lays the image on a larger canvas.
     public static func pad(_ pad: Pad) -> ImageTransform { ImageTransform(pad) }
 
     /// Takes borders of one colour away.
     public static func trim(_ trim: Trim) -> ImageTransform { ImageTransform(trim) }
 
-    /// Mirrors the picture.
+    /// Mirrors the image.
     public static func flip(_ direction: Flip.Direction) -> ImageTransform { ImageTransform(Flip(direction)) }
 
-    /// Turns the picture clockwise.
+    /// Turns the image clockwise.
     public static func rotate(
         degrees: Double,
         canvas: Rotate.Canvas = .fit,
@@ -63,24 +63,24 @@ extension ImageTransform {
     /// Changes the colours.
     public static func adjust(_ adjustment: ColorAdjustment) -> ImageTransform { ImageTransform(adjustment) }
 
-    /// Lays a colour over the picture.
+    /// Lays a colour over the image.
     public static func tint(_ color: Color, mode: BlendMode = .sourceIn) -> ImageTransform {
         ImageTransform(Tint(color, mode: mode))
     }
 
-    /// Lays the picture over a colour, so that it has no transparency.
+    /// Lays the image over a colour, so that it has no transparency.
     public static func flatten(_ background: Color = .white) -> ImageTransform { ImageTransform(Flatten(background)) }
 
-    /// Blurs the picture.
+    /// Blurs the image.
     public static func blur(_ blur: Blur) -> ImageTransform { ImageTransform(blur) }
 
-    /// Sharpens the picture.
+    /// Sharpens the image.
     public static func sharpen(_ sharpen: Sharpen = Sharpen()) -> ImageTransform { ImageTransform(sharpen) }
 
     /// Makes blocks of `size` by `size` pixels.
     public static func pixelate(size: Int) -> ImageTransform { ImageTransform(Pixelate(size: size)) }
 
-    /// Draws an image on the picture.
+    /// Draws an image on the image.
     public static func overlay(_ overlay: Overlay) -> ImageTransform { ImageTransform(overlay) }
 
     /// What a program's own transformer does.

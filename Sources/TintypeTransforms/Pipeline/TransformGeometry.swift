@@ -14,7 +14,7 @@ package struct Region: Sendable, Hashable {
         self.height = height
     }
 
-    /// The same region of a picture that was scaled.
+    /// The same region of an image that was scaled.
     func scaled(byWidth horizontal: Double, height vertical: Double) -> Region {
         Region(
             left: self.left * horizontal,
@@ -24,7 +24,7 @@ package struct Region: Sendable, Hashable {
         )
     }
 
-    /// Where the region lies before the turn `orientation`, of a picture that is `width` by `height` after it.
+    /// Where the region lies before the turn `orientation`, of an image that is `width` by `height` after it.
     package func undoing(_ orientation: Orientation, width: Double, height: Double) -> Region {
         let right = width - self.left - self.width
         let bottom = height - self.top - self.height
@@ -49,10 +49,10 @@ package struct Region: Sendable, Hashable {
     }
 }
 
-/// What a run of crops, one resize and quarter turns make of a picture of one size, as a single step: a part of it is
+/// What a run of crops, one resize and quarter turns make of an image of one size, as a single step: a part of it is
 /// read, brought to a size, and turned.
 package struct TransformGeometry: Sendable, Hashable {
-    /// The part of the picture that becomes the result.
+    /// The part of the image that becomes the result.
     package private(set) var region: Region
     /// What may be read: beyond a crop that comes before the resize there are no pixels.
     package private(set) var bounds: Region
@@ -62,10 +62,10 @@ package struct TransformGeometry: Sendable, Hashable {
     package private(set) var turn = Orientation.up
     /// The resize in the run; `nil` as long as pixels stay what they are.
     package private(set) var resize: Resize?
-    /// The size of the picture.
+    /// The size of the image.
     package let source: PixelSize
 
-    /// The whole of a picture.
+    /// The whole of an image.
     package init(of source: PixelSize) {
         self.source = source
         self.size = source
@@ -79,7 +79,7 @@ package struct TransformGeometry: Sendable, Hashable {
         return PixelSize(width: size.width, height: size.height)
     }
 
-    /// Whether the result is the picture itself.
+    /// Whether the result is the image itself.
     package var isIdentity: Bool { self.turn == .up && self.isWhole }
 
     /// Whether nothing is cut or resampled.
@@ -114,7 +114,7 @@ package struct TransformGeometry: Sendable, Hashable {
         return true
     }
 
-    /// Brings the result to a size, as `geometry` says of the picture as it is turned now.
+    /// Brings the result to a size, as `geometry` says of the image as it is turned now.
     package mutating func resize(_ geometry: ResizeGeometry, _ resize: Resize) {
         let turned = self.turnedSize
         let stored = Region(
@@ -129,7 +129,7 @@ package struct TransformGeometry: Sendable, Hashable {
         self.resize = resize
     }
 
-    /// What is to be done with the picture as it is stored, where `orientation` turns it upright, so that the same comes of it.
+    /// What is to be done with the image as it is stored, where `orientation` turns it upright, so that the same comes of it.
     package func beforeTurn(_ orientation: Orientation) -> TransformGeometry {
         let undone = orientation.inverse
         let (width, height) = (Double(self.source.width), Double(self.source.height))
@@ -162,13 +162,13 @@ package struct TransformGeometry: Sendable, Hashable {
     }
 }
 
-/// A transform that only says which part of a picture is read, at what size, and how it is turned.
+/// A transform that only says which part of an image is read, at what size, and how it is turned.
 ///
 /// Runs of these are one step, and those at the start of a pipeline are a part of the decode.
 package protocol GeometricTransformer: ImageTransformer {
     /// Adds what the transform does; `false` where that can't be a part of the same step.
     ///
-    /// - Throws: `TransformError` where the parameters make no sense, or not for such a picture.
+    /// - Throws: `TransformError` where the parameters make no sense, or not for such an image.
     func add(to geometry: inout TransformGeometry) throws(TransformError) -> Bool
 }
 
@@ -190,7 +190,7 @@ extension TransformGeometry {
     /// The kernel, and the light in which it weighs.
     package var resampling: Resampling { self.resize?.resampling ?? Resampling() }
 
-    /// What it makes of a picture that lies like `source`, and the bytes that it takes.
+    /// What it makes of an image that lies like `source`, and the bytes that it takes.
     package func footprint(for source: PixelLayout) throws -> TransformFootprint {
         let size = self.turnedSize
         let result = try PixelLayout(format: source.format, width: size.width, height: size.height)
@@ -205,7 +205,7 @@ extension TransformGeometry {
                 format: source.format,
                 resampling: self.resampling
             )
-        // The picture before it is turned lies otherwise, and takes about as much.
+        // The image before it is turned lies otherwise, and takes about as much.
         let stored = try PixelLayout(format: source.format, width: self.size.width, height: self.size.height)
         return TransformFootprint(
             result: result,

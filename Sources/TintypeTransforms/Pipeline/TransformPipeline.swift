@@ -43,7 +43,7 @@ extension TransformPipeline: ImageTransformer {
             .footprint(for: source)
     }
 
-    /// Carries out all transforms; the picture itself where there are none.
+    /// Carries out all transforms; the image itself where there are none.
     ///
     /// - Throws: What the transforms throw.
     public func transform(_ image: Image) throws -> Image {

@@ -1,6 +1,6 @@
 package import TintypeImage
 
-/// How a pipeline is carried out on a picture of one size: what comes first, as one step that may be a part of the
+/// How a pipeline is carried out on an image of one size: what comes first, as one step that may be a part of the
 /// decode, and what follows it.
 package struct TransformPlan: Sendable {
     /// The crops, the resize and the turns at the start.
@@ -8,14 +8,14 @@ package struct TransformPlan: Sendable {
     /// What is done after them.
     package let rest: TransformSequence
 
-    /// Plans transforms of an upright picture.
+    /// Plans transforms of an upright image.
     ///
     /// - Throws: `TransformError` where the parameters of the first ones make no sense.
     package init(_ pipeline: TransformPipeline, of size: PixelSize) throws(TransformError) {
         try self.init(pipeline, after: TransformGeometry(of: size))
     }
 
-    /// Plans transforms of what `geometry` makes of a picture.
+    /// Plans transforms of what `geometry` makes of an image.
     ///
     /// - Throws: `TransformError` where the parameters of the first ones make no sense.
     package init(_ pipeline: TransformPipeline, after geometry: TransformGeometry) throws(TransformError) {
@@ -29,7 +29,7 @@ package struct TransformPlan: Sendable {
     /// Carries out all of it.
     ///
     /// - Parameters:
-    ///   - image: The picture.
+    ///   - image: The image.
     ///   - check: Judges the size of each result of the rest before it is made.
     /// - Returns: The result.
     /// - Throws: What the transforms throw, and what `check` throws.
@@ -37,9 +37,9 @@ package struct TransformPlan: Sendable {
         try self.rest.image(of: self.geometry.transform(image), check)
     }
 
-    /// What it makes of a picture that lies like `source`, and the bytes that all of it takes at most at once.
+    /// What it makes of an image that lies like `source`, and the bytes that all of it takes at most at once.
     ///
-    /// - Throws: What the transforms throw of such a picture.
+    /// - Throws: What the transforms throw of such an image.
     package func footprint(for source: PixelLayout) throws -> TransformFootprint {
         var total = TransformFootprint(result: source)
         let isWhole = self.geometry.isIdentity
@@ -51,7 +51,7 @@ package struct TransformPlan: Sendable {
 
 /// Transformers that are carried out in their order.
 ///
-/// Those that can be one step are found when their turn comes, because only then the size of the picture is known: a
+/// Those that can be one step are found when their turn comes, because only then the size of the image is known: a
 /// border that is trimmed, say, has the width that the pixels say.
 package struct TransformSequence: Sendable {
     private let transformers: [any ImageTransformer]
@@ -95,7 +95,7 @@ package struct TransformSequence: Sendable {
     /// Carries out all of them.
     ///
     /// - Parameters:
-    ///   - image: The picture; it is let go when the first of them has made another of it.
+    ///   - image: The image; it is let go when the first of them has made another of it.
     ///   - check: Judges the size of each result before it is made: what a border leaves was not known before.
     /// - Returns: The result.
     /// - Throws: What they throw, and what `check` throws.
@@ -121,7 +121,7 @@ package struct TransformSequence: Sendable {
     ///     and the result.
     ///   - isFirst: Whether the first of them is given the source itself, which counts by itself.
     ///   - check: Judges the size of each result, and how many transformers make it together.
-    /// - Throws: What they throw of such a picture, and what `check` throws.
+    /// - Throws: What they throw of such an image, and what `check` throws.
     package func add(
         to total: inout TransformFootprint,
         isFirst: Bool,
@@ -188,7 +188,7 @@ extension ArraySlice<any ImageTransformer> {
         while let first = self.first as? any GeometricTransformer, try first.add(to: &geometry) { self.removeFirst() }
     }
 
-    /// Takes the next step for a picture of a size: as many transformers as can be one; `nil` where none is left.
+    /// Takes the next step for an image of a size: as many transformers as can be one; `nil` where none is left.
     fileprivate mutating func takeStep(size: PixelSize) throws(TransformError) -> TransformStep? {
         guard let first = self.first else { return nil }
         if first is any GeometricTransformer {

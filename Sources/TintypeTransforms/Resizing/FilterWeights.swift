@@ -16,7 +16,7 @@ final class FilterWeights {
 
     /// The weights for an axis of samples, of which the part from `start` with `length` becomes `targetCount` samples.
     ///
-    /// When the picture shrinks the kernel is widened by as much, so that every sample counts.
+    /// When the image shrinks the kernel is widened by as much, so that every sample counts.
     /// Beyond a border there is nothing, and neither beyond those of `bounds`: samples that are not among these are
     /// not read.
     ///

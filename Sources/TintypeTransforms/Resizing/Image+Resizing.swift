@@ -1,7 +1,7 @@
 public import TintypeImage
 
 extension Image {
-    /// The picture brought to a size; itself when it has that size already.
+    /// The image brought to a size; itself when it has that size already.
     ///
     /// Alpha is premultiplied while filtering, so that hidden colours don't bleed.
     ///
@@ -24,7 +24,7 @@ extension Image {
         return self.replacingPixels(pixels, orientation: self.orientation)
     }
 
-    /// A picture made from rows that are read once, from the top.
+    /// An image made from rows that are read once, from the top.
     ///
     /// It needs no more memory than the result and a strip.
     ///

@@ -1,19 +1,19 @@
 public import TintypeImage
 
-/// How a picture is brought to a size.
+/// How an image is brought to a size.
 ///
-/// Never enlarges unless ``upscales`` is set: a picture smaller than the box stays as it is,
+/// Never enlarges unless ``upscales`` is set: an image smaller than the box stays as it is,
 /// but for the cut that `fill` makes and the narrower side that `stretch` makes.
 public struct Resize: Sendable, Hashable {
     /// What is known of the result's size.
     public enum Size: Sendable, Hashable {
         /// A box in pixels, of at least 1 a side; ``Resize/mode`` says how it is met.
         case box(width: Int, height: Int)
-        /// The width in pixels, at least 1; the height follows from the picture's ratio.
+        /// The width in pixels, at least 1; the height follows from the image's ratio.
         case width(Int)
-        /// The height in pixels, at least 1; the width follows from the picture's ratio.
+        /// The height in pixels, at least 1; the width follows from the image's ratio.
         case height(Int)
-        /// Both sides as a share of the picture's: 0.5 is half of each.
+        /// Both sides as a share of the image's: 0.5 is half of each.
         case scale(Double)
     }
 
@@ -21,14 +21,14 @@ public struct Resize: Sendable, Hashable {
     ///
     /// Where one side or a scale is given, all modes are the same.
     public enum Mode: String, Sendable, Hashable, Codable, CaseIterable {
-        /// As large as fits into the box, in the picture's own ratio.
+        /// As large as fits into the box, in the image's own ratio.
         case fit
-        /// Covers the box; what stands over is cut off. Of a picture that is smaller, the largest part with the box's
+        /// Covers the box; what stands over is cut off. Of an image that is smaller, the largest part with the box's
         /// ratio.
         case fill
         /// As `fill`, and never enlarged, whatever ``Resize/upscales`` says; `fill-down` of imgproxy.
         case fillDown
-        /// As small as covers the box, in the picture's own ratio; nothing is cut off.
+        /// As small as covers the box, in the image's own ratio; nothing is cut off.
         case cover
         /// Exactly the box; each side is scaled by itself.
         case stretch
@@ -36,7 +36,7 @@ public struct Resize: Sendable, Hashable {
 
     /// The kernels to resample with.
     ///
-    /// Where a picture shrinks, all but `nearest` are widened by as much.
+    /// Where an image shrinks, all but `nearest` are widened by as much.
     public enum Filter: String, Sendable, Hashable, Codable, CaseIterable {
         /// Lanczos with three lobes: the sharpest; the default.
         case lanczos3
@@ -44,11 +44,11 @@ public struct Resize: Sendable, Hashable {
         case lanczos2
         /// Bicubic (Catmull-Rom): a little softer, less ringing.
         case bicubic
-        /// Mitchell and Netravali's cubic, with 1/3 and 1/3: softer still, for pictures that grow.
+        /// Mitchell and Netravali's cubic, with 1/3 and 1/3: softer still, for images that grow.
         case mitchell
         /// Bilinear: soft and fast.
         case bilinear
-        /// The mean of what a pixel covers; where the picture grows, nearly the nearest pixel.
+        /// The mean of what a pixel covers; where the image grows, nearly the nearest pixel.
         case box
         /// The nearest pixel, for pixel art.
         case nearest
@@ -58,7 +58,7 @@ public struct Resize: Sendable, Hashable {
     public var size: Size
     /// How a box is met.
     public var mode: Mode
-    /// Whether a picture that is smaller is enlarged.
+    /// Whether an image that is smaller is enlarged.
     public var upscales: Bool
     /// The kernel to resample with.
     public var filter: Filter
@@ -104,7 +104,7 @@ public struct Resize: Sendable, Hashable {
         )
     }
 
-    /// As large as fits into the box, in the picture's own ratio.
+    /// As large as fits into the box, in the image's own ratio.
     public static func fit(width: Int, height: Int, upscales: Bool = false) -> Resize {
         Resize(width: width, height: height, mode: .fit, upscales: upscales)
     }
@@ -129,12 +129,12 @@ public struct Resize: Sendable, Hashable {
         Resize(width: width, height: height, mode: .stretch, upscales: upscales)
     }
 
-    /// As wide as that, in the picture's own ratio.
+    /// As wide as that, in the image's own ratio.
     public static func width(_ width: Int, upscales: Bool = false) -> Resize {
         Resize(.width(width), upscales: upscales)
     }
 
-    /// As high as that, in the picture's own ratio.
+    /// As high as that, in the image's own ratio.
     public static func height(_ height: Int, upscales: Bool = false) -> Resize {
         Resize(.height(height), upscales: upscales)
     }
@@ -172,7 +172,7 @@ public struct Resize: Sendable, Hashable {
         return text + ")"
     }
 
-    /// Refuses a size that makes no sense for any picture.
+    /// Refuses a size that makes no sense for any image.
     ///
     /// - Throws: `TransformError.Code.invalidSize` where a side is under 1 or over `Int32.max`, and
     ///   `TransformError.Code.invalidParameter` where a scale is not over 0 and finite.

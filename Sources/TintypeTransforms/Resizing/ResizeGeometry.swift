@@ -39,7 +39,7 @@ public struct ResizeGeometry: Sendable, Hashable {
             case .fill, .fillDown:
                 let covering = max(across, down)
                 let scale = resize.mode == .fillDown ? min(1, covering) : limited(covering)
-                // What the box covers of the scaled picture. Where the picture is too small, the
+                // What the box covers of the scaled image. Where the image is too small, the
                 // largest part with the box's ratio.
                 let shrink = min(1, min(source.width * scale / box.width, source.height * scale / box.height))
                 target = (box.width * shrink, box.height * shrink)

@@ -1,13 +1,13 @@
 import CPixelKernels
 import TintypeImage
 
-/// Resamples a picture whose rows are read once, from the top.
+/// Resamples an image whose rows are read once, from the top.
 ///
 /// Rows are added by their weights to the few target rows that they count for. Complete ones are put into a pack of a
 /// few, which is brought to the target's width at once. So the memory is the target and a strip. Samples are added in
 /// whole numbers, light in fractions.
 ///
-/// Where the picture gets higher but narrower, rows are brought to the target's width first, and each target row is mixed
+/// Where the image gets higher but narrower, rows are brought to the target's width first, and each target row is mixed
 /// of a few of them.
 struct RowResampler {
     /// How the rows go through.

@@ -1,12 +1,12 @@
 import CPixelKernels
 import TintypeImage
 
-/// The rows that are resampled: of a picture that is there whole, or as they come.
+/// The rows that are resampled: of an image that is there whole, or as they come.
 final class SourceRows {
     let layout: PixelLayout
     /// The samples at the start of each row that are not lent.
     var leftOut = 0
-    /// The picture that is there whole; its rows are lent as they lie.
+    /// The image that is there whole; its rows are lent as they lie.
     private let pixels: PixelBuffer?
     private let rows: (any RowSource)?
     /// The last rows that came, each in its place of a ring.
@@ -55,7 +55,7 @@ final class SourceRows {
         return (first..<first + count).map { UnsafePointer(self.ring[$0 % self.ring.count].start + self.leftOut) }
     }
 
-    /// A part of the picture, as it is; rows below it are not read.
+    /// A part of the image, as it is; rows below it are not read.
     ///
     /// - Throws: What the source throws, `TransformError`, `ImageError`, `CancellationError`.
     func cut(to part: PixelRectangle) throws -> PixelBuffer {

@@ -22,7 +22,7 @@ final class EntryReader: Sendable {
 
     /// The largest file that is read on the caller's thread: it takes 50 microseconds.
     private static let cachedByteCountLimit = 512 << 10
-    /// The largest head that is read there: those of pictures have less than a thousand bytes.
+    /// The largest head that is read there: those of images have less than a thousand bytes.
     private static let cachedHeadByteCountLimit = 4 << 10
 
     private let folders: FolderHandle

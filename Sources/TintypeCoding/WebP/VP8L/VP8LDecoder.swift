@@ -1,8 +1,8 @@
 import TintypeImage
 
-/// Decodes a VP8L picture row by row, from bytes that may still be arriving.
+/// Decodes a VP8L image row by row, from bytes that may still be arriving.
 ///
-/// libwebp decodes all rows that its bytes suffice for in one call, and a flat picture has none but a few bytes; it also
+/// libwebp decodes all rows that its bytes suffice for in one call, and a flat image has none but a few bytes; it also
 /// keeps more memory for prefix codes than for pixels if a file asks for that. Here a caller takes one row after the other.
 /// Holds the coded pixels, as any may refer to all before it. Source: RFC 9649, section 3.
 struct VP8LDecoder: ~Copyable {
@@ -28,7 +28,7 @@ struct VP8LDecoder: ~Copyable {
     private(set) var row = 0
     private var line: UnsafeMutablePointer<UInt32>
 
-    /// Prepares to decode a picture whose size is known.
+    /// Prepares to decode an image whose size is known.
     init(width: Int, height: Int) {
         self.width = width
         self.height = height
@@ -118,7 +118,7 @@ struct VP8LDecoder: ~Copyable {
         return Content(transforms: transforms, pixels: pixels)
     }
 
-    /// The transforms, and the width of the coded picture.
+    /// The transforms, and the width of the coded image.
     private func readTransforms(
         _ bits: inout VP8LBitReader,
         work: DecodeWork
@@ -337,7 +337,7 @@ enum VP8LError: Error {
     /// The system refuses memory for its pixels.
     case noMemory
 
-    /// Whether nothing can be shown of a picture with so many complete rows, though what is missing may be.
+    /// Whether nothing can be shown of an image with so many complete rows, though what is missing may be.
     func isFatal(afterRows rowCount: Int) -> Bool {
         switch self {
         case .needsBytes: false

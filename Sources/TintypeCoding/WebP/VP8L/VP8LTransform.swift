@@ -1,4 +1,4 @@
-/// One of the reversible changes that a VP8L picture went through before it was coded, undone row by row.
+/// One of the reversible changes that a VP8L image went through before it was coded, undone row by row.
 ///
 /// Source: RFC 9649, section 3.5. Pixels have alpha in the highest byte, then red, green and blue.
 struct VP8LTransform {
@@ -14,7 +14,7 @@ struct VP8LTransform {
     }
 
     let kind: Kind
-    /// The width of the picture after this was undone.
+    /// The width of the image after this was undone.
     let width: Int
     /// The side of a tile as a power of two; of a palette, how many pixels lie in one.
     let sizeBits: Int

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import Tintype
 
-/// `tintype show`: draws pictures in the terminal.
+/// `tintype show`: draws images in the terminal.
 struct ShowCommand: Subcommand {
     static let name = "show"
     static let summary = "draw pictures in the terminal"
@@ -78,7 +78,7 @@ struct ShowCommand: Subcommand {
         let size = output.size
         let area = CellSize(
             columns: min(size.columns, self.columns ?? size.columns),
-            // The line below the pictures must be there as well.
+            // The line below the images must be there as well.
             rows: max(1, min(size.rows - 1, self.rows ?? size.rows))
         )
         let screen = try TerminalScreen(output: output, drawing: drawing)
@@ -139,7 +139,7 @@ struct ShowCommand: Subcommand {
 
     // MARK: Off a terminal
 
-    /// Writes the pictures below each other.
+    /// Writes the images below each other.
     private func write(to output: Output, by loader: LoaderActor) async throws -> Bool {
         let drawing = PictureDrawing(self.graphics ?? .blocks, colors: Self.colors, cell: nil)
         let area = CellSize(columns: self.columns ?? Self.usualColumns, rows: self.rows ?? 1_000)
@@ -169,7 +169,7 @@ struct ShowCommand: Subcommand {
         switch drawn.content {
         case .lines(let lines): lines.flatMap { $0 + [UInt8(ascii: "\n")] }
         case .pixels(let pixels):
-            // Kitty leaves the cursor where it is; Sixel, on the last line of the picture.
+            // Kitty leaves the cursor where it is; Sixel, on the last line of the image.
             try drawing.bytes(of: pixels, id: id, cells: drawn.size, isStill: true)
                 + Array(repeating: UInt8(ascii: "\n"), count: drawing.graphics == .kitty ? drawn.size.rows : 1)
         }

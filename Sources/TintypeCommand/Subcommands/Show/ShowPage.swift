@@ -2,11 +2,11 @@ import Tintype
 import TintypeConcurrency
 import TintypeTargets
 
-/// Shows as many pictures as the terminal has room for at once: loads them side by side, and plays those that move.
+/// Shows as many images as the terminal has room for at once: loads them side by side, and plays those that move.
 struct ShowPage: Sendable {
     /// What becomes of animations.
     enum Playback: Sendable {
-        /// Only their first pictures are shown.
+        /// Only their first images are shown.
         case still
         /// They are played so often, 0 for ever; `nil` as they say.
         case loops(Int?)
@@ -26,7 +26,7 @@ struct ShowPage: Sendable {
     let playback: Playback
     let cachePolicy: CachePolicy?
 
-    /// Shows pictures until all are there, and what moves has come to its end or a key was pressed.
+    /// Shows images until all are there, and what moves has come to its end or a key was pressed.
     ///
     /// - Returns: Those that failed, in their order.
     /// - Throws: `CancellationError`; `OutputError` where the terminal can't be written.
@@ -60,7 +60,7 @@ struct ShowPage: Sendable {
         return unloaded.merging(unplayed) { first, _ in first }
     }
 
-    /// Loads some pictures at once, and hands on those that move; returns why the others failed.
+    /// Loads some images at once, and hands on those that move; returns why the others failed.
     private func load(
         _ inputs: [Input],
         _ keys: [TargetKey],
@@ -90,7 +90,7 @@ struct ShowPage: Sendable {
         }
     }
 
-    /// Loads one picture, and returns its frames where it is to be played.
+    /// Loads one image, and returns its frames where it is to be played.
     private func load(_ input: Input, _ key: TargetKey, _ place: ScreenLayout.Place) async throws -> FrameSource? {
         let request = ImageRequest(
             url: input.url,
