@@ -16,46 +16,45 @@ public enum LoadSource: String, Sendable, Hashable {
     case fallback
 }
 
-/// What became of a cached image whose freshness was in question.
+/// The result of a revalidation of a cached image.
 public enum Revalidation: Sendable, Hashable {
-    /// The origin said that it is current, or sent the same bytes again: it was served, and lives on.
+    /// The origin confirmed the image, or sent the same bytes again. The load returned the cached image.
     case notModified
-    /// The origin sent another one, which was served and took its place.
+    /// The origin sent another image. The load returned that one, and the cache has replaced the older one.
     case modified
-    /// It was served stale, and the origin is asked in the background: `stale-while-revalidate`.
+    /// The load returned a stale image and asks the origin in the background (`stale-while-revalidate`, RFC 5861, 3).
     case inBackground
-    /// The origin failed, and it was served stale: `stale-if-error`.
+    /// The origin failed, and the load returned a stale image (`stale-if-error`, RFC 5861, 4).
     case failed
 }
 
-/// A loaded image and what is known about it.
+/// A loaded image with its source and metadata.
 public struct ImageResponse: Sendable {
-    /// The image, upright, at the size that was asked for.
+    /// The image, upright, at the requested size.
     public let image: Image
-    /// Where it came from.
+    /// The tier or origin that the image came from.
     public let source: LoadSource
-    /// What is known of the encoded bytes: format, size, validators, dates.
+    /// The metadata of the encoded bytes: format, size, validators, dates.
     ///
-    /// With an image from memory come only those fields of the response that decide about its reuse.
+    /// An image from memory has only the response fields that decide whether it may be reused.
     public private(set) var metadata: EntryMetadata
-    /// The encoded bytes, where the request has ``LoadOptions/keepData``.
+    /// The encoded bytes, if the request has ``LoadOptions/keepData``.
     public private(set) var data: Data?
-    /// Why the bytes are not on disk, where the request waited for the store.
+    /// The reason why the bytes are not on disk, if the request waited for the store.
     public private(set) var storeError: LoadError?
-    /// What became of the cached image, where its freshness was in question; `nil` where it was not,
-    /// or nothing was cached.
+    /// The result of the revalidation; `nil` if the cached image was fresh, or if there was none.
     public let revalidation: Revalidation?
-    /// The place among ``ImageRequest/alternatives`` of the request that gave the image, from 0; `nil` where the request
-    /// itself did, or its fallback.
+    /// The index in ``ImageRequest/alternatives`` of the request that gave the image; `nil` if the request itself or its
+    /// fallback did.
     public internal(set) var alternative: Int?
-    /// Why all sources failed, where the image is the request's fallback.
+    /// The reason why all sources failed, if the image is the request's fallback.
     public internal(set) var failure: LoadError?
-    /// Whether HTTP permits to keep what is made of the image.
+    /// Whether HTTP permits to store the image.
     var mayBeKept = true
-    /// What the load took, and the call that got the response; `nil` for what was found without a load.
+    /// The durations of the load and of the call; `nil` if the image was found without a load.
     var call: CallRecord?
 
-    /// Where the time went.
+    /// The durations of the parts of the load.
     public var metrics: LoadMetrics { self.call?.metrics ?? LoadMetrics() }
 
     init(
@@ -74,25 +73,25 @@ public struct ImageResponse: Sendable {
         self.revalidation = revalidation
     }
 
-    /// The format of the encoded image; `nil` where a cache was given the image without one.
+    /// The format of the encoded image; `nil` if the image was stored in a cache without one.
     public var format: ImageFormat? { self.image.sourceFormat }
 
     /// The damage in the encoded bytes that the decoder found and continued after; empty for an intact file.
     public var damage: ImageDamage { self.image.damage }
 
-    /// Whether the image is the first frame of an animation, whose frames ``LoaderActor/frames(for:)`` gives.
+    /// Whether the image is the first frame of an animation; ``LoaderActor/frames(for:)`` returns all frames.
     public var isAnimated: Bool { self.frameCount > 1 }
 
     /// The number of frames of the animation that the image stands for; 1 for a still image.
     public var frameCount: Int { self.metadata.animation?.frameCount ?? 1 }
 
-    /// How often the frames are shown, as stored: 0 is forever, 1 for a still image.
+    /// The number of times that the animation plays, as stored: 0 for forever, 1 for a still image.
     public var loopCount: Int { self.metadata.animation?.loopCount ?? 1 }
 
-    /// How long all frames are shown once; zero for a still image.
+    /// The duration of one pass over all frames; zero for a still image.
     public var duration: Duration { .milliseconds(self.metadata.animation?.milliseconds ?? 0) }
 
-    /// The same, of an animation that is taken for a still image.
+    /// The response of an animation that is treated as a still image.
     var still: ImageResponse {
         var copy = self
         copy.metadata.animation = nil
@@ -105,7 +104,7 @@ public struct ImageResponse: Sendable {
         return copy
     }
 
-    /// The same, as the caller gets it that asked with `request`: others wanted more of the load that they shared.
+    /// Returns the response for a caller with `request`, without the parts that only other callers of the load requested.
     func finished(for request: ImageRequest) -> ImageResponse {
         let (dropsData, dropsError) = (!request.options.contains(.keepData), !request.options.contains(.waitForStore))
         guard dropsData && self.data != nil || dropsError && self.storeError != nil else { return self }

@@ -71,7 +71,7 @@ public struct ImageHeader: Sendable {
     /// The bytes of an image and its copies while it is brought to sRGB and turned upright.
     ///
     /// - Parameters:
-    ///   - image: The bytes of the image.
+    ///   - picture: The bytes of the image.
     ///   - format: The format of its pixels.
     ///   - orientation: How it is turned; `nil` is as the header says.
     ///   - options: The options of the decode.

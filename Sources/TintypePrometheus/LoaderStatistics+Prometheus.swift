@@ -3,10 +3,10 @@ public import Tintype
 extension LoaderStatistics {
     /// The figures as Prometheus reads them (text exposition format, version 0.0.4), for a server's `/metrics`.
     ///
-    /// Counters only rise, for as long as the loader lives; those of the cache and the downloads are of the whole cache and
-    /// the whole downloader, which other loaders may share.
+    /// Counters rise as long as the loader lives. The figures of the cache and of the downloads include other loaders that
+    /// share them.
     ///
-    /// - Parameter prefix: What each name begins with: letters, digits and `_`; default `tintype`.
+    /// - Parameter prefix: The beginning of each name: letters, digits and `_`; default `tintype`.
     /// - Returns: The lines, for a response of the type `text/plain; version=0.0.4`.
     public func prometheusText(prefix: String = "tintype") -> String {
         var text = PrometheusText(prefix: prefix)
@@ -119,13 +119,13 @@ private struct PrometheusText {
         self.prefix = prefix
     }
 
-    /// Begins the figures of one name.
+    /// Writes the head of a metric.
     mutating func begin(_ name: String, _ type: String, _ help: String) {
         self.name = "\(self.prefix)_\(name)"
         self.text += "# HELP \(self.name) \(help)\n# TYPE \(self.name) \(type)\n"
     }
 
-    /// Writes the only figure of a name.
+    /// Writes a metric with one value.
     mutating func write(_ name: String, _ type: String, _ help: String, _ value: Int) {
         self.begin(name, type, help)
         self.add(value, [])

@@ -1,14 +1,14 @@
 public import Tintype
 
-/// Something that shows the images of loads: a terminal, a page, a widget.
+/// An actor that shows the images of loads: a terminal, a page, a widget.
 ///
-/// ``LoaderActor/load(_:into:key:options:)`` loads into it. A target may have several places for images; each has a
+/// ``LoaderActor/load(_:into:key:options:)`` loads into it. A target may have several places for images. Each has a
 /// key, and at most one load at a time.
 ///
-/// A target is an actor, and is told what to show by calls that do not suspend: whether a load is still the one of its
-/// place is looked at in the same step. So no late result of an older load is ever shown, wherever loads are begun.
-/// What lives on the main actor is made a target by an actor with `MainActor.sharedUnownedExecutor` as its executor,
-/// and what draws with blocking calls by one on a thread of its own.
+/// The loader calls the target without suspending. Each call and the check that the load is still the one of its place are
+/// one step of the actor, so a target never shows a late result of an older load.
+/// For views on the main actor, write a target with `MainActor.sharedUnownedExecutor` as its executor. For a target that
+/// draws with blocking calls, use an executor with a thread of its own.
 ///
 /// ```swift
 /// actor Frame: ImageTarget {
@@ -20,31 +20,30 @@ public import Tintype
 /// }
 /// ```
 public protocol ImageTarget: Actor {
-    /// The loads into this target, which end when it goes away.
+    /// The loads into this target. They end with the target.
     ///
-    /// A stored property, made with `TargetLoads()`: loads end as soon as the object that it returns is gone.
+    /// Implement it as a stored property that is initialised with `TargetLoads()`.
     nonisolated var imageLoads: TargetLoads { get }
 
-    /// Shows a placeholder in place of what is shown; `nil` shows nothing.
+    /// Shows a placeholder instead of the current image; `nil` shows nothing.
     func setPlaceholder(_ placeholder: Image?, for key: TargetKey)
 
-    /// Shows an image in place of what is shown.
+    /// Shows an image instead of the current one.
     func setPicture(_ picture: TargetPicture, for key: TargetKey)
 
-    /// Changes over from what is shown to the final image, with whatever transition the target has.
+    /// Shows the final image with a transition of the target's choice.
     ///
-    /// Left out, the image is set.
+    /// The default implementation calls ``setPicture(_:for:)``.
     func transition(to picture: TargetPicture, for key: TargetKey)
 
-    /// Takes note of how far the load is.
+    /// Receives the progress of the load.
     ///
-    /// Left out, nothing happens.
+    /// The default implementation does nothing.
     func setProgress(_ progress: TargetProgress, for key: TargetKey)
 
-    /// Takes note that the load failed: a `LoadError`. What is shown instead was set before.
+    /// Receives the `LoadError` of a load that failed, after the failure image or the placeholder was set.
     ///
-    /// A load that was cancelled, or that another one took the place of, is not heard of again. Left out, nothing
-    /// happens.
+    /// The loader does not report a load that was cancelled or replaced. The default implementation does nothing.
     func loadDidFail(_ error: any Error, for key: TargetKey)
 }
 
@@ -58,14 +57,14 @@ extension ImageTarget {
     public func loadDidFail(_ error: any Error, for key: TargetKey) {}
 }
 
-/// One of a target's places for images.
+/// The key of one of a target's places for images.
 public struct TargetKey: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
-    /// The place of targets that have only one.
+    /// The key for targets with one place.
     public static let picture: TargetKey = "picture"
 
     public let description: String
 
-    /// Names a place.
+    /// Creates a key with a name.
     public init(_ name: String) {
         self.description = name
     }
@@ -77,26 +76,26 @@ public struct TargetKey: Sendable, Hashable, ExpressibleByStringLiteral, CustomS
 
 /// An image for a target.
 public struct TargetPicture: Sendable {
-    /// What an image is to its load.
+    /// The role of an image in its load.
     public enum Kind: Sendable, Hashable {
-        /// It is unfinished; a better one follows.
+        /// An unfinished image; a better one follows.
         case preview
-        /// It is cached, and the origin is asked whether it is current: ``CachePolicy/revalidate``.
+        /// The cached image, while the loader asks the origin whether it is current; see ``CachePolicy/revalidate``.
         case cached
-        /// It is what was asked for.
+        /// The requested image.
         case final
-        /// It stands for the one that could not be loaded.
+        /// The failure image, shown because the load failed.
         case failure
     }
 
     /// The image.
     public let image: Image
-    /// What it is to its load.
+    /// The role of the image in its load.
     public let kind: Kind
-    /// Where it came from; `nil` for previews and failure images.
+    /// The tier or origin of the image; `nil` for previews and failure images.
     public let source: LoadSource?
 
-    /// Describes an image, as loads do and tests of targets may.
+    /// Creates an image for a target, as loads do; useful for tests of targets.
     public init(image: Image, kind: Kind, source: LoadSource? = nil) {
         self.image = image
         self.kind = kind
@@ -104,16 +103,16 @@ public struct TargetPicture: Sendable {
     }
 }
 
-/// How far a load into a target is.
+/// The progress of a load into a target.
 public enum TargetProgress: Sendable, Hashable {
-    /// It begins; what was said of an earlier one holds no more.
+    /// The load begins, and replaces any earlier one of its place.
     case started
-    /// Bytes have arrived.
+    /// More bytes have arrived.
     case received(TransferProgress)
-    /// The image is there; comes also where nothing had to be received.
+    /// The image is there. Reported also if no bytes had to be received.
     case completed
 
-    /// The part that is done, from 0 to 1, or `nil` where the length is unknown.
+    /// The fraction that is done, from 0 to 1; `nil` if the length is unknown.
     public var fractionCompleted: Double? {
         switch self {
         case .started: 0
@@ -123,42 +122,41 @@ public enum TargetProgress: Sendable, Hashable {
     }
 }
 
-/// What a target shows beside the image, and when.
+/// The placeholder, the failure image and the transitions of a load into a target.
 public struct TargetOptions: Sendable {
-    /// When the placeholder is shown.
+    /// The time at which a target shows the placeholder.
     public enum PlaceholderUse: Sendable, Hashable {
-        /// As the load begins, in place of what is shown; not where the image is in memory already.
+        /// When the load begins, unless the image is in memory.
         case immediately
-        /// Only when the load has failed; until then the target shows what it has.
+        /// When the load has failed. Until then the target shows its current image.
         case onFailure
     }
 
-    /// When the final image comes with a transition.
+    /// The loads whose final image appears with a transition.
     public enum TransitionUse: Sendable, Hashable {
-        /// It is set.
+        /// No loads.
         case never
-        /// Unless it was in memory, and so is there at once.
+        /// All loads, except those of images in memory, which are there at once.
         case unlessInMemory
-        /// Always.
+        /// All loads.
         case always
     }
 
-    /// The placeholder; default `nil`, which shows nothing.
+    /// The placeholder; `nil`, the default, shows nothing.
     public var placeholder: Image?
-    /// When the placeholder is shown; default as the load begins.
+    /// The time at which the target shows the placeholder; by default when the load begins.
     public var placeholderUse: PlaceholderUse
-    /// What is shown when the load fails; default `nil`, which leaves what is shown, or the placeholder that is shown
-    /// on failure.
+    /// The image to show when the load fails; `nil`, the default, leaves the current image, or the placeholder for failures.
     public var failurePicture: Image?
-    /// Whether previews and the image are set; default true.
+    /// Whether the loader sets previews and the image; default true.
     ///
-    /// If not, the caller gets the image from ``TargetLoad/response`` and sets it itself. Placeholders and failure
-    /// images are set all the same.
+    /// If false, the caller gets the image from ``TargetLoad/response`` and sets it. The loader still sets placeholders and
+    /// failure images.
     public var setsPicture: Bool
-    /// When the final image comes with a transition; default unless it was in memory.
+    /// The loads whose final image appears with a transition; by default all, except those of images in memory.
     public var transitionUse: TransitionUse
 
-    /// Describes what is shown.
+    /// Creates options, by default without placeholder and failure image.
     public init(
         placeholder: Image? = nil,
         placeholderUse: PlaceholderUse = .immediately,

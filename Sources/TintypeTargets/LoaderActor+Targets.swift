@@ -2,22 +2,22 @@ import FoundationEssentials
 public import Tintype
 
 extension LoaderActor {
-    /// Loads an image and shows it in a target, in place of what was loaded there before.
+    /// Loads an image and shows it in a target, instead of the image that was loaded there before.
     ///
-    /// Returns at once. From then on nothing of an older load with the same target and key is shown, whichever loader
-    /// it was begun with, and its wait has ended. The target is held weakly: the load ends when it goes away.
+    /// Returns at once. From then on the target shows nothing of an older load with the same key, whichever loader began it,
+    /// and that load's wait has ended. The loader holds the target weakly: the load ends with the target.
     ///
-    /// The target is told of the start (``TargetProgress/started``) and shows the placeholder, then progress, and
-    /// previews where the request has ``LoadOptions/previews``; at last the image, or the failure image.
-    /// An image that is in memory is shown in one step, without the placeholder before it.
+    /// The target receives ``TargetProgress/started`` and the placeholder, then progress, and previews if the request has
+    /// ``LoadOptions/previews``, and at last the image or the failure image. An image in memory appears in one step, without
+    /// the placeholder before it.
     ///
     /// - Parameters:
-    ///   - request: What to load. Without one, or with one of an empty URL, the target shows the placeholder, and the
-    ///     load fails with `LoadError.Code.invalidURL`.
-    ///   - target: Where it is shown.
-    ///   - key: Which of the target's places it is for; default the only one.
-    ///   - options: What is shown beside the image, and when.
-    /// - Returns: The load, to wait for or to cancel; it goes on without.
+    ///   - request: The request. If it is `nil` or has an empty URL, the target shows the placeholder, and the load fails
+    ///     with `LoadError.Code.invalidURL`.
+    ///   - target: The target.
+    ///   - key: The place in the target; by default the only one.
+    ///   - options: The placeholder, the failure image and the transitions.
+    /// - Returns: The load, to wait for or to cancel. It goes on if the caller ignores it.
     @discardableResult
     public nonisolated func load<Target: ImageTarget>(
         _ request: ImageRequest?,
@@ -31,7 +31,9 @@ extension LoaderActor {
         }
     }
 
-    /// Ends the load into a target, if there is one; the target stays as it is.
+    /// Cancels the load into a target, if there is one.
+    ///
+    /// The target keeps its current image.
     public nonisolated func cancelLoad(of target: some ImageTarget, key: TargetKey = .picture) {
         target.imageLoads.cancel(key)
     }
@@ -74,17 +76,17 @@ extension LoaderActor {
     }
 }
 
-/// What one load shows in its target.
+/// The calls of one load into its target.
 ///
-/// Each step is one call into the target, which does nothing but throw `CancellationError` once the load is no longer
-/// that of its key, or the target is gone.
+/// Each step enters the target once. It throws `CancellationError` without a call if another load has replaced this one, or
+/// if the target is gone.
 private struct TargetShow<Target: ImageTarget>: Sendable {
     weak let target: Target?
     let id: TargetLoads.ID
     let key: TargetKey
     let options: TargetOptions
 
-    /// Begins; `isFailing` where it is known that nothing will come.
+    /// Begins; `isFailing` if the load is certain to fail.
     func start(isFailing: Bool = false) async throws {
         var calls: [Call] = [{ [key] in $0.setProgress(.started, for: key) }]
         if isFailing || self.options.placeholderUse == .immediately {
@@ -144,8 +146,8 @@ private struct TargetShow<Target: ImageTarget>: Sendable {
         }
     }
 
-    /// Looks and calls in one step of the target's, so that no other load of the key can begin there in between, unless
-    /// the target itself begins one while it is called.
+    /// Checks and calls in one step of the target, so that no other load of the key begins there in between, unless the target
+    /// begins one during a call.
     private static func areDone(
         _ calls: [Call],
         on target: isolated Target,

@@ -1,11 +1,11 @@
 public import Tintype
 import TintypeConcurrency
 
-/// The loads into one target: at most one for each key, until the target goes away.
+/// The loads into one target: at most one for each key.
 ///
-/// The target holds it, and loads hold neither: what is kept for a target goes away with the target.
+/// The target holds this object, and loads hold neither of them, so the loads end with the target.
 public final class TargetLoads: Sendable {
-    /// Tells the loads into a target apart.
+    /// The number of a load.
     typealias ID = UInt64
 
     private struct Entry {
@@ -20,23 +20,25 @@ public final class TargetLoads: Sendable {
 
     private let state = Locked(State())
 
-    /// Makes what a target stores.
+    /// Creates the loads of a target, which stores them.
     public init() {}
 
     deinit {
         self.cancelAll()
     }
 
-    /// The number of loads that are under way.
+    /// The number of loads under way.
     public var count: Int { self.state.withLock { $0.entries.count } }
 
-    /// Ends the load of a key, if there is one; nothing of it is shown after this returns, unless it is being shown now.
+    /// Cancels the load of a key, if there is one.
+    ///
+    /// The target shows nothing of it afterwards, except in a call under way.
     public func cancel(_ key: TargetKey) {
         let entry = self.state.withLock { $0.entries.removeValue(forKey: key) }
         entry?.task.cancel()
     }
 
-    /// Ends all loads.
+    /// Cancels all loads.
     public func cancelAll() {
         let entries = self.state.withLock { state in
             defer { state.entries = [:] }
@@ -45,7 +47,7 @@ public final class TargetLoads: Sendable {
         for entry in entries { entry.task.cancel() }
     }
 
-    /// Begins a load in place of the one that its key has.
+    /// Begins a load that replaces the one of its key.
     func begin(_ key: TargetKey, _ work: @escaping @Sendable (ID) async throws -> ImageResponse) -> TargetLoad {
         let (entry, previous) = self.state.withLock { state in
             state.lastID += 1
@@ -62,12 +64,12 @@ public final class TargetLoads: Sendable {
         return TargetLoad(loads: self, key: key, id: entry.id, task: entry.task)
     }
 
-    /// Whether the load is the one of its key.
+    /// Returns whether a load is the current one of its key.
     func isCurrent(_ id: ID, _ key: TargetKey) -> Bool {
         self.state.withLock { $0.entries[key]?.id == id }
     }
 
-    /// Ends the load, unless it is over or another one took its place.
+    /// Cancels a load, unless it is over or another one has replaced it.
     func cancel(_ id: ID, _ key: TargetKey) {
         self.remove(id, key)?.task.cancel()
     }
@@ -82,9 +84,9 @@ public final class TargetLoads: Sendable {
     }
 }
 
-/// One load into a target.
+/// A load into a target.
 ///
-/// The load goes on without it.
+/// The load goes on if this value goes away.
 public struct TargetLoad: Sendable {
     private weak let loads: TargetLoads?
     private let key: TargetKey
@@ -98,9 +100,11 @@ public struct TargetLoad: Sendable {
         self.task = task
     }
 
-    /// What was loaded, once the target shows it; cancelling the task that waits ends the load.
+    /// The response, as soon as the target shows its image.
     ///
-    /// - Throws: `LoadError`; `CancellationError` when the load was cancelled, another one took its place, or the target
+    /// Cancelling the waiting task cancels the load.
+    ///
+    /// - Throws: `LoadError`; `CancellationError` if the load was cancelled, another one replaced it, or the target
     ///   went away.
     public var response: ImageResponse {
         get async throws {
@@ -112,7 +116,9 @@ public struct TargetLoad: Sendable {
         }
     }
 
-    /// Ends the load, unless it is over; the target stays as it is.
+    /// Cancels the load, unless it is over.
+    ///
+    /// The target keeps its current image.
     public func cancel() {
         self.loads?.cancel(self.id, self.key)
         // A load that lost its place may still wait for its target.

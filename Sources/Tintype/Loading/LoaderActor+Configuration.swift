@@ -6,132 +6,132 @@ public import TintypeDownloading
 public import TintypeImage
 
 extension LoaderActor {
-    /// How a loader works.
+    /// The settings of a loader.
     ///
-    /// Every default is meant for servers that load from the open web.
+    /// The defaults suit servers that load from the open web.
     public struct Configuration: Sendable {
-        /// Makes the bytes that the disk keeps of a variant, or `nil` to keep none.
+        /// Returns the bytes of a variant to store on disk, or `nil` to store none.
         public typealias VariantEncoder = @Sendable (_ variant: Image, _ request: ImageRequest) async throws -> Data?
 
-        /// What stands for the URL of a request in the caches, or `nil` for the URL itself.
+        /// Returns the text that replaces the URL of a request in cache keys, or `nil` to use the URL.
         public typealias KeyFilter = @Sendable (_ request: ImageRequest) -> String?
-        /// The request to load in place of one.
+        /// Returns the request to load instead of another one.
         public typealias OptionsProcessor = @Sendable (_ request: ImageRequest) async throws -> ImageRequest
-        /// Whether the origin may be asked for what the cache does not have.
+        /// Returns whether a request may go to the origin after a cache miss.
         public typealias DownloadDecision = @Sendable (_ request: ImageRequest) async -> Bool
-        /// Whether the cache may have what an origin sent.
+        /// Returns whether the cache may store a response.
         public typealias StoreDecision = @Sendable (_ metadata: EntryMetadata, _ request: ImageRequest) async -> Bool
 
-        /// Whether a failure that would be remembered is.
+        /// Returns whether the loader remembers a failure.
         public typealias FailureDecision = @Sendable (_ error: LoadError, _ request: ImageRequest) async -> Bool
 
-        /// The cache to use, such as a ``CacheGroup``; `nil` makes one of the two tiers below.
+        /// The cache, such as a ``CacheGroup``; `nil`, the default, creates one of the two tiers below.
         public var cache: (any ImageCache)?
-        /// The memory tier; default 15 % of the memory that the process may use, at most 768 MB, and less while
-        /// memory is short.
+        /// The memory tier; by default 15 % of the memory that the process may use, at most 768 MB, and less
+        /// while memory is short.
         public var memory: MemoryCache.Configuration
-        /// The disk tier, or `nil` for none; default 1 GiB under the XDG cache directory, 7 days.
+        /// The disk tier, or `nil` for none; by default 1 GiB under the XDG cache directory, for 7 days.
         public var disk: DiskCache.Configuration?
-        /// Encodes variants for the disk, where a request stores them there.
+        /// Encodes variants for the disk if a request stores them there.
         ///
-        /// `nil` writes PNG where there is transparency, else JPEG of quality 90. An error is one
-        /// of the store: it fails no load.
+        /// `nil`, the default, writes PNG for images with transparency and JPEG of quality 90 for others. If it throws, the
+        /// store fails, and the load succeeds.
         public var variantEncoder: VariantEncoder?
-        /// Makes the bytes that the disk keeps of originals; default `nil`, which keeps what the origin sent.
+        /// Changes the bytes of originals before they are stored on disk; `nil`, the default, stores them as they came.
         public var originalSerializer: ImageRequest.OriginalSerializer?
-        /// Makes keys for requests that have no ``ImageRequest/cacheKey`` of their own; default `nil`.
+        /// Makes keys for requests without an ``ImageRequest/cacheKey``, such as URLs without signatures; default `nil`.
         ///
-        /// Such as URLs without their signatures. It is called for each load, before memory is looked at, and must be quick.
+        /// The loader calls it for each load, before it looks the image up in memory, so it must be quick.
         public var keyFilter: KeyFilter?
-        /// When the origin is asked whether what is cached is current, for requests that do not say.
+        /// When the loader asks the origin whether a cached response is current, for requests without a policy of their own;
+        /// by default never.
         public var cachePolicy: CachePolicy
         /// Whether the cache serves users who must not see each other's images; default false.
         ///
-        /// Where HTTP's freshness counts, the rules for shared caches hold then: nothing `private` is
-        /// stored, nothing that was asked for with `Authorization` unless the origin permits it,
-        /// and `s-maxage` and `proxy-revalidate` are obeyed.
+        /// If true, policies that follow HTTP's freshness apply the rules for shared caches (RFC 9111, 3.5): the cache
+        /// stores no `private` response, and no response to a request with `Authorization` unless the origin permits it. It
+        /// obeys `s-maxage` and `proxy-revalidate`.
         public var isSharedCache: Bool
-        /// Fields of requests that choose no image, whatever their value is, such as `X-Request-ID`; default none.
+        /// The request fields that never affect the image, such as `X-Request-ID`; by default none.
         ///
-        /// Where HTTP's freshness counts, a field that may identify the user keeps stored images apart, although the
-        /// response does not vary on it. That is every field but a few (`Accept` and its kind, `User-Agent`,
-        /// `Cache-Control`, conditions) and the ones that are named here.
+        /// Policies that follow HTTP's freshness store images apart for each value of a field that may identify the user,
+        /// even if the response does not vary on it. These are all fields except `Accept` and its kind, `User-Agent`,
+        /// `Cache-Control`, conditions and the fields named here.
         public var neutralHeaders: Set<String>
-        /// How long responses are fresh whose origins say nothing, too little or too much; default as they say.
+        /// The bounds of the lifetimes that origins give their responses; by default none.
         public var freshnessBounds: FreshnessBounds
-        /// Which bodies may be stored on disk; `nil` stores what begins like an image of a known format, or of one that a coder brings.
+        /// Returns whether a body may be stored on disk; `nil`, the default, stores bodies that begin like an image of a known
+        /// format, or of a format that a coder adds.
         ///
-        /// A page that says "try later" must not become the cached image.
+        /// An HTML page that says "try later" must not become the cached image.
         public var isStorable: (@Sendable (_ body: Data) -> Bool)?
-        /// Changes every request before anything is looked at; default `nil`, which costs nothing.
+        /// Changes every request before the loader looks anything up; default `nil`, which costs nothing.
         ///
-        /// It may wait, and so may every hit then. An error other than a `LoadError` is one of the load, with the code
-        /// `refused`.
+        /// Each load waits for it, even for an image in memory. If it throws an error other than a `LoadError`, the load fails
+        /// with the code `refused`.
         public var optionsProcessor: OptionsProcessor?
-        /// Is asked, once for each flight, before an origin is; default `nil`.
+        /// Decides whether a load may ask its origin; default `nil`, which permits all.
         ///
-        /// `false` ends the load with `LoadError.Code.downloadRefused`. Files are asked about as well.
+        /// The loader calls it once for each flight, also for files. After `false` the load fails with
+        /// `LoadError.Code.downloadRefused`.
         public var shouldDownload: DownloadDecision?
-        /// Is asked, once for each body that an origin sent, before that is kept in any tier; default `nil`.
+        /// Decides whether any tier may store a body that an origin sent; default `nil`, which permits all.
         ///
-        /// After `false` neither the bytes nor images of them are kept, nor an older body of theirs.
+        /// The loader calls it once for each body. After `false` it stores neither the bytes nor images of them, and removes
+        /// older ones.
         public var shouldStore: StoreDecision?
-        /// How long failures are remembered; default 30 seconds for what is not there and what is no image.
+        /// How long the loader remembers failures; by default 30 seconds for missing sources and bodies that are not images.
         ///
-        /// Sources are not asked again meanwhile, unless the request has ``LoadOptions/retryFailed`` or reloads.
+        /// Until then it does not ask these sources again, unless the request has ``LoadOptions/retryFailed`` or reloads.
         public var failureLifetimes: FailureLifetimes
-        /// Has a say in which failures are remembered, of those that have a lifetime; default `nil`, all of them.
+        /// Decides which failures with a lifetime the loader remembers; default `nil`, which remembers all of them.
         public var shouldRememberFailure: FailureDecision?
-        /// The clock that ages are counted by.
+        /// The clock for the ages of responses.
         public var now: @Sendable () -> Date
-        /// Brings the bodies that the cache does not have, for requests without a fetcher of their own; `nil` downloads
-        /// them as ``downloads`` says.
+        /// Loads the bodies that the cache does not have, for requests without a fetcher; `nil`, the default, downloads them
+        /// as ``downloads`` says.
         ///
-        /// It gets every URL, those of files included.
+        /// It receives all URLs, also those of files.
         public var fetcher: (any ImageFetching)?
-        /// How bodies are downloaded.
+        /// The settings of downloads.
         ///
-        /// Its `bodyMemory` bounds the encoded bytes that loads hold, those included that come from disk or from files
-        /// and wait for a decode.
-        ///
-        /// Its `acceptHeader`, where it was left as it is, becomes the formats that ``coders`` read when the
-        /// loader is made.
-        ///
-        /// Of its `maximumBodySize` and the limit of encoded bytes below, the lower one holds.
+        /// `bodyMemory` limits the encoded bytes that loads hold, including bytes from disk or from files that wait for a
+        /// decode. If `acceptHeader` has its default, the loader replaces it with the formats that ``coders`` read. The lower
+        /// one of `maximumBodySize` and the limit of encoded bytes in ``limits`` applies.
         public var downloads: DownloadActor.Configuration
-        /// What hears of all that happens in the loader; default nothing.
+        /// The observers of the loader's activity; by default none.
         ///
-        /// ``LoaderActor/activity(bufferSize:)`` gives the same as a stream.
+        /// ``LoaderActor/activity(bufferSize:)`` returns the same as a stream.
         public var observers: [any LoadObserver]
-        /// What ``downloads`` does with requests and responses on their way; default nothing.
+        /// The hooks that ``downloads`` calls with requests and responses; by default none.
         ///
-        /// Those below know of the load, and hold for any fetcher.
+        /// The functions below receive the request of the load as well, and apply to any fetcher.
         public var downloadHooks: DownloadHooks
-        /// Changes what is asked of origins, for requests without a modifier of their own; default `nil`.
+        /// Changes requests to origins, for requests without a modifier of their own; default `nil`.
         public var requestModifier: ImageRequest.RequestModifier?
-        /// Changes what came, for requests without a modifier of their own; default `nil`.
+        /// Changes responses of origins, for requests without a modifier of their own; default `nil`.
         public var responseModifier: ImageRequest.ResponseModifier?
-        /// Makes the wanted body of what came, for requests without a decryptor of their own; default `nil`.
+        /// Decrypts bodies, for requests without a decryptor of their own; default `nil`.
         public var decryptor: ImageRequest.Decryptor?
-        /// What proves the program's identity, for requests without credentials of their own; default `nil`.
+        /// The program's credentials, for requests without credentials of their own; default `nil`.
         ///
-        /// They are sent to every origin that is loaded from, so that they are for programs that load from their own
-        /// servers alone. Elsewhere ``optionsProcessor`` gives them to the requests that should have them.
+        /// The loader sends them to every origin, so set them only if the program loads from its own servers alone.
+        /// Otherwise add them to the right requests in ``optionsProcessor``.
         public var credentials: Credentials?
-        /// What an image may cost; default 100 megapixels, 32,768 a side, 64 MiB of encoded bytes, the work of 1,000
-        /// million pixels, 10,000 frames and 500 million pixels in all of them.
+        /// The limits of an image; by default 100 megapixels, 32,768 pixels a side, 64 MiB of encoded bytes, the work of 1,000
+        /// million pixels, 10,000 frames and 500 million pixels in all frames.
         public var limits: DecodingLimits
-        /// The coders to ask; by default all of this library.
+        /// The coders; by default all of this library.
         public var coders: CoderRegistry
-        /// The bytes of decoded frames of animations that are kept; default 64 MiB.
+        /// The bytes of decoded animation frames that the loader keeps; default 64 MiB.
         public var framePoolByteLimit: Int
-        /// The images that are worked on at once; default one for each core.
+        /// The number of lanes, each of which decodes or encodes one image at a time; by default one for each core.
         public var laneCount: Int
         /// Whether lanes that have nothing to do help with one large image; default true.
         ///
-        /// They decode bands of baseline JPEGs that have restart markers, from two megapixels on, and inflate PNGs of which
-        /// more than 32 MiB of pixels are made smaller; and stop when another image comes. It takes a little more
-        /// processor time, and gives the same pixels.
+        /// They decode bands of baseline JPEGs with restart markers from two megapixels on, and inflate PNGs with more than
+        /// 32 MiB of pixels that are scaled down. They stop when another image comes. The pixels are the same, and the decode
+        /// takes a little more processor time.
         public var usesIdleLanes: Bool
         /// The bytes of memory that all decodes and encodes may take together, a quarter of them for previews; default a
         /// quarter of the memory that the process may use.
@@ -142,7 +142,7 @@ extension LoaderActor {
         /// caller or the cache holds do not count.
         public var decodingMemory: Int
 
-        /// A configuration with the defaults; change what needs changing.
+        /// Creates a configuration with the defaults.
         public init() {
             self.cache = nil
             self.variantEncoder = nil
@@ -177,9 +177,9 @@ extension LoaderActor {
             self.decodingMemory = MemoryBudget().byteCount / 4
         }
 
-        /// The same, with what the coders read as the default of the field `Accept`.
+        /// The same configuration, whose default `Accept` field names the formats that the coders read.
         ///
-        /// Origins that choose a format by it then send none that can't be decoded.
+        /// Origins that choose a format by that field then send one that the loader can decode.
         var negotiating: Configuration {
             var copy = self
             guard self.downloads.acceptHeader == DownloadActor.Configuration.defaultAcceptHeader else { return copy }

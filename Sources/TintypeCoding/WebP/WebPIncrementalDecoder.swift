@@ -99,7 +99,7 @@ final class WebPGrowingCanvas {
     /// Makes room for an image.
     ///
     /// - Parameters:
-    ///   - image: The still or the frame.
+    ///   - picture: The still or the frame.
     ///   - canvas: The size of an animation's canvas; `nil` for a still.
     ///   - sufficientSize: What a still is scaled down to.
     /// - Throws: `CodingError`, `ImageError` when memory runs out.
