@@ -7,43 +7,43 @@ public import TintypeHTTP
 public import TintypeImage
 public import TintypeTransforms
 
-/// What to load and what to make of it.
+/// The description of a load: the source, the image to make of it, and the rules for caches and downloads.
 ///
-/// A small value: copying is free, and the keys that caches use are derived once, when they are first asked for. Build it
-/// once where an image is asked for often.
+/// A request is a small value: copying is free, and it derives its cache keys once, when they are first needed. Create it once
+/// for an image that you load often.
 ///
-/// What a field is `nil` for is as the loader's configuration says. Each field says what it is a part of:
+/// A field that is `nil` takes its value from the loader's configuration. Each field is a part of one of these:
 ///
-/// * of the **source's key**: what differs in it is cached apart, bytes and images;
-/// * of the **image's key**: images that differ in it are cached apart, and made of the same bytes;
-/// * of the **flight**: loads that differ in it never share one, nor a transfer, so that none gets what the laxer rule of
-///   another fetched; what is in the cache may answer all of them;
-/// * of **nothing**: loads share a flight, which does what any of them wants.
+/// * the **source's key**: requests that differ in it have bytes and images of their own in the cache;
+/// * the **image's key**: requests that differ in it have images of their own, made of the same bytes;
+/// * the **flight**: loads that differ in it share neither a flight nor a transfer, so that no load gets bytes that were
+///   fetched under a laxer rule. A cached response may answer all of them;
+/// * **nothing**: loads share a flight, which satisfies all of them.
 public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     private var storage: Storage
 
-    /// What the request says.
+    /// The fields of the request.
     var fields: Fields { self.storage.fields }
 
-    /// Describes a load.
+    /// Creates a request.
     ///
     /// - Parameters:
     ///   - url: An `http:`, `https:`, `file:` or `data:` URL, or one that the fetcher knows.
-    ///   - headers: Header fields to send besides the loader's own; they are a part of the key. Where HTTP's
-    ///     freshness counts, those that only say what is wanted, such as `Accept-Language`, tell the bytes on disk
-    ///     apart where the response's `Vary` names them, and the others always.
-    ///   - cacheKey: What stands for the URL in the caches; `nil` is the URL itself.
-    ///   - thumbnail: The size to bring the image to; `nil` keeps it full size.
-    ///   - transforms: What is made of the image after that.
-    ///   - scaleDownLimit: The bytes of pixels, four for each, that an image without a thumbnail
-    ///     may have; a larger one is scaled down to it as it is decoded. `nil` is no limit.
-    ///   - coder: Decodes the image; `nil` asks the registered coders.
-    ///   - fetcher: Brings the bytes; `nil` leaves it to the loader.
-    ///   - options: What the load tolerates, hands out and waits for.
+    ///   - headers: Header fields to send in addition to the loader's own; a part of the source's key. Under policies that
+    ///     follow HTTP's freshness, a field that states a preference, such as `Accept-Language`, separates the bytes on disk
+    ///     only if the response's `Vary` names it. Other fields always separate them.
+    ///   - cacheKey: The text that replaces the URL in cache keys; `nil` uses the URL.
+    ///   - thumbnail: The size to bring the image to; `nil` keeps the full size.
+    ///   - transforms: The transforms to apply after that.
+    ///   - scaleDownLimit: The bytes of pixels, four for each pixel, that an image without a thumbnail may have. The decode
+    ///     scales a larger image down to that. `nil` is no limit.
+    ///   - coder: The coder that decodes the image; `nil` chooses one of the registered coders.
+    ///   - fetcher: The fetcher of the bytes; `nil` uses the loader's.
+    ///   - options: The options of the load.
     ///   - originalCaching: The tiers for the original: its bytes on disk, its full-size image in memory.
-    ///   - variantCaching: The tiers for what is made of the original, such as a thumbnail.
-    ///   - cachePolicy: When the origin is asked whether what is cached is current; `nil` leaves it to the loader.
-    ///   - priority: How urgent the download is to this caller.
+    ///   - variantCaching: The tiers for images made of the original, such as a thumbnail.
+    ///   - cachePolicy: When the loader asks the origin whether a cached response is current; `nil` uses the loader's policy.
+    ///   - priority: The priority of the download for this caller.
     public init(
         url: URL,
         headers: HeaderFields = [:],
@@ -81,37 +81,37 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     /// The usual limit for ``scaleDownLimit``: 60 MiB, which is 15.7 megapixels.
     public static let defaultScaleDownLimit = 60 << 20
 
-    // MARK: What is loaded
+    // MARK: Source
 
-    /// Where the image is; a part of the source's key, unless ``cacheKey`` stands for it.
+    /// The URL of the image; a part of the source's key, unless there is a ``cacheKey``.
     public var url: URL {
         get { self.storage.fields.url }
         set { self.changeKeys { $0.url = newValue } }
     }
 
-    /// What stands for the URL in the caches, or `nil` for the URL itself, or for what
-    /// ``LoaderActor/Configuration/keyFilter`` makes of it; a part of the source's key.
+    /// The text that replaces the URL in cache keys; a part of the source's key.
     ///
-    /// URLs that are signed, or expire, are one image by it: loads of them share a flight, which asks at the URL of the
-    /// first of them. The other parts of the source's key stay parts of it, credentials first of all.
+    /// `nil` uses the result of ``LoaderActor/Configuration/keyFilter``, or the URL. With a key, URLs that are signed or that
+    /// expire name one image: their loads share a flight, which uses the URL of the first one. The other parts of the
+    /// source's key, such as the credentials, stay parts of it.
     public var cacheKey: String? {
         get { self.storage.fields.cacheKey }
         set { self.changeKeys { $0.cacheKey = newValue } }
     }
 
-    /// Header fields to send besides the loader's own; a part of the source's key.
+    /// The header fields to send in addition to the loader's own; a part of the source's key.
     public var headers: HeaderFields {
         get { self.storage.fields.headers }
         set { self.changeKeys { $0.headers = newValue } }
     }
 
-    /// What brings the bytes, or `nil` for what the loader uses; a part of the source's key, by its name.
+    /// The fetcher of the bytes, or `nil` for the loader's; its name is a part of the source's key.
     public var fetcher: CustomFetcher? {
         get { self.storage.fields.fetcher }
         set { self.changeKeys { $0.fetcher = newValue } }
     }
 
-    // MARK: What is made of it
+    // MARK: Image
 
     /// The size to bring the image to, or `nil` for full size; a part of the image's key.
     public var thumbnail: Resize? {
@@ -119,10 +119,10 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         set { self.changeKeys { $0.thumbnail = newValue } }
     }
 
-    /// What is made of the image, at its full size or brought to ``thumbnail`` before; a part of the image's key.
+    /// The transforms to apply to the image, after ``thumbnail``; a part of the image's key.
     ///
-    /// Those at the start that crop, resize, flip or turn it are a part of the decode, with the thumbnail. Previews and
-    /// the frames of an animation are transformed like the image.
+    /// The decode includes the first transforms if they crop, resize, flip or turn the image. The loader applies the
+    /// transforms to previews and to the frames of an animation, too.
     public var transforms: TransformPipeline {
         get { self.storage.fields.details?.transforms ?? [] }
         set { self.changeDetails(changesKeys: true) { $0.transforms = newValue } }
@@ -130,31 +130,31 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 
     /// The bytes of pixels that an image without a thumbnail may have, or `nil` for no limit; a part of the image's key.
     ///
-    /// It is brought to that before it is transformed.
+    /// The loader scales it down before it applies transforms.
     public var scaleDownLimit: Int? {
         get { self.storage.fields.scaleDownLimit }
         set { self.changeKeys { $0.scaleDownLimit = newValue } }
     }
 
-    /// The coder that decodes the image, or `nil` for the registered ones; a part of the image's key, by its name.
+    /// The coder that decodes the image, or `nil` for the registered ones; its name is a part of the image's key.
     public var coder: CustomCoder? {
         get { self.storage.fields.coder }
         set { self.changeKeys { $0.coder = newValue } }
     }
 
     /// The scale of the image, or `nil` to read it from `@2x` or `@3x` at the end of the URL's name; a part of the
-    /// image's key where it is another than that.
+    /// image's key if it differs from that.
     ///
-    /// The image has it as `Image.scale`, whichever tier it comes from; its pixels are the same.
+    /// It becomes `Image.scale`, whichever tier the image comes from. The pixels are the same.
     public var scale: Double? {
         get { self.storage.fields.details?.scale }
         set { self.changeDetails(changesKeys: true) { $0.scale = newValue } }
     }
 
-    /// What the load tolerates, hands out and waits for.
+    /// The options of the load.
     ///
-    /// ``LoadOptions/allowInvalidCertificates`` is a part of the source's key, what changes pixels a part of the
-    /// image's, and the others of nothing.
+    /// ``LoadOptions/allowInvalidCertificates`` is a part of the source's key, and options that change pixels are a part of
+    /// the image's key. The other options are a part of nothing.
     public var options: LoadOptions {
         get { self.storage.fields.options }
         set {
@@ -163,151 +163,148 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    // MARK: How it is cached
+    // MARK: Caching
 
-    /// The tiers for the original: its bytes on disk, its full-size image in memory; the ones that are asked are a part
-    /// of the flight.
+    /// The tiers for the original: its bytes on disk, its full-size image in memory; the queried tiers are a part of the
+    /// flight.
     ///
-    /// Default both. A thumbnail is made from the full-size image where that is in memory; a load
-    /// of a thumbnail never decodes the full size only to keep it.
+    /// Both by default. The loader makes a thumbnail from the full-size image if that is in memory. It never decodes the full
+    /// size only to store it.
     public var originalCaching: CacheUse {
         get { self.storage.fields.originalCaching }
         set { self.change { $0.originalCaching = newValue } }
     }
 
-    /// The tiers for what is made of the original: a thumbnail, or an image scaled down; the ones that are asked are a
-    /// part of the flight.
+    /// The tiers for variants: images made of the original, such as a thumbnail; the queried tiers are a part of the flight.
     ///
-    /// Default: both are asked, and the memory keeps it. A variant that the disk keeps as well is
-    /// encoded for it: as PNG where it has transparency, else as JPEG of quality 90, unless ``variantEncoder`` or
-    /// ``LoaderActor/Configuration/variantEncoder`` says otherwise.
+    /// By default a load queries both tiers, and stores the variant in memory. To store it on disk, the loader encodes it: as
+    /// PNG if it has transparency, otherwise as JPEG of quality 90. ``variantEncoder`` and
+    /// ``LoaderActor/Configuration/variantEncoder`` change that.
     public var variantCaching: CacheUse {
         get { self.storage.fields.variantCaching }
         set { self.change { $0.variantCaching = newValue } }
     }
 
-    /// When the origin is asked whether what is cached is current, or `nil` to leave it to the loader; a part of the
+    /// When the loader asks the origin whether a cached response is current, or `nil` for the loader's policy; a part of the
     /// flight.
     public var cachePolicy: CachePolicy? {
         get { self.storage.fields.cachePolicy }
         set { self.change { $0.cachePolicy = newValue } }
     }
 
-    /// How long the cache has what this load puts there, or `nil` for as long as its limits let it; a part of the flight.
+    /// The lifetime of the cache entries that this load stores, or `nil` for no limit of their own; a part of the flight.
     ///
-    /// It counts from when the bytes came, or the image was made. What is cached already keeps its end.
+    /// It begins when the bytes arrive or the image is made. Entries that are in the cache already keep their lifetimes.
     public var lifetime: Duration? {
         get { self.storage.fields.details?.lifetime }
         set { self.changeDetails { $0.lifetime = newValue } }
     }
 
-    /// What the cache keeps with what this load puts there, as `EntryMetadata.extra`; a part of the flight.
+    /// The values to store with the cache entries of this load, as `EntryMetadata.extra`; a part of the flight.
     public var extra: [String: String] {
         get { self.storage.fields.details?.extra ?? [:] }
         set { self.changeDetails { $0.extra = newValue } }
     }
 
-    /// Makes the bytes that the disk keeps of the original, or `nil` for the loader's way; a part of the flight, by its
-    /// name.
+    /// Changes the bytes of the original before they are stored on disk, or `nil` for the loader's serializer; its name is a
+    /// part of the flight.
     public var originalSerializer: CustomFunction<OriginalSerializer>? {
         get { self.storage.fields.details?.originalSerializer }
         set { self.changeDetails { $0.originalSerializer = newValue } }
     }
 
-    /// Makes the bytes that the disk keeps of a variant, or `nil` for the loader's way; a part of the flight, by its name.
+    /// Encodes a variant for the disk, or `nil` for the loader's encoder; its name is a part of the flight.
     public var variantEncoder: CustomFunction<LoaderActor.Configuration.VariantEncoder>? {
         get { self.storage.fields.details?.variantEncoder }
         set { self.changeDetails { $0.variantEncoder = newValue } }
     }
 
-    // MARK: How it is brought
+    // MARK: Transport
 
-    /// How urgent the download is to this caller; default normal, a part of nothing.
+    /// The priority of the download for this caller; default normal, a part of nothing.
     ///
-    /// A download that several wait for is as urgent as the most urgent of them.
+    /// A download has the highest priority of its callers.
     public var priority: DownloadPriority {
         get { self.storage.fields.priority }
         set { self.change { $0.priority = newValue } }
     }
 
-    /// What proves the user's identity, or `nil` for what the loader has; a part of the source's key, by a digest.
+    /// The credentials of the user, or `nil` for the loader's; their digest is a part of the source's key.
     public var credentials: Credentials? {
         get { self.storage.fields.details?.credentials }
         set { self.changeDetails(changesKeys: true) { $0.credentials = newValue } }
     }
 
-    /// Where cookies come from and go to, if anywhere, or `nil` for the loader's jar; a part of the source's key, by the
-    /// jar's name.
+    /// The cookie jar to use, if any, or `nil` for the loader's; its name is a part of the source's key.
     public var cookies: CookiePolicy? {
         get { self.storage.fields.details?.cookies }
         set { self.changeDetails(changesKeys: true) { $0.cookies = newValue } }
     }
 
-    /// What the load may be led to, or `nil` for the loader's policy; a part of the flight.
+    /// The addresses that the load may connect to, or `nil` for the loader's policy; a part of the flight.
     ///
-    /// What is cached is served without asking it.
+    /// The loader serves cached images without consulting it.
     public var networkPolicy: NetworkPolicy? {
         get { self.storage.fields.details?.networkPolicy }
         set { self.changeDetails { $0.networkPolicy = newValue } }
     }
 
-    /// The bytes that the body may have, or `nil` for the loader's limit; a part of the flight.
+    /// The most bytes that the body may have, or `nil` for the loader's limit; a part of the flight.
     public var bodyLimit: Int? {
         get { self.storage.fields.details?.bodyLimit }
         set { self.changeDetails { $0.bodyLimit = newValue } }
     }
 
-    /// How long the download may take, where that is other than the loader says; a part of the flight.
+    /// The time limits of the download, if they differ from the loader's; a part of the flight.
     public var timeouts: LoadTimeouts {
         get { self.storage.fields.details?.timeouts ?? LoadTimeouts() }
         set { self.changeDetails { $0.timeouts = newValue } }
     }
 
-    /// What is tried again after a failure, or `nil` for the loader's policy; a part of the flight.
+    /// The rules for retries after a failure, or `nil` for the loader's policy; a part of the flight.
     public var retryPolicy: RetryPolicy? {
         get { self.storage.fields.details?.retryPolicy }
         set { self.changeDetails { $0.retryPolicy = newValue } }
     }
 
-    /// What the image may cost to decode, or `nil` for the loader's limits; a part of the flight.
+    /// The limits of the decode, or `nil` for the loader's; a part of the flight.
     public var decodingLimits: DecodingLimits? {
         get { self.storage.fields.details?.decodingLimits }
         set { self.changeDetails { $0.decodingLimits = newValue } }
     }
 
-    /// Changes what is asked of the origin, in place of the loader's; a part of the source's key, by its name.
+    /// Changes the request to the origin, instead of the loader's modifier; its name is a part of the source's key.
     public var requestModifier: CustomFunction<RequestModifier>? {
         get { self.storage.fields.details?.requestModifier }
         set { self.changeDetails(changesKeys: true) { $0.requestModifier = newValue } }
     }
 
-    /// Changes what came of it, in place of the loader's; a part of the source's key, by its name.
+    /// Changes the response of the origin, instead of the loader's modifier; its name is a part of the source's key.
     public var responseModifier: CustomFunction<ResponseModifier>? {
         get { self.storage.fields.details?.responseModifier }
         set { self.changeDetails(changesKeys: true) { $0.responseModifier = newValue } }
     }
 
-    /// Turns the body that came into the one that is wanted, in place of the loader's; a part of the source's key, by its
-    /// name.
+    /// Decrypts the body, instead of the loader's decryptor; its name is a part of the source's key.
     public var decryptor: CustomFunction<Decryptor>? {
         get { self.storage.fields.details?.decryptor }
         set { self.changeDetails(changesKeys: true) { $0.decryptor = newValue } }
     }
 
-    // MARK: When it fails
+    // MARK: Failure
 
-    /// The requests to try in this order where this one fails; default none, a part of nothing.
+    /// The requests to try in order if this one fails; none by default, a part of nothing.
     ///
-    /// Each is a request of its own, with its own size, tiers and policy. A cancellation tries none of them. The response says
-    /// which of them it is of, and where all fail ``LoadError/attempts`` lists why.
+    /// Each has a size, tiers and a policy of its own. A cancelled load tries none of them.
+    /// ``ImageResponse/alternative`` is the index of the one that succeeded. If all fail, ``LoadError/attempts`` has their errors.
     public var alternatives: [ImageRequest] {
         get { self.storage.fields.details?.alternatives ?? [] }
         set { self.changeDetails { $0.alternatives = newValue } }
     }
 
-    /// The image to give where the request and all its alternatives fail, or `nil` for an error; a part of nothing.
+    /// The image to return if the request and all its alternatives fail, or `nil` to throw the error; a part of nothing.
     ///
-    /// It is given as it is, and not cached. Bytes have no fallback.
+    /// The loader returns it unchanged, and does not cache it. Loads of bytes have no fallback.
     public var fallback: Image? {
         get { self.storage.fields.details?.fallback?.image }
         set { self.changeDetails { $0.fallback = newValue.map { FallbackPicture(image: $0) } } }
@@ -315,23 +312,24 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 
     // MARK: Keys
 
-    /// Names the image: the source and everything that is made of it.
+    /// The key of the image: the source, and all that is applied to it.
     public var key: CacheKey { self.storage.derived { $0.picture } }
 
-    /// Names the encoded bytes: URL, headers, credentials, and whether certificates are verified.
+    /// The key of the encoded bytes: URL, headers, credentials, and whether certificates are verified.
     public var sourceKey: CacheKey { self.storage.derived { $0.source } }
 
-    /// Names the encoded bytes as HTTP does, where its freshness counts: by the URL and what may identify the user.
+    /// The key of the encoded bytes under policies that follow HTTP's freshness: the URL, and the fields that may identify
+    /// the user.
     ///
-    /// What responses vary on besides is told apart by their `Vary`.
+    /// The `Vary` of responses tells further representations apart.
     var resourceKey: CacheKey { self.storage.derived { $0.resource } }
 
-    /// The same where these fields, in lower case, choose no representation.
+    /// Returns the resource key if these fields, in lower case, choose no representation.
     func resourceKey(neutral: Set<String>) -> CacheKey {
         neutral.isEmpty ? self.resourceKey : RequestKeys.resource(self.storage.fields, neutral: neutral)
     }
 
-    /// Names the decoded original that a thumbnail or a transformed image may be made from.
+    /// The key of the decoded original, from which the loader may make a thumbnail or a transformed image.
     var decodedOriginalKey: CacheKey {
         var fields = self.storage.fields
         fields.thumbnail = nil
@@ -340,13 +338,13 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         return RequestKeys.picture(source: self.sourceKey, fields)
     }
 
-    /// What loads must have in common to share a flight for the image, or its bytes, beside their keys and plans.
+    /// Returns the fields that loads must have in common to share a flight for the image or its bytes, besides keys and plans.
     func terms(ofPicture isPicture: Bool) -> BoxedDetails? {
         guard var terms = self.storage.fields.details else { return nil }
         terms.alternatives = []
         terms.fallback = nil
         guard !isPicture else { return BoxedDetails(terms) }
-        // What bounds the encoded bytes is a limit of the download, too.
+        // The limit of encoded bytes is a limit of the download, too.
         terms.decodingLimits = terms.decodingLimits.map { DecodingLimits(maximumEncodedBytes: $0.maximumEncodedBytes) }
         terms.variantEncoder = nil
         terms.scale = nil
@@ -356,7 +354,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 
     // MARK: Caching
 
-    /// How a loader of this policy uses the caches for the request.
+    /// Returns how a loader of this policy uses the caches for the request.
     func cachingPlan(loaderPolicy: CachePolicy) -> CachingPlan {
         self.storage.derived { $0.verdict.wishes.plan($0.subject, loaderPolicy: loaderPolicy) }
     }
@@ -364,14 +362,14 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
     /// The loaders whose memory answers the request unchecked.
     var uncheckedMemory: CachingPlan.UncheckedMemory { self.storage.derived { $0.verdict.uncheckedMemory } }
 
-    /// What `look` finds by the image's key, which is lent: on a hit in memory, to count a reference to it would take a
-    /// fifth of the time.
+    /// Returns the result of `look` for the image's key, which is lent: counting a reference to the key would take a fifth of
+    /// the time of a hit in memory.
     @inline(__always)
     func lookInMemory<Found>(_ look: (CacheKey) -> Found?) -> Found? {
         self.storage.derived { look($0.picture) }
     }
 
-    /// The same, where the memory of these loaders answers the request unchecked.
+    /// Returns the result of `look` if the memory of these loaders answers the request unchecked.
     @inline(__always)
     func lookUnchecked<Found>(accepting loaders: CachingPlan.UncheckedMemory, _ look: (CacheKey) -> Found?) -> Found? {
         self.storage.derived { derived in
@@ -379,22 +377,22 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the image is something else than the original at full size.
+    /// Whether the image differs from the original at full size.
     var isVariant: Bool { self.storage.derived { $0.subject }.contains(.variant) }
 
     /// Whether the bytes need no network: a `file:` or `data:` URL.
     var isLocal: Bool { self.storage.derived { $0.subject }.contains(.local) }
 
-    /// The scale that the image is given.
+    /// The scale of the image.
     var pictureScale: Double { self.scale ?? ScaleName.scale(in: self.url) }
 
-    /// The URL for messages: without credentials, and cut where it is long.
+    /// The URL for messages, without credentials, and cut if it is long.
     var displayURL: String {
         let text = self.url.withoutCredentials.text
         return text.utf8.count > 200 ? "\(text.prefix(200))..." : text
     }
 
-    /// The URL without credentials, cut where it is long, and what is made of the image, such as
+    /// The URL without credentials, cut if it is long, with the thumbnail and the transforms, such as
     /// `https://example.org/a.jpg, fit 400x300`.
     public var description: String {
         let size = self.thumbnail.map { ", \($0.mode.rawValue) \($0.size)" } ?? ""
@@ -402,7 +400,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         return self.displayURL + size + (transforms.utf8.count > 200 ? "\(transforms.prefix(200))..." : transforms)
     }
 
-    /// Throws where the request makes no sense for a loader that has a fetcher for any scheme, or none.
+    /// Throws if the request makes no sense for a loader with, or without, a fetcher for any scheme.
     ///
     /// - Throws: `LoadError` with the code `invalidURL`, `unsupportedScheme`, `invalidSize` or `invalidRequest`.
     @inline(__always)
@@ -438,7 +436,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
         self.change(changesKeys: changesKeys) { $0.boxedDetails = BoxedDetails(details) }
     }
 
-    /// Changes fields; the keys are derived anew only where they are a part of them.
+    /// Changes fields; the keys are derived anew only if the fields are a part of them.
     private mutating func change(changesKeys: Bool = false, _ change: (inout Fields) -> Void) {
         if !isKnownUniquelyReferenced(&self.storage) { self.storage = Storage(copying: self.storage) }
         self.storage.change(changesKeys: changesKeys, change)
@@ -448,7 +446,7 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 // MARK: - Fields
 
 extension ImageRequest {
-    /// What a request says.
+    /// The fields of a request.
     struct Fields: Sendable, Hashable {
         var url: URL
         var headers: HeaderFields
@@ -464,12 +462,12 @@ extension ImageRequest {
         var priority: DownloadPriority
         var boxedDetails: BoxedDetails?
 
-        /// What few requests say, where this one does.
+        /// The fields that few requests set, if this one does.
         var details: Details? { self.boxedDetails?.details }
 
-        /// The scale that is not the one of the name.
+        /// The scale, if it differs from the one in the name.
         var ownScale: Double? {
-            // The user's own key has no name that a scale could be read from.
+            // A key of the user has no name with a scale.
             guard self.cacheKey == nil else {
                 let scale = self.details?.scale ?? ScaleName.scale(in: self.url)
                 return scale == 1 ? nil : scale
@@ -492,11 +490,11 @@ extension ImageRequest {
         }
     }
 
-    /// What few requests say, in an object of its own, so that the others stay small.
+    /// The fields that few requests set, in an object, so that other requests stay small.
     indirect enum BoxedDetails: Sendable, Hashable {
         case details(Details)
 
-        /// Boxes what is said; `nil` where that is nothing.
+        /// Boxes the fields; `nil` if all have their defaults.
         init?(_ details: Details) {
             guard details != Details() else { return nil }
             self = .details(details)
@@ -509,7 +507,7 @@ extension ImageRequest {
         }
     }
 
-    /// What few requests say.
+    /// The fields that few requests set.
     struct Details: Sendable, Hashable {
         var transforms: TransformPipeline = []
         var scale: Double?
@@ -544,7 +542,7 @@ extension ImageRequest {
         }
     }
 
-    /// What a request says of caches, without all else that it says: each hit that looks closer makes a plan of it.
+    /// The fields of a request about caching. A hit under a policy of its own makes a plan of them.
     struct CachingWishes: Sendable, Equatable {
         private let policy: CachePolicy?
         private let originals: CacheUse
@@ -570,7 +568,7 @@ extension ImageRequest {
         }
     }
 
-    /// What follows from the fields, and takes longer than to make a request: keys above all.
+    /// The values that are derived from the fields, above all the keys: deriving them takes longer than making a request.
     fileprivate final class Derived: Sendable {
         let source: CacheKey
         let picture: CacheKey
@@ -579,7 +577,7 @@ extension ImageRequest {
         let subject: CachingPlan.Subject
         let verdict: Verdict
 
-        /// What fields decide that are in no key.
+        /// The decisions of fields that are in no key.
         struct Verdict: Equatable {
             let wishes: CachingWishes
             let uncheckedMemory: CachingPlan.UncheckedMemory
@@ -593,8 +591,8 @@ extension ImageRequest {
                 let wishes = CachingWishes(fields)
                 self.wishes = wishes
                 self.isSound = isSound(forFetchers: false)
-                // What makes no sense is told so by the way that looks closer, and of an animation that is to be there
-                // whole the frames are looked for as well.
+                // The slower path reports an error for a request that makes no sense, and looks for the frames of an
+                // animation to preload.
                 let isSimple = !fields.options.contains(.preloadAllFrames)
                 self.uncheckedMemory =
                     isSimple && (self.isSound || isSound(forFetchers: true))
@@ -620,21 +618,21 @@ extension ImageRequest {
             self.verdict = verdict
         }
 
-        /// The same for fields of which none is changed that is in a key.
+        /// Returns the values after a change of fields that are in no key.
         func judged(_ fields: Fields) -> Derived {
             let verdict = Verdict(fields, self.scheme, self.subject)
             return verdict == self.verdict ? self : Derived(self, verdict)
         }
     }
 
-    /// The fields, and what was derived of them.
+    /// The fields, and the values derived from them.
     ///
     /// Sendable although unchecked: the fields change only while one request has the storage for itself, whose `mutating`
-    /// methods alone change it, as the elements of an array do. What is derived is immutable, and published once by the
-    /// first thread that asks; only such a change, or the end of the storage, lets it go.
+    /// methods alone change it, as the elements of an array do. The derived values are immutable. The first thread that needs
+    /// them publishes them once; only such a change, or the end of the storage, releases them.
     fileprivate final class Storage: @unchecked Sendable {
         private(set) var fields: Fields
-        /// Counted by hand: on a hit in memory a reference costs more than the look itself.
+        /// Counted by hand: on a hit in memory a reference costs more than the look-up itself.
         private let known: Atomic<Unmanaged<Derived>?>
 
         init(_ fields: Fields) {
@@ -651,7 +649,7 @@ extension ImageRequest {
             self.known.load(ordering: .acquiring)?.release()
         }
 
-        /// A part of what follows from the fields.
+        /// Returns a part of the derived values.
         @inline(__always)
         func derived<Part>(_ part: (Derived) -> Part) -> Part {
             (self.known.load(ordering: .acquiring) ?? self.derive())._withUnsafeGuaranteedRef(part)
@@ -684,14 +682,14 @@ extension ImageRequest {
     }
 }
 
-/// How long one download may take; what is `nil` is as the loader's configuration says.
+/// The time limits of a download; `nil` takes the limit of the loader's configuration.
 public struct LoadTimeouts: Sendable, Hashable {
     /// The longest time without a byte received.
     public var idle: Duration?
-    /// The longest time for everything, redirects and retries included.
+    /// The longest time for the whole download, including redirects and retries.
     public var total: Duration?
 
-    /// Describes the limits.
+    /// Creates limits.
     public init(idle: Duration? = nil, total: Duration? = nil) {
         self.idle = idle
         self.total = total
