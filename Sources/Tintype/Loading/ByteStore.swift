@@ -5,41 +5,43 @@ import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
 
-/// What is there already for a request.
+/// A cached response for a request.
 struct StoredSource: Sendable {
     let key: CacheKey
     let metadata: EntryMetadata
-    /// The name of a representation of the resource, which its key is made of.
+    /// The name of a representation of the resource, from which the key is derived.
     var representation: CacheKey?
-    /// The encoded bytes, where they were read.
+    /// The encoded bytes, if they were read.
     var data: Data?
-    /// Whether the disk has the bytes; elsewhere only an image in memory is left of them.
+    /// Whether the disk has the bytes.
+    ///
+    /// If not, only an image in memory is left of them.
     var isOnDisk = true
-    /// What counts the bytes, where they were read to be used.
+    /// The claim of the bytes on the byte budget, if they were read for use.
     var claim: ByteClaim?
 
     /// The name of the response among the responses of its origin.
     var name: CacheKey { self.representation ?? self.key }
 }
 
-/// Finds and keeps encoded bytes on disk, by the key that a request's policy asks for.
+/// Finds and stores encoded bytes on disk under the key that the policy of a request demands.
 ///
-/// Without revalidation that is URL and headers. Where HTTP's freshness counts, it is the URL with the headers
-/// that may identify the user, and those that the response's `Vary` names select among its representations (RFC 9111,
-/// 4.1). The names have an entry of their own beside those of the representations (``Selectors``).
+/// Without revalidation the key is the URL with the headers. Under policies that follow HTTP's freshness, it is the URL with
+/// the headers that may identify the user, and the headers that the response's `Vary` names select among the representations
+/// (RFC 9111, 4.1). The list of names has an entry of its own beside the representations (``Selectors``).
 struct ByteStore: Sendable {
     let cache: any ImageCache
     let rules: FreshnessRules
     let hooks: LoadHooks
     let activities: ActivityCenter
 
-    /// What is known of the entry that a request selects, whatever its age; its bytes are not read.
+    /// Returns the metadata of the entry that a request selects, whatever its age, without its bytes.
     func known(of request: ImageRequest) async throws -> StoredSource? {
         let plan = self.rules.plan(for: request)
         return plan.bytes.query.contains(.disk) ? try await self.find(.metadata, of: request, plan) : nil
     }
 
-    /// Whether the disk has no other bytes than `body` for a request, whether or not its load asks the disk for bytes.
+    /// Returns false if the disk has other bytes than `body` for a request, whether or not its load queries the disk.
     func isCurrent(_ body: UInt64?, of request: ImageRequest) async throws -> Bool {
         guard !request.isLocal,
             let stored = try await self.find(.metadata, of: request, self.rules.plan(for: request))
@@ -47,11 +49,11 @@ struct ByteStore: Sendable {
         return stored.metadata.bodyDigest == body
     }
 
-    /// The entry that a request selects, whether or not its load asks the disk.
+    /// Returns the entry that a request selects, whether or not its load queries the disk.
     private func find(_ part: Part, of request: ImageRequest, _ plan: CachingPlan) async throws -> StoredSource? {
         if !plan.usesHTTPKeys {
             if let stored = try await self.look(for: part, of: request.sourceKey) { return stored }
-            // What a request of another policy has stored is in the cache as well.
+            // The cache also has the entries that requests with other policies have stored.
             guard plan.policy == .cacheOnly, !request.headers.isEmpty else { return nil }
         }
         return try await self.findByHTTP(part, of: request)
@@ -64,12 +66,13 @@ struct ByteStore: Sendable {
         return stored
     }
 
-    /// The entry that a request selects, whatever its age, with its bytes, which count in `budget`: waits for its turn
-    /// where too many bytes are in memory already.
+    /// Returns the entry that a request selects, whatever its age, with its bytes, which count in `budget`.
+    ///
+    /// Waits for its turn if too many bytes are in memory.
     func entry(for request: ImageRequest, countedIn budget: ByteBudget) async throws -> StoredSource? {
         let plan = self.rules.plan(for: request)
         guard plan.bytes.query.contains(.disk) else { return nil }
-        // Others may take their time, and have limits of their own.
+        // A remote cache may take its time, and has limits of its own.
         let isLocal = self.cache.isLocal
         if isLocal { try await budget.beginRead() }
         defer { if isLocal { budget.endRead() } }
@@ -81,7 +84,7 @@ struct ByteStore: Sendable {
         return stored
     }
 
-    /// What is known of an entry, with its bytes; `nil` where the disk has them no more.
+    /// Returns an entry with its bytes; `nil` if the disk no longer has them.
     func completed(
         _ known: StoredSource,
         for request: ImageRequest,
@@ -92,9 +95,11 @@ struct ByteStore: Sendable {
         return stored?.metadata.bodyDigest == known.metadata.bodyDigest ? stored : nil
     }
 
-    /// The entry that a request selects, where that can be told without waiting; it counts in no budget.
+    /// Returns the entry that a request selects, if it is ready without waiting.
     ///
-    /// What is asked for at the origin first is read when that has answered.
+    /// It counts in no budget.
+    ///
+    /// A load that asks the origin first reads its entry after the answer, so it has none here.
     func readyEntry(for request: ImageRequest) -> StoredSource? {
         let plan = self.rules.plan(for: request)
         guard plan.bytes.query.contains(.disk), plan.policy != .revalidate else { return nil }
@@ -103,9 +108,10 @@ struct ByteStore: Sendable {
         }
     }
 
-    /// The body on disk that a request selects, if that can be told without waiting, whether or not its load asks the disk.
+    /// Returns the body on disk that a request selects, if it is known without waiting, whether or not its load queries the
+    /// disk.
     ///
-    /// `nil` does not mean that the disk has none.
+    /// The disk may have one even if the result is `nil`.
     func readyBody(of request: ImageRequest) -> UInt64? {
         self.findReady(of: request, self.rules.plan(for: request)) { key in
             self.cache.readyMetadata(for: key).map { StoredSource(key: key, metadata: $0) }
@@ -135,7 +141,7 @@ struct ByteStore: Sendable {
         return try await self.representation(part, of: resource, selectedBy: request)
     }
 
-    /// The response that varies and that a request selects, whether or not one that does not is found before it.
+    /// Returns the varying response that a request selects, even if another response without `Vary` would be found first.
     private func representation(
         _ part: Part,
         of resource: CacheKey,
@@ -189,9 +195,9 @@ struct ByteStore: Sendable {
 
     // MARK: Storing
 
-    /// Stores bytes in the form that the program chooses for the disk, as far as loads ask for it.
+    /// Stores bytes in the form that the program's serializer gives them, if a load wants them on disk.
     ///
-    /// - Returns: The reason why they are not on disk, if a load waits.
+    /// - Returns: The reason why they are not on disk, if a load waits for the store.
     func keepSerialized(
         _ body: Data,
         _ metadata: EntryMetadata,
@@ -246,7 +252,7 @@ struct ByteStore: Sendable {
     /// Stores bytes for a request if any load wants that, in the background unless one waits, in place of all older ones
     /// that the request selects; if none does, removes those.
     ///
-    /// - Returns: Why they are not on disk, if a load waits.
+    /// - Returns: The reason why they are not on disk, if a load waits for the store.
     func keep(
         _ body: Data,
         metadata: EntryMetadata,
@@ -279,7 +285,7 @@ struct ByteStore: Sendable {
 
     /// Removes the entries that a new response for a request replaces, if `isReplaced` is true of them.
     ///
-    /// One that is left would be found again under another policy, or when the new one is lost.
+    /// A load would find an entry that is left under another policy, or after the new one is lost.
     private func removeOthers(of request: ImageRequest, if isReplaced: (StoredSource) -> Bool) async {
         for other in await self.entries(replacedBy: request) where isReplaced(other) { await self.remove(other) }
     }
@@ -303,7 +309,7 @@ struct ByteStore: Sendable {
         return entries.compactMap { $0 }
     }
 
-    /// Removes what was made of older bytes from disk, because a reload leaves no bytes there that it can be compared with.
+    /// Removes variants of older bytes from disk, because a reload leaves no bytes there with which they can be compared.
     private func removeVariants(of request: ImageRequest) async {
         guard !request.isLocal, self.rules.plan(for: request).policy == .reload else { return }
         // An entry that cannot be removed is as old as it was.
@@ -311,11 +317,11 @@ struct ByteStore: Sendable {
     }
 
     private func remove(_ stored: StoredSource) async {
-        // One that can't be removed is as old as it was; nothing more can be done.
+        // An entry that cannot be removed is as old as before.
         _ = try? await self.cache.remove(stored.key, from: .disk)
     }
 
-    /// Whether the disk has the response of `metadata` under the name that the request's policy gives it.
+    /// Returns whether the disk has the response of `metadata` under the name that the request's policy gives it.
     func contains(_ metadata: EntryMetadata, of request: ImageRequest) async -> Bool {
         let name = self.name(of: metadata, for: request)
         guard name.fields != nil else { return await self.cache.contains(name.key, in: .disk) }
@@ -327,18 +333,18 @@ struct ByteStore: Sendable {
         return stored?.name == name.key
     }
 
-    /// Whether the disk has bytes that a request selects, whether or not its load asks the disk.
+    /// Returns whether the disk has bytes that a request selects, whether or not its load queries the disk.
     func contains(_ request: ImageRequest) async -> Bool {
-        // The disk fails no load; a caller that leaves does not look at the answer.
+        // An error of the disk fails no load.
         ((try? await self.key(selectedBy: request)) ?? nil) != nil
     }
 
-    /// The file with the bytes on disk that a request selects, whether or not its load asks the disk.
+    /// Returns the file with the bytes that a request selects, whether or not its load queries the disk.
     func file(selectedBy request: ImageRequest) async throws -> CachedFile? {
         guard let key = try await self.key(selectedBy: request), let file = try await self.cache.file(for: key) else {
             return nil
         }
-        // A response that other requests select may have taken its place meanwhile.
+        // A response that other requests select may have replaced it meanwhile.
         let isSelected = file.metadata.response?.isSelected(by: self.rules.headers(of: request)) ?? true
         return isSelected || key == request.sourceKey ? file : nil
     }
@@ -347,7 +353,7 @@ struct ByteStore: Sendable {
         try await self.find(.metadata, of: request, self.rules.plan(for: request))?.key
     }
 
-    /// Removes what a response for a request would replace.
+    /// Removes the entries that a response for a request would replace.
     func remove(_ request: ImageRequest) async {
         let plan = self.rules.plan(for: request)
         guard plan.touchesDisk || plan.policy == .reload else { return }
@@ -360,8 +366,8 @@ struct ByteStore: Sendable {
         for (key, tiers) in obsolete { _ = try? await self.cache.remove(key, from: tiers) }
     }
 
-    /// Whether HTTP permits that the response is stored: loads without its freshness store any, and a
-    /// shared cache may have been a private one.
+    /// Returns whether HTTP permits the stored response: loads under other policies store any response, and a shared cache may
+    /// have been a private one before.
     private func mayBeHere(_ stored: StoredSource, _ request: ImageRequest) -> Bool {
         guard let record = stored.metadata.response else { return true }
         var headers = HeaderFields()
@@ -431,8 +437,8 @@ struct ResponseName: Hashable, Sendable {
 
 /// The names of the request fields that select among the representations of a resource.
 ///
-/// A list that takes the place of another one has a mark of its own, which is a part of the keys of its representations:
-/// representations that were stored under an older list are never found again, even if the same names come back.
+/// A list that replaces another one has a mark of its own, which is a part of the keys of its representations. So no load finds
+/// representations that were stored under an older list, even if the same names come back.
 private struct Selectors {
     let names: [String]
     private let mark: String
@@ -452,7 +458,7 @@ private struct Selectors {
 
     var data: Data { Data(([self.mark] + self.names).joined(separator: "\n").utf8) }
 
-    /// Where the representation is stored that a request with this digest of its fields selects.
+    /// Returns the key of the representation that a request with this digest of its fields selects.
     func key(of resource: CacheKey, digest: String) -> CacheKey {
         RequestKeys.representation(of: resource, digest: "\(digest), \(self.mark)")
     }

@@ -5,21 +5,20 @@ import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
 
-/// Request to encoded bytes: from disk, else from the origin, and then onto the disk.
+/// Loads encoded bytes from disk, or from the origin, and stores these on disk.
 struct BytesLoad: Sendable {
     let services: LoadServices
     let loader: LoaderReference
     let request: ImageRequest
-    /// What is known of an image that is there.
+    /// The metadata of an image that the caller has.
     ///
-    /// Where the disk has no bytes, the origin is asked whether that one is current; if it is, the response says so and
-    /// has no bytes.
+    /// If the disk has no bytes, the load asks the origin whether that image is current. If it is, the result has no bytes.
     let held: EntryMetadata?
-    /// Whether stale bytes may be served where that is permitted; they must then be revalidated.
+    /// Whether the load may serve stale bytes if HTTP permits it; the caller must revalidate them then.
     let mayServeStale: Bool
     let flight: FlightState
 
-    /// The bytes, from the nearest place that has them and may answer.
+    /// Returns the bytes from the nearest place that has them and may answer.
     ///
     /// - Throws: `LoadError.Code.notInCache`, `.notModified`, `DownloadError`, `CancellationError`.
     func run() async throws -> Body {
@@ -85,8 +84,8 @@ struct BytesLoad: Sendable {
 
     private var budget: ByteBudget { self.services.downloads.bodyBudget }
 
-    /// The stored bytes that may answer, or what is known of those that may not: a load that waits for its turn or for
-    /// the origin holds no bytes.
+    /// Returns the stored bytes if they may answer, or else their metadata: a load that waits for its turn or for the origin
+    /// holds no bytes.
     private func look() async throws -> (answer: Body?, known: StoredSource?) {
         try await self.flight.record.timing(\.disk) { try await self.lookOnDisk() }
     }
@@ -117,9 +116,9 @@ struct BytesLoad: Sendable {
         return !CacheControl(self.request.headers.values(for: "Cache-Control")).has("only-if-cached")
     }
 
-    /// Whether stored bytes may answer in place of an origin that failed.
+    /// Returns whether stored bytes may answer instead of an origin that failed.
     ///
-    /// A load that revalidates wants what is current; RFC 5861 (4) lets an origin permit that it gets what is not.
+    /// A load that revalidates wants the current response. RFC 5861 (4) lets an origin permit a stale one.
     private func mayStandIn(_ known: StoredSource, for error: DownloadError) -> Bool {
         error.isOriginFailure && self.plan.policy.revalidates
             && ReuseDecision.servesAfterFailure(
@@ -180,7 +179,7 @@ extension LoaderReference {
         }
     }
 
-    /// Takes up bytes that a caller gives as if the origin had just sent them.
+    /// Stores bytes that a caller gives, as if the origin had just sent them.
     func bytes(given data: Data, _ headers: HeaderFields, for request: ImageRequest) async throws -> Body {
         let services = self.services
         var product = FlightTable.Product(.bytes, request, rules: services.rules, mayServeStale: false)
@@ -202,7 +201,7 @@ extension LoaderReference {
 }
 
 extension DownloadError {
-    /// Whether the origin or the way to it is at fault: what RFC 5861 (4) calls an error.
+    /// Whether the origin or the way to it is at fault: an error in the sense of RFC 5861 (4).
     fileprivate var isOriginFailure: Bool {
         if self.code == .badStatus { return [500, 502, 503, 504].contains(self.status) }
         return [
@@ -214,10 +213,10 @@ extension DownloadError {
 }
 
 extension LoadError {
-    /// What a caller is told that comes after the end.
+    /// The error of a load after the shutdown.
     static let shutDown = LoadError(code: .shutDown, message: "The loader has been shut down; make another one.")
 
-    /// What a caller is told that asked for news of a copy of its own.
+    /// Returns the error for a caller whose own condition holds: its copy is current.
     static func notModified(_ request: ImageRequest, _ headers: HeaderFields) -> LoadError {
         var error = LoadError(
             code: .notModified,

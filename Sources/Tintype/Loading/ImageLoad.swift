@@ -7,14 +7,14 @@ import TintypeHTTP
 import TintypeImage
 import TintypeRendering
 
-/// The load of an image, once for all of its callers: from an image that was made of its bytes before, or from its bytes.
+/// Loads an image once for all of its callers: from an earlier image of the same bytes, or from the bytes.
 struct ImageLoad: Sendable {
     let services: LoadServices
     let loader: LoaderReference
     let request: ImageRequest
-    /// Bytes that have just come, if any.
+    /// Bytes that another flight has just loaded, if any.
     let offer: BytesOffer?
-    /// Whether stale images may be served where that is permitted; they must then be revalidated.
+    /// Whether the load may serve a stale image if HTTP permits it; the caller must revalidate it then.
     let mayServeStale: Bool
     let flight: FlightState
 
@@ -27,8 +27,8 @@ struct ImageLoad: Sendable {
     func run() async throws -> Kept<ImageResponse> {
         var result = try await self.picture()
         guard result.response.data == nil, self.flight.demand.keepsData,
-            // Not as a flight that needs them: its image is made and kept, and is obsolete where others come. Loads that
-            // want them and find none here ask for them by themselves, and hear the error.
+            // Follow the flight that loads the bytes instead of depending on it: the image is valid even if that flight
+            // fails. A caller that gets no bytes here loads them itself, and receives the error.
             let bytes = try? await self.loader.bytes(
                 for: self.request,
                 mayServeStale: self.mayServeStale,
@@ -50,7 +50,7 @@ struct ImageLoad: Sendable {
             candidates.append(candidate)
         }
         let undecodable = self.services.undecodable
-        // A file is looked at again, and a load of the cache alone says what is there.
+        // A remembered failure does not count for files, which may have changed, or for loads that ask only the cache.
         if candidates.isEmpty, !self.request.isLocal, self.plan.policy != .cacheOnly,
             let failure = undecodable.failure(
                 of: self.request.key,
@@ -63,30 +63,30 @@ struct ImageLoad: Sendable {
             self.services.activities.counters.countRememberedFailure()
             throw failure
         }
-        // An origin that confirms a candidate sends no bytes.
+        // An origin that confirms a candidate sends no body.
         var bytes = try await self.bytes(
             held: self.flight.demand.keepsData ? nil : candidates.first?.metadata,
             imagesOf: self.bodies(of: candidates)
         )
         if let picture = try await self.picture(confirmedBy: bytes, candidates) { return picture }
-        // The candidates are gone or of no use after all, and the bytes are not there.
+        // The candidates are gone or damaged after all, and the confirmation came without bytes.
         if bytes.source == .memory { bytes = try await self.bytes() }
         let response: ImageResponse
         do {
             response = try await self.makePictureOrRemove(bytes)
         } catch let error as CodingError where self.isAboutContent(error) {
-            // What was on disk may have been damaged there, so the origin is asked once more.
+            // The bytes may have been damaged on disk, so ask the origin once more.
             guard bytes.source == .disk, self.plan.policy != .cacheOnly else {
                 await undecodable.remember(error, of: self.request.key, for: self.request, self.services.hooks)
                 throw error
             }
-            // Loads that hold bytes must not wait for room for others.
+            // A load that holds bytes must not wait for room for more.
             bytes.claim?.giveBack()
             bytes = try await self.bytes()
             response = try await self.makePictureOrRemove(bytes)
         }
         undecodable.forget(self.request.key, for: self.request)
-        // Nor while the image is kept: its encoder may load others.
+        // Release the bytes before the store, because the variant encoder may load other images.
         bytes.claim = nil
         guard bytes.mayBeKept else {
             await self.removeReplaced(from: .all)
@@ -98,12 +98,14 @@ struct ImageLoad: Sendable {
         return result
     }
 
-    /// Makes the image; what is none must not stay in the cache.
+    /// Makes the image.
+    ///
+    /// Removes the bytes from the cache if they are not an image.
     private func makePictureOrRemove(_ bytes: Body) async throws -> ImageResponse {
         do {
             return try await self.makePicture(of: bytes)
         } catch let error as CodingError where self.isAboutContent(error) {
-            // Bytes that are not stored leave an older, good copy.
+            // Bytes that are not stored must not remove an older, good copy.
             if bytes.source == .disk || self.rules.isStorable(bytes.data, for: self.request) {
                 await self.services.store.remove(self.request)
             }
@@ -111,25 +113,27 @@ struct ImageLoad: Sendable {
         }
     }
 
-    /// Whether the bytes are at fault: a request's own coder that fails says nothing of them, others may read them.
+    /// Returns whether the bytes are at fault.
+    ///
+    /// If a request's own coder fails, other coders may still read them.
     private func isAboutContent(_ error: CodingError) -> Bool {
         error.isAboutContent && self.request.coder == nil
     }
 
     // MARK: Candidates
 
-    /// What was made of the source before, from which the image can be had without bytes.
+    /// A cached image of the source, from which the load can make its image without the bytes.
     private enum Candidate {
-        /// Where it is looked for, the cheapest first.
+        /// The places of candidates, the cheapest first.
         enum Place: CaseIterable {
             case memory, disk, decodedOriginal
         }
 
-        /// The image itself, in memory, and whether it may be served.
+        /// The image in memory, and whether the load may serve it.
         case held(MemoryEntry, ReuseDecision)
-        /// The image itself, in its own entry on disk.
+        /// The variant in its own entry on disk.
         case variant(DiskEntry)
-        /// The full size in memory, of which the image can be made.
+        /// The full-size image in memory, from which the load can make its image.
         case original(MemoryEntry)
 
         var metadata: EntryMetadata? {
@@ -142,7 +146,7 @@ struct ImageLoad: Sendable {
 
     private func candidate(in place: Candidate.Place) async throws -> Candidate? {
         switch place {
-        // The image may have come between the caller's look and this load's start.
+        // The image may have arrived between the caller's look-up and the start of this load.
         case .memory:
             guard self.plan.picture.query.contains(.memory) else { return nil }
             return self.cache.peekMemoryEntry(for: self.request.key).map { .held($0, self.decision($0.metadata)) }
@@ -154,7 +158,7 @@ struct ImageLoad: Sendable {
         }
     }
 
-    /// Whether a candidate is fresh, and of the bytes that the disk has now.
+    /// Returns whether a candidate is fresh, and was made of the bytes that the disk has now.
     private func mayServe(_ candidate: Candidate) async throws -> Bool {
         let body = candidate.metadata?.bodyDigest
         guard self.flight.admits(body) else { return false }
@@ -166,7 +170,7 @@ struct ImageLoad: Sendable {
         } else if case .original = candidate {
             return true
         }
-        // A variant may be of bytes that were replaced before this loader began, or by another process.
+        // The bytes of a variant may have been replaced before this loader was created, or by another process.
         return try await self.record.timing(\.disk) {
             try await self.services.store.isCurrent(body, of: self.request)
         }
@@ -176,7 +180,7 @@ struct ImageLoad: Sendable {
         self.rules.decision(for: metadata ?? EntryMetadata(), of: self.request, under: self.plan.policy)
     }
 
-    /// The image that a candidate is or becomes, which is a hit; `nil` where it is damaged.
+    /// Returns the image of a candidate, which counts as a hit; `nil` if the candidate is damaged.
     private func picture(from candidate: Candidate) async throws -> Kept<ImageResponse>? {
         switch candidate {
         case .held(let entry, let decision):
@@ -200,7 +204,7 @@ struct ImageLoad: Sendable {
         return try await self.variants.picture(of: original, for: self.request, self.record)
     }
 
-    /// The bodies of which an origin that sends or confirms them has nothing decoded: their image is a candidate.
+    /// Returns the bodies that the load will not decode even if the origin sends or confirms them: their image is a candidate.
     private func bodies(of candidates: [Candidate]) -> Set<UInt64> {
         guard self.plan.obeysHTTP else { return [] }
         return candidates.reduce(into: []) { bodies, candidate in
@@ -209,11 +213,11 @@ struct ImageLoad: Sendable {
         }
     }
 
-    /// The candidate that was made of the same bytes, so that the image need not be made again.
+    /// Returns the image of a candidate that was made of the same bytes, so that the load need not decode them.
     private func picture(confirmedBy bytes: Body, _ candidates: [Candidate]) async throws -> Kept<ImageResponse>? {
         guard self.plan.obeysHTTP, let body = bytes.metadata.bodyDigest else { return nil }
         for candidate in candidates where candidate.metadata?.bodyDigest == body {
-            // To read or make an image may wait for memory, so the load ends its part in shared decodes before.
+            // Reading or making an image may wait for memory, so the load ends its part in shared decodes first.
             switch candidate {
             case .held(let entry, _):
                 bytes.sharing?.end()
@@ -233,7 +237,7 @@ struct ImageLoad: Sendable {
                 }
                 return Kept(response, isKept: kept)
             case .original(let entry):
-                // Of bytes that are there the codec makes it at the right size.
+                // If the bytes are there, the codec makes the image at the right size.
                 guard bytes.source == .memory else { continue }
                 bytes.sharing?.end()
                 let made = try await self.picture(of: entry)
@@ -246,7 +250,7 @@ struct ImageLoad: Sendable {
 
     // MARK: Bytes
 
-    /// The bytes of the image, which loads of other sizes share; unfinished images are shown on the way.
+    /// Returns the bytes of the image, which loads of other sizes share, and reports previews on the way.
     private func bytes(held: EntryMetadata? = nil, imagesOf bodies: Set<UInt64> = []) async throws -> Body {
         if let offered = self.offer?.take(), self.flight.admits(offered.metadata.bodyDigest) { return offered }
         guard self.flight.demand.showsPreviews else {
@@ -260,8 +264,7 @@ struct ImageLoad: Sendable {
                 flight.report(.preview($0))
             }
         }
-        // The previews end with the bytes, however those end. The image waits for none: the lane of one that is yet to
-        // be made may be busy with others.
+        // The previews end with the bytes. The image does not wait for a preview, whose lane may be busy with other images.
         defer {
             mailbox.finish()
             previews.cancel()
@@ -307,7 +310,7 @@ struct ImageLoad: Sendable {
 
     // MARK: Keeping
 
-    /// Keeps a preview in memory where a load wants that, under a name of its own, until the image is kept.
+    /// Stores a preview in memory under a key of its own if a caller wants that, until the image is stored.
     private func keepPreview(_ preview: Image) async {
         let demand = self.flight.demand
         guard demand.keepsPreviews, demand.pictureTiers.contains(.memory) else { return }
@@ -315,7 +318,7 @@ struct ImageLoad: Sendable {
         await self.cache.keepInMemory(preview, metadata: EntryMetadata(), for: key) { flight.hasPicture }
     }
 
-    /// Stores an image that was made, in the tiers that `request` names.
+    /// Stores a new image in the tiers that `request` names.
     private func keep(_ response: ImageResponse) async -> Kept<ImageResponse> {
         let kept = await self.keepInMemory(response)
         guard kept, self.request.isVariant, self.flight.demand.pictureTiers.contains(.disk) else {
@@ -323,7 +326,7 @@ struct ImageLoad: Sendable {
         }
         let (variants, request) = (self.variants, self.request)
         guard self.flight.demand.waitsForStore else {
-            // Without its entry the variant is made anew from the original.
+            // If the loader ends before the store, the variant is made again from the original.
             await self.loader.store(request.key, of: request.sourceKey) { flight in
                 _ = await variants.store(response, for: request, by: flight)
                 return StoredEntry(key: request.key, body: response.metadata.bodyDigest)
@@ -334,43 +337,43 @@ struct ImageLoad: Sendable {
         return Kept(error.map { response.withStoreError($0) } ?? response, isKept: true)
     }
 
-    /// Removes what a reload replaces from the tiers that do not store its image.
+    /// Removes the image that a reload replaces from the tiers that do not store the new one.
     private func removeReplaced(from tiers: CacheTiers) async {
         guard self.plan.policy == .reload else { return }
-        // Under the key of a full-size image the disk has the bytes.
+        // The key of a full-size image is the key of the bytes on disk.
         let tiers = self.request.isVariant ? tiers : tiers.subtracting(.disk)
         // An image that can't be removed is as old as it was.
         if !tiers.isEmpty { _ = try? await self.cache.remove(self.request.key, from: tiers) }
     }
 
-    /// Stores the bytes for loads that joined when those had come already, where they want more than the ones before: to
-    /// have them stored, or to wait for that.
+    /// Stores the bytes for callers that joined after they had arrived, if these callers want more than the earlier ones: the
+    /// bytes on disk, or to wait for the store.
     ///
-    /// - Returns: Why they are not on disk, where a load waits.
+    /// - Returns: The reason why the bytes are not on disk, if a caller waits for the store.
     private func storeForLatecomers(_ bytes: Body) async -> LoadError? {
         let demand = self.flight.demand
         guard let before = bytes.keptFor, let fetched = bytes.fetched, demand.storesBytes,
             !before.storesBytes || demand.waitsForStore && !before.waitsForStore
         else { return nil }
-        // Unless all have left meanwhile, or another response has replaced this one, also one of another source.
+        // Unless all callers have left meanwhile, or a response of this or another source has replaced this one.
         guard (try? await self.loader.waitForTurn(of: self.flight)) != nil, self.flight.isLatest(fetched),
             self.flight.admits(bytes.metadata.bodyDigest), (try? self.flight.beginKeeping()) != nil
         else { return nil }
         return await self.services.store.keepSerialized(bytes.data, bytes.metadata, for: self.request, demand)
     }
 
-    /// Stores an image in memory where a load wants that, unless it is made of older bytes than others.
+    /// Stores an image in memory if a caller wants that, unless newer bytes have come.
     ///
-    /// - Returns: Whether it may be in the cache, this one or another tier's.
+    /// - Returns: Whether any tier may have the image.
     private func keepInMemory(_ response: ImageResponse) async -> Bool {
         guard self.flight.admits(response.metadata.bodyDigest) else { return false }
-        // Asked for once: the callers that want it may leave meanwhile, and it is in the cache all the same.
+        // Read the demand once: callers may leave meanwhile, but the image is in the cache all the same.
         let tiers = self.flight.demand.pictureTiers
         if tiers.contains(.memory) {
             var metadata = self.request.noting(response.metadata, at: self.rules.now())
             metadata.response = metadata.response?.reduced
             let (flight, body) = (self.flight, response.metadata.bodyDigest)
-            // A newer body may come meanwhile: its callers must not find this image.
+            // A newer body may come meanwhile, and its callers must not find this image.
             await self.cache.keepInMemory(response.image, metadata: metadata, for: self.request.key) {
                 !flight.admits(body)
             }
@@ -387,7 +390,7 @@ struct ImageLoad: Sendable {
 extension LoaderReference {
     /// Returns the image that `request` describes, from a flight that equal requests share.
     ///
-    /// A flight that begins with this call makes the image of the bytes that are offered, which have just come.
+    /// If this call starts the flight, it makes the image of the offered bytes, which have just arrived.
     func picture(
         for request: ImageRequest,
         offered offer: BytesOffer? = nil,
@@ -397,7 +400,7 @@ extension LoaderReference {
     ) async throws -> ImageResponse {
         let plan = self.imagePlan(for: request, offered: offer, mayServeStale: mayServeStale)
         return try await self.result(of: plan, interest: interest, observer: observer) {
-            // The flight under way loads bytes of its own, and must find room for them.
+            // The flight under way loads bytes of its own and needs room for them, so release the offered ones.
             _ = offer?.take()
         }.response
     }
@@ -425,7 +428,7 @@ extension LoaderReference {
 extension ImageResponse: LoadResponse {}
 
 extension ImageResponse {
-    /// An image that was decoded from `bytes`.
+    /// Creates the response for an image that was decoded from `bytes`.
     init(_ picture: DecodePipeline.MadePicture, _ bytes: Body) {
         let animation = picture.animation.map { timing in
             EntryMetadata.Animation(
@@ -437,7 +440,7 @@ extension ImageResponse {
         self.init(picture.image, source: bytes.source, bytes, animation)
     }
 
-    /// An image that was made of `bytes`, now or before, and the animation that it stands for.
+    /// Creates the response for an image of `bytes`, decoded now or before, with the animation of which it is the first frame.
     init(_ image: Image, source: LoadSource, _ bytes: Body, _ animation: EntryMetadata.Animation?) {
         var metadata = bytes.metadata
         metadata.animation = animation

@@ -6,26 +6,24 @@ import TintypeDownloading
 public import TintypeImage
 import TintypeRendering
 
-/// Loads images: from memory, from disk, or from their origin, once however many ask.
+/// Loads images from memory, from disk, or from their origin, once for all callers.
 ///
-/// A loader is shared: make one for the process. Loads of the same image that overlap are
-/// one load. Cancelling the task that awaits a load takes only that caller out; when the last
-/// one leaves, the load ends, down to its connection.
+/// Create one loader for the process and share it. Overlapping loads of the same image are one load. Cancelling the task that
+/// awaits a load ends only that caller's wait. When the last caller leaves, the load is cancelled, down to its connection.
 ///
-/// An image in memory is returned without suspending and without a hop. Everything else is
-/// coordinated here, in short steps: bytes, pixels, files and sockets are touched on the
-/// executors of their own parts.
+/// The loader returns an image in memory without suspending and without a hop. The actor coordinates everything else in
+/// short steps. Bytes, pixels, files and sockets belong to executors of their own.
 public actor LoaderActor {
-    /// The cache: a ``CacheActor``, unless the configuration has one of its own.
+    /// The cache: a ``CacheActor``, unless the configuration names another one.
     public nonisolated let cache: any ImageCache
-    /// The downloads.
+    /// The downloader.
     public nonisolated let downloads: DownloadActor
 
     /// The frames of all animations that this loader opened.
     nonisolated let framePool: FramePool
     nonisolated let services: LoadServices
     nonisolated let memory: MemoryFastPath
-    /// Tells images that are read without a flight of changes since the reading began.
+    /// Tells a read without a flight whether an origin has sent a body since the read began.
     nonisolated let changes = OriginChanges()
 
     private var flights: Flights
@@ -69,14 +67,14 @@ public actor LoaderActor {
     }
 
     deinit {
-        // Each caller keeps the loader: what is left is what nothing waits for.
+        // Each caller keeps the loader, so no caller waits for the flights that are left.
         for task in self.flights.allTasks { task.cancel() }
         self.services.activities.finish()
     }
 
     // MARK: Loading
 
-    /// The image at `url`, upright, at full size.
+    /// Returns the image at `url`, upright, at full size.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for url: URL) async throws -> Image {
@@ -84,7 +82,7 @@ public actor LoaderActor {
         return try await self.image(for: ImageRequest(url: url))
     }
 
-    /// The image that `request` describes.
+    /// Returns the image that `request` describes.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(for request: ImageRequest) async throws -> Image {
@@ -94,7 +92,7 @@ public actor LoaderActor {
         }
         try request.check(fetchesAnyScheme: self.services.origins.fetchesAnyScheme)
         if request.options.contains(.preloadAllFrames) { return try await self.response(forAdmitted: request).image }
-        // Without the response around it, whose parts are copied on the way.
+        // Without a response around the image, because copying its parts takes time.
         guard let (entry, decision) = self.memory.entry(for: request) else {
             return try await ImageCall(loader: self, request: request).response().image
         }
@@ -103,27 +101,27 @@ public actor LoaderActor {
         return entry.image
     }
 
-    /// The image that `request` describes, and where it came from.
+    /// Returns the image that `request` describes, with its source and metadata.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func response(for request: ImageRequest) async throws -> ImageResponse {
         try await self.response(forAdmitted: self.admitted(request))
     }
 
-    /// The same for a request that was admitted.
+    /// Returns the response for a request from ``admitted(_:)``.
     nonisolated func response(forAdmitted request: ImageRequest) async throws -> ImageResponse {
         if let response = try await self.memoryResponse(for: request) { return response }
         return try await ImageCall(loader: self, request: request).response()
     }
 
-    /// The encoded bytes that `request` names; never decoded.
+    /// Returns the encoded bytes that `request` names, without decoding them.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func data(for request: ImageRequest) async throws -> Data {
         try await self.dataResponse(for: request).data
     }
 
-    /// The encoded bytes that `request` names, and where they came from.
+    /// Returns the encoded bytes that `request` names, with their source and metadata.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func dataResponse(for request: ImageRequest) async throws -> DataResponse {
@@ -134,11 +132,11 @@ public actor LoaderActor {
         }.value
     }
 
-    /// The same for a request that was admitted.
+    /// Returns the bytes for a request from ``admitted(_:)``.
     nonisolated func dataResponse(forAdmitted request: ImageRequest) async throws -> DataResponse {
         do {
             try Task.checkCancellation()
-            // What is there without waiting needs no flight.
+            // Bytes that the disk has ready need no flight.
             let ready = self.services.store.readyEntry(for: request)
             if let body = try self.services.store.reuse(ready, for: request, mayServeStale: true) {
                 self.services.activities.send(.hit(.disk), .bytes, request, of: nil)
@@ -157,8 +155,8 @@ public actor LoaderActor {
         }
     }
 
-    /// The events of loading `request`: the cached image under ``CachePolicy/revalidate``, progress,
-    /// previews if they are asked for, then the image.
+    /// Returns the events of loading `request`: the cached image under ``CachePolicy/revalidate``, progress, previews if the
+    /// request asks for them, then the image.
     public nonisolated func events(for request: ImageRequest) -> LoadEvents {
         LoadEvents { report in
             let request = try await self.admitted(request)
@@ -184,7 +182,8 @@ public actor LoaderActor {
 
     /// Returns the image if it is in memory and may be served.
     ///
-    /// The loader revalidates a stale one in the background. Returns `nil` for a request that asks for the bytes as well: a flight loads both.
+    /// The loader revalidates a stale one in the background. Returns `nil` for a request that asks for the bytes as well,
+    /// because a flight loads both.
     package nonisolated func memoryResponse(for request: ImageRequest) async throws -> ImageResponse? {
         guard let (entry, decision) = self.memory.entry(for: request), !request.options.contains(.keepData) else {
             return nil
@@ -208,25 +207,26 @@ public actor LoaderActor {
 
     // MARK: Coordination
 
-    /// Ends every load and revalidation; each caller gets a `CancellationError`.
+    /// Cancels every load and revalidation.
+    ///
+    /// Each caller gets a `CancellationError`.
     public func cancelAll() {
         self.flights.leaveAll()
     }
 
-    /// Ends the loader: refuses new loads, ends those under way, and returns when nothing of it runs any more.
+    /// Ends the loader: refuses new loads, ends the loads under way, and returns when none of its tasks runs any more.
     ///
-    /// Images and bytes that were to be stored are on disk then. What can be had without waiting is still given out;
-    /// whatever takes a load fails with `LoadError.Code.shutDown`. The first bytes of downloads that were broken off are on
-    /// disk, and the connections and threads of the downloads are given back. The threads of decode lanes and of the
-    /// cache go with the last reference to them: what was loaded may still be encoded, and a cache may be another
-    /// loader's too.
+    /// By then all pending stores are on disk, and so are the first bytes of unfinished downloads. The downloader has closed
+    /// its connections and ended its threads. Afterwards the loader still returns images in memory and bytes that the disk
+    /// has ready; all other loads fail with `LoadError.Code.shutDown`. The threads of decode lanes and of the cache end with
+    /// the last reference to them, because images may still be encoded, and loaders may share a cache.
     ///
-    /// - Parameter finishesLoads: Whether loads under way come to their ends; otherwise their callers get a
+    /// - Parameter finishesLoads: Whether loads under way run to their ends; otherwise their callers get a
     ///   `CancellationError`.
     public func shutdown(finishesLoads: Bool = false) async {
         self.isShutDown = true
         if !finishesLoads { self.cancelAll() }
-        // Loads that end may begin others, and stores.
+        // A load that ends may begin other loads, and stores.
         while let task = self.flights.allTasks.first { await task.value }
         await self.services.decoding.previews.waitForAll()
         await self.flights.endNotices().waitForAll()
@@ -235,13 +235,13 @@ public actor LoaderActor {
         self.services.activities.finish()
     }
 
-    /// Returns when all that was to be stored before the call is on disk, or is known not to be storable.
+    /// Returns when all stores that were pending at the time of the call have ended.
     public func waitForPendingStores() async {
         for task in self.flights.storeTasks { await task.value }
         await self.cache.waitForPendingStores()
     }
 
-    /// Forgets the failures that are remembered: what failed is asked for again.
+    /// Forgets the remembered failures, so that later loads ask these origins again.
     public nonisolated func forgetFailures() {
         self.services.failures.forgetAll()
         self.services.undecodable.forgetAll()
@@ -249,16 +249,15 @@ public actor LoaderActor {
 
     // MARK: Observing
 
-    /// What happens in the loader from now on.
+    /// Returns a stream of the activity in the loader from now on.
     ///
-    /// - Parameter bufferSize: The activities that are kept for an observer that does not keep up; it then loses the
-    ///   oldest.
+    /// - Parameter bufferSize: The number of activities to buffer for a slow observer, which loses the oldest beyond that.
     /// - Returns: A stream of its own, which ends with the loader, or with its shutdown.
     public nonisolated func activity(bufferSize: Int = 1_024) -> AsyncStream<LoadActivity> {
         self.services.activities.makeStream(limit: bufferSize)
     }
 
-    /// What the loader has done so far, and what it holds.
+    /// Returns the counters of the loader, its cache and its downloads.
     public nonisolated func statistics() async -> LoaderStatistics {
         var statistics = self.services.activities.counters.statistics
         statistics.cache = await self.cache.statistics()
@@ -266,13 +265,13 @@ public actor LoaderActor {
         return statistics
     }
 
-    /// The number of loads of images in flight.
+    /// The number of loads of images under way.
     public var loadCount: Int { self.flights.table.flights.flightCount(of: .picture) }
 
     /// The number of callers that wait for those loads.
     public var waiterCount: Int { self.flights.table.flights.waiterCount(of: .picture) }
 
-    /// The number of callers and loads of images that wait for bytes.
+    /// The number of callers and of loads of images that wait for bytes.
     var bytesWaiterCount: Int { self.flights.table.flights.waiterCount(of: .bytes) }
 
     /// The number of callers that wait for encoded images.
@@ -281,13 +280,15 @@ public actor LoaderActor {
     /// The number of loads of images that wait for a decode that they share.
     var decodeWaiterCount: Int { self.flights.table.flights.waiterCount(of: .decode) }
 
-    /// The number of sources that are loaded, or whose images are remembered.
+    /// The number of sources that are being loaded, or whose images the table remembers.
     var sourceCount: Int { self.flights.table.sourceCount }
 
-    /// The number of waits and flights so far: a wait enters the actor to join, and a flight to end, which has one task.
+    /// The number of waits and flights so far.
+    ///
+    /// Each wait enters the actor to join, and each flight, which is one task, to end.
     var stepCount: LoadTable.ID { self.flights.table.flights.lastID }
 
-    /// Returns whether no other body than `body` is known to be the newest of a source.
+    /// Returns false if another body than `body` is known to be the newest of a source.
     func admits(_ body: UInt64, of source: CacheKey) -> Bool { self.flights.table.admits(body, of: source) }
 
     /// The number of loads of a source that wait until they may ask its origin.
@@ -297,7 +298,7 @@ public actor LoaderActor {
         )
     }
 
-    /// Returns when the revalidations in the background that were begun before the call have ended.
+    /// Returns when the background revalidations that began before the call have ended.
     public func waitForRevalidations() async {
         for task in self.flights.revalidationTasks { await task.value }
     }

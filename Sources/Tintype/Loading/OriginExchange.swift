@@ -42,7 +42,9 @@ struct OriginExchange: Sendable {
     private var plan: CachingPlan { self.rules.plan(for: self.request) }
     private var usesHTTP: Bool { self.plan.obeysHTTP }
 
-    /// Asks the origin, with the validators of what is stored, if anything is; its bytes are read when they are confirmed.
+    /// Asks the origin, with the validators of the stored response, if there is one.
+    ///
+    /// Reads its bytes if the origin confirms them.
     func response(validating known: StoredSource?) async throws -> Body {
         let isCallers = self.usesHTTP && Precondition.isConditional(self.request.headers)
         let validators = known.map { Validators($0.metadata) }
@@ -60,7 +62,7 @@ struct OriginExchange: Sendable {
         {
             return try await self.confirm(stored, by: response, identity: identity)
         }
-        // The answer is about something that is not here, so the condition was of no use.
+        // The origin has confirmed a response that is no longer here, so ask again without a condition.
         let whole = try await self.transfer([:], acceptsNotModified: false)
         try Task.checkCancellation()
         return try await self.keep(whole.response, replacing: known, identity: whole.identity)
@@ -68,7 +70,7 @@ struct OriginExchange: Sendable {
 
     // MARK: Asking
 
-    /// What the fetcher brings, and what proved an identity to the origin, as the program's modifier left it.
+    /// Returns the response of the fetcher, and the credentials of the request as the program's modifier left it.
     private func transfer(
         _ conditions: HeaderFields,
         acceptsNotModified: Bool
@@ -104,7 +106,7 @@ struct OriginExchange: Sendable {
         } catch is CancellationError where !isOwn && !flight.isAbandoned {
             throw self.gaveUp
         }
-        // It may have cancelled the task that it ran in.
+        // A fetcher may cancel the task in which it runs.
         if Task.isCancelled, !flight.isAbandoned { throw self.gaveUp }
         func admitted(_ response: DownloadResponse, isCounted: Bool) throws(DownloadError) -> DownloadResponse {
             try response.admitted(
@@ -120,13 +122,15 @@ struct OriginExchange: Sendable {
         self.tell(.downloadFinished(byteCount: received.body.count, received.metrics))
         let identity = fetch.request.headers["Authorization"] ?? fetch.request.credentials?.identity
         guard let hooks, hooks.changeResponses, received.status != 304 else { return (received, identity) }
-        // What a hook holds is its own, and must not keep downloads from going on that it may be waiting for.
+        // Bytes that a hook holds must not stop downloads for which it may be waiting.
         received.claim?.giveBack()
         let processed = try await self.callingHook { try await hooks.process(received) }
         return (try admitted(processed, isCounted: false), identity)
     }
 
-    /// Calls a function of the program; one that gives up by itself is no cancellation of those that wait.
+    /// Calls a function of the program.
+    ///
+    /// If it throws a `CancellationError` by itself, the load fails with `refused`.
     private func callingHook<Result>(_ call: () async throws -> Result) async throws -> Result {
         do {
             return try await call()
@@ -139,7 +143,9 @@ struct OriginExchange: Sendable {
         }
     }
 
-    /// Of a fetcher that ends as if it had been cancelled: its callers, which were not, would take themselves to be.
+    /// The error of a fetcher that threw a `CancellationError` although no task was cancelled.
+    ///
+    /// Callers must not mistake it for their own cancellation.
     private var gaveUp: DownloadError {
         DownloadError(
             code: .refused,
@@ -152,7 +158,9 @@ struct OriginExchange: Sendable {
         self.services.activities.send(kind, .bytes, self.request, of: self.isLoad ? self.flight : nil)
     }
 
-    /// What caches on the way are told (RFC 9111, 5.2.1); a reload shares no transfer of a plain load.
+    /// The directive for caches on the way (RFC 9111, 5.2.1).
+    ///
+    /// It also keeps a reload from sharing the transfer of another load.
     private var directive: String? {
         switch self.plan.policy {
         case .reload: "no-cache"
@@ -163,15 +171,15 @@ struct OriginExchange: Sendable {
 
     // MARK: Answers
 
-    /// Whether a 304 speaks of what is stored, and not of what another origin has under the same tag.
+    /// Returns whether a 304 confirms the stored response, and not one of another origin with the same tag.
     private func isAbout(_ stored: StoredSource, _ validators: Validators, _ response: DownloadResponse) -> Bool {
         let url = response.url.withoutCredentials.text
         return validators.areSelected(by: Validators(response.headers))
-            // A key of the user's own stands for one image wherever it is.
+            // A cache key of the user names one image, whatever its URL.
             && (self.request.cacheKey != nil || (stored.metadata.sourceURL ?? url) == url)
     }
 
-    /// Keeps a whole response, as far as it may be.
+    /// Stores a whole response, as far as rules and hooks permit it.
     func keep(
         _ response: DownloadResponse,
         replacing stored: StoredSource?,
@@ -191,11 +199,11 @@ struct OriginExchange: Sendable {
             bodyDigest: body
         )
         metadata = self.request.noting(metadata, at: self.rules.now())
-        // A hook that does not hear of its cancellation holds up no later load.
+        // Ask the hook before the turn is bound to the store: one that ignores its cancellation must not hold up later loads.
         let mayStore = await self.services.hooks.mayStore(metadata, of: self.request)
         try self.flight.beginKeeping()
         let isAllowed = mayStore && self.isAllowed(record, identity)
-        // A page that says "try later" must not become the cached image.
+        // An HTML page that says "try later" must not become the cached image.
         let isStorable = self.rules.isStorable(response.body, for: self.request)
         let (store, demand) = (self.services.store, self.flight.demand)
         var storeError: LoadError?
@@ -216,7 +224,7 @@ struct OriginExchange: Sendable {
             metadata: metadata,
             headers: record?.servedFields(reusedAt: nil) ?? response.headers,
             storeError: storeError,
-            // An origin without conditions may send the same again.
+            // An origin that ignores conditions may send the same bytes again.
             revalidation: stored.map { $0.metadata.bodyDigest == body ? .notModified : .modified },
             mayBeKept: isAllowed,
             arrival: isNews ? .fetched(as: name.key) : nil,
@@ -226,7 +234,7 @@ struct OriginExchange: Sendable {
         )
     }
 
-    /// Takes up what a 304 says.
+    /// Updates the stored response by a 304 (RFC 9111, 4.3.4).
     private func confirm(
         _ stored: StoredSource,
         by response: DownloadResponse,
@@ -247,7 +255,7 @@ struct OriginExchange: Sendable {
             ),
             of: self.request
         )
-        // A file has no lifetime: each load that asks looks at it.
+        // A file has no lifetime: each load that revalidates checks it.
         metadata.response = self.request.isLocal ? nil : record
         metadata.etag = record.values(for: "ETag").first
         metadata.lastModified = record.values(for: "Last-Modified").first
@@ -284,7 +292,7 @@ struct OriginExchange: Sendable {
     private func isAllowed(_ record: ResponseRecord?, _ identity: String?) -> Bool {
         guard self.usesHTTP, let record else { return true }
         guard !Precondition.bypassesCache(self.request.headers) else { return false }
-        // A modifier may have added what the request itself does not say.
+        // A modifier may have added an identity that the request itself does not have.
         var headers = self.request.judgedHeaders
         if let identity { headers["Authorization"] = identity }
         return Storability.allows(record, requestHeaders: headers, isShared: self.rules.isShared)
@@ -307,7 +315,7 @@ struct OriginExchange: Sendable {
         )
     }
 
-    /// What an entry of an older version was most likely stored with.
+    /// Returns the record that an entry of an older version most likely had.
     private func assumedRecord(of metadata: EntryMetadata) -> ResponseRecord {
         var headers = HeaderFields()
         if let type = metadata.mediaType { headers.append(type, for: "Content-Type") }
@@ -324,11 +332,11 @@ struct OriginExchange: Sendable {
         )
     }
 
-    /// The moments of the exchange on the clock that ages are counted by.
+    /// Returns the times of the exchange on the clock for ages.
     private func times(of response: DownloadResponse) -> (request: Date, response: Date) {
         let now = self.rules.now()
         let offset = now.timeIntervalSince(Date())
-        // A fetcher may give what is no time, or none that HTTP can write.
+        // A fetcher may return a time that is not finite, or that HTTP cannot write.
         func onClock(_ time: Date) -> Date {
             let time = time.addingTimeInterval(offset)
             return abs(time.timeIntervalSince(now)) < 1e10 ? time : now
@@ -338,8 +346,7 @@ struct OriginExchange: Sendable {
 }
 
 extension DownloadResponse {
-    /// The response of any fetcher as a loader takes it: within its limits, and counted in `budget`, unless it is
-    /// already.
+    /// Returns the response of a fetcher if it is within the limits, counted in `budget` unless it is counted already.
     ///
     /// - Throws: ``DownloadError/Code/badStatus``, `.bodyTooLarge`, `.emptyBody`.
     fileprivate func admitted(
@@ -366,7 +373,7 @@ extension DownloadResponse {
             throw refusal(.emptyBody, "The body of \(name) is empty; check what is stored there.")
         }
         guard !isCounted else { return self }
-        // A fetcher that wraps a downloader may keep the response, which would count there for as long.
+        // A fetcher that wraps a downloader may keep the response, which would count there for as long as that.
         let counted = self.claimed(in: budget)
         self.claim?.giveBack()
         return counted

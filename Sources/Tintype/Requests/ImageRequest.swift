@@ -295,8 +295,8 @@ public struct ImageRequest: Sendable, Hashable, CustomStringConvertible {
 
     /// The requests to try in order if this one fails; none by default, a part of nothing.
     ///
-    /// Each has a size, tiers and a policy of its own. A cancelled load tries none of them.
-    /// ``ImageResponse/alternative`` is the index of the one that succeeded. If all fail, ``LoadError/attempts`` has their errors.
+    /// Each has a size, tiers and a policy of its own. A cancelled load tries none of them. If one succeeds,
+    /// ``ImageResponse/alternative`` is its index. If all fail, ``LoadError/attempts`` has their errors.
     public var alternatives: [ImageRequest] {
         get { self.storage.fields.details?.alternatives ?? [] }
         set { self.changeDetails { $0.alternatives = newValue } }
@@ -542,7 +542,9 @@ extension ImageRequest {
         }
     }
 
-    /// The fields of a request about caching. A hit under a policy of its own makes a plan of them.
+    /// The fields of a request about caching.
+    ///
+    /// A hit under a policy of its own makes a plan of them.
     struct CachingWishes: Sendable, Equatable {
         private let policy: CachePolicy?
         private let originals: CacheUse
