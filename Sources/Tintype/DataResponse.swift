@@ -3,32 +3,31 @@ public import TintypeCaching
 public import TintypeHTTP
 import TintypeRendering
 
-/// Loaded bytes and what is known about them.
+/// Loaded bytes with their source and metadata.
 public struct DataResponse: Sendable {
     /// The encoded bytes, as the origin sent them.
     public let data: Data
-    /// Where they came from.
+    /// The tier or origin of the bytes.
     public let source: LoadSource
-    /// What is known of them.
+    /// The metadata of the bytes.
     public let metadata: EntryMetadata
     /// The header fields that HTTP hands on with the bytes, from an origin or a cache.
     ///
-    /// Those of a connection are not among them. Of a response that was stored, `Age` is as of now, and fields
-    /// that the origin does not want reused are left out. Empty where no response is known.
+    /// They lack the fields of the connection. For a stored response, `Age` is the age now, and fields are missing that
+    /// the origin does not want reused. Empty if there is no response.
     public let headers: HeaderFields
-    /// Why the bytes are not on disk, where the request waited for the store.
+    /// The reason why the bytes are not on disk, if the request waited for the store.
     public let storeError: LoadError?
-    /// What became of the cached bytes, where their freshness was in question; `nil` where it was not,
-    /// or nothing was cached.
+    /// The result of the revalidation; `nil` if the cached bytes were fresh, or if there were none.
     public let revalidation: Revalidation?
-    /// Whether HTTP permits to store what is made of the bytes.
+    /// Whether HTTP permits to store images of the bytes.
     let mayBeKept: Bool
     private let call: CallRecord?
 
-    /// Where the time went.
+    /// The durations of the parts of the load.
     public var metrics: LoadMetrics { self.call?.metrics ?? LoadMetrics() }
 
-    /// Creates the response to `request`, which drops what only other callers of the load have asked for.
+    /// Creates the response to `request`, without the parts that only other callers of the load requested.
     init(_ body: Body, for request: ImageRequest) {
         self.data = body.data
         self.source = body.source

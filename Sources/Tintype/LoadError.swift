@@ -6,27 +6,29 @@ import TintypeDownloading
 import TintypeImage
 import TintypeTransforms
 
-/// Why a load failed.
+/// The error of a load.
 ///
 /// Cancellation is never a `LoadError`: it is always a `CancellationError`.
 public struct LoadError: TintypeError {
     /// The kinds of failure.
     public typealias Code = TintypeErrorCode
 
-    /// What kind of failure it was; errors of the parts keep their codes.
+    /// The kind of failure.
+    ///
+    /// Errors of downloads, coders and caches keep their codes.
     public let code: Code
     /// The event and the advice, in full sentences, for the people who run the program.
     ///
-    /// It may name addresses inside, rules of the network policy and paths: log it, and send clients a text of your own that
-    /// ``code`` chooses. `Docs/network-policy.md` says which codes they may tell apart.
+    /// It may contain inner addresses, rules of the network policy and paths. Log it, and send clients a text of your
+    /// own for the ``code``. `Docs/network-policy.md` says which codes clients may tell apart.
     public let message: String
-    /// The error of the part that failed: a `DownloadError`, a `CodingError`, a `CacheError`, or another.
+    /// The underlying error: a `DownloadError`, a `CodingError`, a `CacheError`, or another one.
     public let underlyingError: (any Error)?
-    /// Why the request and its alternatives failed, in the order in which they were tried; empty where there are none.
+    /// The errors of the request and its alternatives, in the order of the attempts; empty without alternatives.
     public internal(set) var attempts: [LoadAttempt] = []
-    /// The header fields of the response that says so, if the code is ``Code/notModified``; otherwise empty.
+    /// The header fields of the response if the code is ``Code/notModified``; otherwise empty.
     ///
-    /// A server that hands on the condition of its own client takes the `ETag` of its 304 from here.
+    /// A server that forwards the condition of a client takes the `ETag` of its 304 from here.
     public internal(set) var headers: HeaderFields = [:]
 
     /// Creates an error.
@@ -38,11 +40,11 @@ public struct LoadError: TintypeError {
 }
 
 extension TintypeErrorCode {
-    /// The request said to look only in the caches, and the image is not there.
+    /// The request allows only the caches, and they do not have the image.
     public static let notInCache = TintypeErrorCode("notInCache")
-    /// The request had a condition of its own, and the copy that it names is current.
+    /// The request has a condition of its own, and the caller's copy is current.
     public static let notModified = TintypeErrorCode("notModified")
-    /// The configuration's `shouldDownload` did not let the loader ask the origin.
+    /// The configuration's `shouldDownload` refused the request to the origin.
     public static let downloadRefused = TintypeErrorCode("downloadRefused")
     /// A field of the request makes no sense, such as a limit of no bytes.
     public static let invalidRequest = TintypeErrorCode("invalidRequest")
@@ -50,11 +52,11 @@ extension TintypeErrorCode {
     public static let cacheFailed = TintypeErrorCode("cacheFailed")
 }
 
-/// One of several sources that failed.
+/// A failed attempt at one of several sources.
 public struct LoadAttempt: Sendable {
-    /// What was asked for.
+    /// The request.
     public let request: ImageRequest
-    /// Why it failed.
+    /// The error.
     public let error: LoadError
 }
 
@@ -64,19 +66,21 @@ extension LoadError: LocalizedError {
 }
 
 extension LoadError {
-    /// What a load throws for an error of one of its parts: a cancellation and a `LoadError`
-    /// are themselves, everything else is wrapped.
+    /// Returns the error that a load throws for an error of one of its parts.
+    ///
+    /// Cancellations and `LoadError`s stay as
+    /// they are; all others are wrapped.
     static func wrapping(_ error: any Error) -> any Error {
         switch error {
         case is CancellationError, is LoadError: error
-        // A cache's errors have codes of their own here, and reach a caller only of stores.
+        // Cache errors have codes of their own here. Only stores report them.
         case let error as any TintypeError where !(error is CacheError):
             LoadError(code: error.code, message: error.message, underlyingError: error)
         default: LoadError(code: .unexpected, message: "The load failed: \(error).", underlyingError: error)
         }
     }
 
-    /// What a request that waits for the store is told.
+    /// Creates the error for a request that waits for the store.
     init(storing error: any Error) {
         let cacheError = error as? CacheError
         let named: Set<Code> = [

@@ -2,8 +2,7 @@ import TintypeConcurrency
 import TintypeDownloading
 import TintypeImage
 
-/// What a reader of load events has not seen yet: the cached image, the newest progress, the newest
-/// preview and the end.
+/// The unread events of a load: the cached image, the newest progress, the newest preview and the end.
 final class LoadEventMailbox: Sendable {
     private typealias Reader = CheckedContinuation<LoadEvent?, any Error>
 
@@ -16,7 +15,7 @@ final class LoadEventMailbox: Sendable {
         var isOver = false
         var reader: Reader?
 
-        /// The next event for a reader, or `nil` when there is none yet.
+        /// Returns the next event, or `nil` if there is none yet.
         mutating func take() -> Result<LoadEvent?, any Error>? {
             if let cached = self.cached.take() { return .success(.cached(cached)) }
             if let progress = self.progress.take() { return .success(.progress(progress)) }
@@ -28,12 +27,12 @@ final class LoadEventMailbox: Sendable {
 
     private let state = Locked(State())
 
-    /// Offers the image that is cached.
+    /// Offers the cached image.
     func report(_ cached: ImageResponse) {
         self.offer(.success(.cached(cached))) { $0.cached = cached }
     }
 
-    /// Offers progress; older progress than what was offered before is dropped.
+    /// Offers progress, and drops progress that is older than the last.
     func report(_ progress: TransferProgress) {
         self.offer(
             .success(.progress(progress)),
@@ -46,14 +45,14 @@ final class LoadEventMailbox: Sendable {
         )
     }
 
-    /// Offers a preview in place of one that was not read.
+    /// Offers a preview, which replaces an unread one.
     func report(_ preview: Image) {
         self.offer(.success(.preview(preview))) { $0.preview = preview }
     }
 
     /// Ends the events; the first end counts.
     ///
-    /// What is unread is still delivered before it.
+    /// The reader still receives unread events before the end.
     func finish(with end: Result<ImageResponse, any Error>) {
         self.offer(
             end.map { .finished($0) },
@@ -65,7 +64,7 @@ final class LoadEventMailbox: Sendable {
         )
     }
 
-    /// Hands an event to the reader that waits, or keeps it for the next one; does nothing after the end.
+    /// Hands an event to the waiting reader, or keeps it for the next one; does nothing after the end.
     private func offer(
         _ event: Result<LoadEvent?, any Error>,
         if isNew: @Sendable (inout State) -> Bool = { _ in true },
@@ -82,9 +81,9 @@ final class LoadEventMailbox: Sendable {
         reader?.resume(with: event)
     }
 
-    /// The next event; `nil` after the end.
+    /// Returns the next event; `nil` after the end.
     ///
-    /// One reader at a time.
+    /// Only one reader may wait at a time.
     func next(isolation actor: isolated (any Actor)?) async throws -> LoadEvent? {
         try await withCheckedThrowingContinuation(isolation: actor) { (reader: Reader) in
             let event = self.state.withLock { state -> Result<LoadEvent?, any Error>? in

@@ -2,17 +2,18 @@ import TintypeConcurrency
 public import TintypeDownloading
 public import TintypeImage
 
-/// What happens during a load, in order; the last event is ``finished(_:)``.
+/// An event of a load; the last one is ``finished(_:)``.
 public enum LoadEvent: Sendable {
     /// More bytes have arrived.
     case progress(TransferProgress)
     /// An unfinished image that is worth showing; its ``Image/isPreview`` is true.
     ///
-    /// Of this load, or the last one of a load before that broke off; see ``LoadOptions/keepPreviews``.
+    /// It comes from this load, or it is the last one of an earlier load that did not end; see
+    /// ``LoadOptions/keepPreviews``.
     case preview(Image)
-    /// The image that is cached, while the origin is asked whether it is current.
+    /// The cached image, while the loader asks the origin whether it is current.
     ///
-    /// Only of loads under ``CachePolicy/revalidate``; comes first, and at most once.
+    /// Only loads under ``CachePolicy/revalidate`` report it, first and at most once.
     case cached(ImageResponse)
     /// The image is there. Nothing follows.
     case finished(ImageResponse)
@@ -20,11 +21,11 @@ public enum LoadEvent: Sendable {
 
 /// The events of one load, as an asynchronous sequence.
 ///
-/// The load starts with the first call of `next()`. It ends when the sequence does, when the
-/// task that reads it is cancelled, or when its iterator goes away, as after a `break`. (At the top level of a
-/// `main.swift` Swift keeps the iterator of a loop for as long as the program runs: put such a loop into a function.) A slow
-/// reader never delays the load: progress and previews that were not read are replaced by newer ones.
-/// Every iteration ends with exactly one ``LoadEvent/finished(_:)`` or one error.
+/// The load starts with the first call of `next()`. It ends with the sequence, when the reading task is cancelled, or
+/// when the iterator goes away, as after a `break`. (At the top level of a `main.swift`, Swift keeps the iterator of a
+/// loop as long as the program runs: put such a loop into a function.) A slow reader never delays the load: newer
+/// progress and previews replace unread ones. Every iteration ends with exactly one ``LoadEvent/finished(_:)`` or one
+/// error.
 public struct LoadEvents: AsyncSequence, Sendable {
     public typealias Element = LoadEvent
     public typealias Failure = any Error
@@ -86,7 +87,7 @@ final class LoadEventSource: Sendable {
     }
 
     private func startIfNeeded() {
-        // Creating a task calls nothing that takes the lock.
+        // Creating a task does not take the lock.
         self.task.withLock { task in
             guard task == nil else { return }
             task = Task(name: "load events") { [load = self.load, mailbox = self.mailbox] in

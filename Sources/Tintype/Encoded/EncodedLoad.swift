@@ -6,16 +6,16 @@ import TintypeHTTP
 import TintypeImage
 import TintypeRendering
 
-/// Request to encoded image, once for all that ask: from memory or disk, without decoding, else from the image.
+/// Loads an encoded image once for all of its callers: from memory or disk without decoding, or from the image.
 ///
-/// Serves what ``ReadyEncoded`` could not.
+/// It follows when ``ReadyEncoded`` has no answer.
 struct EncodedLoad: Sendable {
     let services: LoadServices
     let loader: LoaderReference
     let request: ImageRequest
     let encoding: PictureEncoding
     let caching: CacheUse
-    /// Whether what is stale may be served where that is permitted; it must then be revalidated.
+    /// Whether the load may serve a stale entry if HTTP permits it; the caller must revalidate it then.
     let mayServeStale: Bool
     let flight: FlightState
 
@@ -80,18 +80,18 @@ struct EncodedLoad: Sendable {
         decision == .serve || decision == .serveWhileRevalidating && self.mayServeStale
     }
 
-    /// Whether an entry on disk is fresh, and of the bytes that the disk has now.
+    /// Returns whether an entry on disk is fresh, and was made of the bytes that the disk has now.
     private func mayServeStored(_ metadata: EntryMetadata) async throws -> Bool {
         guard self.flight.admits(metadata.bodyDigest) else { return false }
         if self.plan.obeysHTTP, self.decision(metadata) != .serve { return false }
-        // It may be of bytes that were replaced before this loader began, or by another process.
+        // Its bytes may have been replaced before this loader was created, or by another process.
         return try await self.flight.record.timing(\.disk) {
             try await self.services.store.isCurrent(metadata.bodyDigest, of: self.request)
         }
     }
 
-    /// The candidate with what is known now, where the origin confirms the bytes that it was made of; otherwise the image
-    /// is made of those that came.
+    /// Returns the candidate with new metadata if the origin confirms its bytes; otherwise the image is made of the
+    /// bytes that came.
     private func confirmed(
         _ candidate: EncodedEntry,
         from source: LoadSource,
@@ -113,7 +113,7 @@ struct EncodedLoad: Sendable {
         let metadata = EncodedResponse.metadata(candidate.metadata, renewedBy: origin)
         let entry = EncodedEntry(key: candidate.key, data: candidate.data, metadata: metadata)
         guard bytes.mayBeKept else {
-            // A cache that can't remove it finds it stale again.
+            // If the cache cannot remove it, the next load finds it stale again.
             _ = try? await self.cache.remove(candidate.key, from: .all)
             return Kept(EncodedResponse(entry, source: source, revalidation: bytes.revalidation), isKept: false)
         }
@@ -154,7 +154,7 @@ struct EncodedLoad: Sendable {
         let (isKept, error) = picture.mayBeKept ? await self.keep(entry) : (false, nil)
         if self.plan.policy == .reload {
             let tiers = isKept ? CacheTiers.all.subtracting(self.flight.demand.encodedTiers) : .all
-            // An entry that can't be removed is as old as it was.
+            // An entry that cannot be removed is as old as before.
             if !tiers.isEmpty { _ = try? await self.cache.remove(entry.key, from: tiers) }
         }
         let response = EncodedResponse(
@@ -166,17 +166,18 @@ struct EncodedLoad: Sendable {
         return Kept(response, isKept: isKept)
     }
 
-    /// Keeps what was made of an image that the program has given in memory, beside that image, which no body replaces.
+    /// Stores the encoding of an image that the program has stored, in memory beside that image, which no body
+    /// replaces.
     private func keepWhileGiven(_ entry: EncodedEntry, _ image: Image) async {
         self.keepInMemory(entry)
         let current = self.cache.peekMemoryEntry(for: self.request.key)?.image
-        // It may have been replaced meanwhile, or have left.
+        // The program may have replaced or removed the image meanwhile.
         if current?.pixels !== image.pixels { _ = try? await self.cache.remove(entry.key, from: .memory) }
     }
 
-    /// Keeps an entry where a load wants that, unless it is made of older bytes than others.
+    /// Stores an entry if a caller wants that, unless newer bytes have come.
     ///
-    /// - Returns: Whether the cache may have it, and why it is not on disk, where a load waits for that.
+    /// - Returns: Whether the cache may have it, and the reason why it is not on disk, if a caller waits for the store.
     private func keep(_ entry: EncodedEntry) async -> (isKept: Bool, error: LoadError?) {
         guard self.keepInMemory(entry) else { return (false, nil) }
         let demand = self.flight.demand
@@ -202,7 +203,7 @@ struct EncodedLoad: Sendable {
         }
     }
 
-    /// - Returns: Whether the entry is none of older bytes.
+    /// - Returns: False if newer bytes have come.
     @discardableResult
     private func keepInMemory(_ entry: EncodedEntry) -> Bool {
         let (flight, body) = (self.flight, entry.metadata.bodyDigest)

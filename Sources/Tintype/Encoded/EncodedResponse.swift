@@ -3,17 +3,17 @@ public import TintypeCaching
 import TintypeHTTP
 import TintypeImage
 
-/// An image as a server sends it, and what is to be said of it.
+/// An encoded image, and the fields with which a server sends it.
 public struct EncodedResponse: Sendable {
-    /// The bytes, and what is known of them.
+    /// The bytes and their metadata.
     let entry: EncodedEntry
-    /// Where they came from; what was encoded for this load came from where its image did.
+    /// The tier or origin of the bytes; for bytes that this load has encoded, that of the image.
     public let source: LoadSource
-    /// Why the bytes are not on disk, where the request waited for the store.
+    /// The reason why the bytes are not on disk, if the request waited for the store.
     public internal(set) var storeError: LoadError?
-    /// What became of cached bytes whose freshness was in question; `nil` where it was not, or nothing was cached.
+    /// The result of the revalidation; `nil` if the cached bytes were fresh, or if there were none.
     public let revalidation: Revalidation?
-    /// What the load took, and the call that got the response; `nil` for what was found without a load.
+    /// The durations of the load and of the call; `nil` if the bytes were found without a load.
     var call: CallRecord?
 
     init(
@@ -43,10 +43,10 @@ public struct EncodedResponse: Sendable {
     /// The rows of the image.
     public var height: Int { self.entry.metadata.extra[Self.heightName].flatMap { Int($0) } ?? 0 }
 
-    /// What is known of the bytes that the image was made of: dates, validators, response.
+    /// The metadata of the original bytes: dates, validators, response.
     public var metadata: EntryMetadata { self.entry.metadata }
 
-    /// Where the time went.
+    /// The durations of the parts of the load.
     public var metrics: LoadMetrics { self.call?.metrics ?? LoadMetrics() }
 
     // MARK: What the metadata of an entry says besides
@@ -56,7 +56,7 @@ public struct EncodedResponse: Sendable {
     private static let widthName = "encoded-width"
     private static let heightName = "encoded-height"
 
-    /// What is kept of an image of `origin` that was encoded as `data`.
+    /// Returns the metadata of an image of `origin` that was encoded as `data`.
     static func metadata(
         of data: Data,
         _ image: Image,
@@ -72,7 +72,7 @@ public struct EncodedResponse: Sendable {
         return metadata
     }
 
-    /// The same bytes with what is known now of those that they were made of.
+    /// Returns the entry with new metadata of the original bytes.
     static func metadata(_ old: EntryMetadata, renewedBy origin: EntryMetadata) -> EntryMetadata {
         var metadata = origin
         metadata.formatName = old.formatName
@@ -83,46 +83,46 @@ public struct EncodedResponse: Sendable {
     }
 }
 
-/// How long what an origin sent is fresh, so that a server can hand that on.
+/// The lifetime and age of the origin's response, for a server that hands them on.
 ///
 /// ```swift
 /// "max-age=\(max(0, Int((response.freshnessLifetime - response.age()) / .seconds(1))))"
 /// ```
 extension EntryMetadata {
-    /// How long the origin's response is fresh from its birth (RFC 9111, 4.2.1), within the loader's bounds; zero where
-    /// nothing was said, or none is known.
+    /// The lifetime of the origin's response (RFC 9111, 4.2.1) within the loader's bounds; zero if it has none, or if
+    /// there is no response.
     public var freshnessLifetime: Duration {
-        // A century is for ever; more would not fit.
+        // A century is for ever; a longer time would not fit.
         .seconds(min(max(0, self.response?.freshness.lifetime ?? 0), 3_155_760_000))
     }
 
-    /// How old the origin's response is at a time, with the age that it came with (RFC 9111, 4.2.3); zero where none is
-    /// known.
+    /// Returns the age of the origin's response at a time, including its age on arrival (RFC 9111, 4.2.3); zero if
+    /// there is no response.
     public func age(at date: Date = Date()) -> Duration {
         .seconds(min(max(0, self.response?.freshness.age(at: date) ?? 0), 3_155_760_000))
     }
 }
 
 extension EncodedResponse {
-    /// How long the origin's response is fresh; see ``EntryMetadata/freshnessLifetime``.
+    /// The lifetime of the origin's response; see ``EntryMetadata/freshnessLifetime``.
     public var freshnessLifetime: Duration { self.metadata.freshnessLifetime }
 
-    /// How old the origin's response is; see ``EntryMetadata/age(at:)``.
+    /// Returns the age of the origin's response; see ``EntryMetadata/age(at:)``.
     public func age(at date: Date = Date()) -> Duration { self.metadata.age(at: date) }
 }
 
 extension ImageResponse {
-    /// How long the origin's response is fresh; see ``EntryMetadata/freshnessLifetime``.
+    /// The lifetime of the origin's response; see ``EntryMetadata/freshnessLifetime``.
     public var freshnessLifetime: Duration { self.metadata.freshnessLifetime }
 
-    /// How old the origin's response is; see ``EntryMetadata/age(at:)``.
+    /// Returns the age of the origin's response; see ``EntryMetadata/age(at:)``.
     public func age(at date: Date = Date()) -> Duration { self.metadata.age(at: date) }
 }
 
 extension DataResponse {
-    /// How long the origin's response is fresh; see ``EntryMetadata/freshnessLifetime``.
+    /// The lifetime of the origin's response; see ``EntryMetadata/freshnessLifetime``.
     public var freshnessLifetime: Duration { self.metadata.freshnessLifetime }
 
-    /// How old the origin's response is; see ``EntryMetadata/age(at:)``.
+    /// Returns the age of the origin's response; see ``EntryMetadata/age(at:)``.
     public func age(at date: Date = Date()) -> Duration { self.metadata.age(at: date) }
 }

@@ -2,12 +2,13 @@ import TintypeCaching
 import TintypeHTTP
 
 extension LoaderActor {
-    /// The image that `request` describes as a server sends it: encoded once however many ask, and kept so in memory
-    /// and on disk, where it is found without decoding.
+    /// Returns the image that `request` describes, encoded as a server sends it.
     ///
-    /// Of an animation it is the first frame. Whether the image is kept as well, decoded, is for the request to say
-    /// (``ImageRequest/variantCaching``, ``ImageRequest/originalCaching``): a server that only sends encoded images needs
-    /// it not. The configuration of the memory tier has a limit of its own for encoded images.
+    /// The loader encodes it once for all callers and stores the result in memory and on disk, where later calls find
+    /// it without decoding. An animation gives its first frame. The request decides whether the loader stores the
+    /// decoded image as well (``ImageRequest/variantCaching``, ``ImageRequest/originalCaching``); a server that only
+    /// sends encoded images does not need it. The configuration of the memory tier has a limit of its own for encoded
+    /// images.
     ///
     /// ```swift
     /// let response = try await loader.encoded(request, as: .webp(quality: 75))
@@ -16,9 +17,9 @@ extension LoaderActor {
     ///
     /// - Parameters:
     ///   - request: The image.
-    ///   - encoding: The format, and what its coder is told; make it once where it is asked for often.
+    ///   - encoding: The format and the options of its coder; create it once for frequent calls.
     ///   - caching: The tiers for the encoded bytes; default both.
-    /// - Returns: The bytes, and what is to be said of them.
+    /// - Returns: The bytes, with their media type, tag and metadata.
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func encoded(
         _ request: ImageRequest,
@@ -62,7 +63,7 @@ extension LoaderActor {
         }
     }
 
-    /// Tells of an encoded image that was found in memory, which the cache has counted.
+    /// Reports a hit of an encoded image in memory, which the cache has counted.
     @inline(never)
     private nonisolated func noteEncodedHit(_ request: ImageRequest) {
         self.services.activities.tell(.hit(.memory), .encoded, request)
@@ -78,7 +79,7 @@ extension LoaderActor {
             let ready = ReadyEncoded(request, as: encoding, caching, services: self.services, changes: self.changes)
             if let response = await ready?.response(from: self) { return response }
             var response = try await self.reference.encoded(request, as: encoding, caching)
-            // Others that shared the load may have waited for the store.
+            // Only other callers of the load may have waited for the store.
             if !request.options.contains(.waitForStore) { response.storeError = nil }
             if response.revalidation == .inBackground { await self.revalidate(request, as: encoding, caching) }
             return response
@@ -89,7 +90,7 @@ extension LoaderActor {
 }
 
 extension LoadServices {
-    /// Whether the image in memory is one that the program has stored: encoded images on disk are of another one.
+    /// Returns whether the program has stored the image in memory; encoded images on disk belong to another image then.
     func hasGivenImage(for request: ImageRequest) -> Bool {
         guard self.rules.plan(for: request).picture.query.contains(.memory),
             let entry = self.cache.peekMemoryEntry(for: request.key)
@@ -97,7 +98,7 @@ extension LoadServices {
         return entry.metadata?.bodyDigest == nil
     }
 
-    /// Keeps an encoded image in memory, unless it is obsolete at that moment.
+    /// Stores an encoded image in memory, unless it is obsolete at that moment.
     func keepEncoded(
         _ entry: EncodedEntry,
         of request: ImageRequest,
@@ -110,7 +111,7 @@ extension LoadServices {
         self.cache.keepEncoded(kept, for: request.key, encoding: encoding.number, unless: isObsolete)
     }
 
-    /// The encoded image, if it is in memory and may be served.
+    /// Returns the encoded image if it is in memory and may be served.
     fileprivate func encodedMemoryResponse(
         for request: ImageRequest,
         _ encoding: PictureEncoding

@@ -4,16 +4,16 @@ public import TintypeCoding
 import TintypeConcurrency
 public import TintypeImage
 
-/// How a server wants an image encoded: the format and everything that its coder can be told.
+/// The encoding of an image: the format and all options of its coder.
 public struct PictureEncoding: Sendable, Hashable {
     /// The format.
     public let format: ImageFormat
-    /// What its coder is told.
+    /// The options of the coder.
     public let options: EncodeOptions
-    /// Stands for both in look-ups in memory, within this process.
+    /// The number of this encoding in look-ups in memory, within this process.
     let number: UInt64
 
-    /// Describes an encoding.
+    /// Creates an encoding.
     public init(_ format: ImageFormat, options: EncodeOptions = EncodeOptions()) {
         self.format = format
         self.options = options
@@ -23,12 +23,16 @@ public struct PictureEncoding: Sendable, Hashable {
         self.number = UInt64(bitPattern: Int64(hasher.finalize()))
     }
 
-    /// JPEG, transparency laid over white; the quality is 1 to 100, and what is beyond is taken for these.
+    /// JPEG, with transparency over white.
+    ///
+    /// The quality is clamped to 1 through 100.
     public static func jpeg(quality: Int = 80, isProgressive: Bool = false) -> PictureEncoding {
         PictureEncoding(.jpeg, options: EncodeOptions(quality: quality, isProgressive: isProgressive))
     }
 
-    /// Lossy WebP; the quality is 1 to 100, and what is beyond is taken for these.
+    /// Lossy WebP.
+    ///
+    /// The quality is clamped to 1 through 100.
     public static func webp(quality: Int = 80) -> PictureEncoding {
         PictureEncoding(.webp, options: EncodeOptions(quality: quality))
     }
@@ -47,7 +51,7 @@ public struct PictureEncoding: Sendable, Hashable {
         hasher.combine(self.number)
     }
 
-    /// The key of an image in this encoding.
+    /// Returns the key of an image in this encoding.
     ///
     /// A new key and its name on disk take a microsecond, so the keys in use are remembered.
     func key(of image: CacheKey) -> CacheKey {
@@ -68,9 +72,10 @@ public struct PictureEncoding: Sendable, Hashable {
 
     private static let keys = Locked<[EncodedPair: CacheKey]>([:])
 
-    /// Names the encoding in keys: every field of the options counts, also one that is added to them later.
+    /// Returns the name of the encoding in keys, made of all fields of the options, also of fields that are added
+    /// later.
     ///
-    /// To look at all of them takes microseconds, so the names of encodings in use are remembered.
+    /// Reading all of them takes microseconds, so the names in use are remembered.
     private var name: String {
         if let name = Self.names.withLock({ $0[self] }) { return name }
         let name = "|as(\(self.format.name), \(CacheKey(Self.text(of: self.options)).digest.prefix(32)))"
@@ -85,7 +90,7 @@ public struct PictureEncoding: Sendable, Hashable {
 
     private static func text(of value: Any) -> String {
         if let data = value as? Data { return "\(data.count):\(BodyDigest.tag(of: data))" }
-        // Its alpha is ignored, so it tells no encodings apart.
+        // The encoder ignores the alpha of this colour, so the name does as well.
         if let color = value as? Color { return "(red:\(color.red),green:\(color.green),blue:\(color.blue))" }
         let children = Mirror(reflecting: value).children
         guard !children.isEmpty else { return "\(value)" }

@@ -4,8 +4,8 @@ import TintypeHTTP
 
 /// An encoded image that the disk had ready, read on its caller's thread without a flight.
 ///
-/// It is served only if the disk has the bytes that it was made of, and if the loader knows of no newer ones. The loader
-/// puts it into memory in the same step, unless its origin has changed since the reading began.
+/// The loader serves it only if the disk has the bytes of which it was made, and if no newer ones are known. In the
+/// same step it stores the image in memory, unless its origin has changed since the read began.
 struct ReadyEncoded: Sendable {
     /// The loader's decision about an image that was read without a flight.
     enum Admission: Sendable {
@@ -25,7 +25,7 @@ struct ReadyEncoded: Sendable {
     private let body: UInt64
     private let mark: OriginChanges.Mark
 
-    /// Reads the image; `nil` if that takes waiting, or if only a flight can tell whether it is current.
+    /// Reads the image; returns `nil` if that takes waiting, or if only a flight can tell whether it is current.
     init?(
         _ request: ImageRequest,
         as encoding: PictureEncoding,
@@ -36,7 +36,7 @@ struct ReadyEncoded: Sendable {
         let rules = services.rules
         let plan = rules.plan(for: request)
         guard plan.policy != .reload, caching.query.contains(.disk) else { return nil }
-        // Before anything is read: a change that is not noted since was complete by then.
+        // Before the read: any change that is not counted since was complete by then.
         let mark = changes.mark(of: rules.resourceKey(of: request))
         guard !services.hasGivenImage(for: request), let body = services.store.readyBody(of: request)
         else { return nil }
@@ -61,7 +61,7 @@ struct ReadyEncoded: Sendable {
         services.activities.send(.hit(.disk), .encoded, self.request, of: nil)
         if admission == .kept, self.isKeptInMemory {
             services.activities.send(.stored(.memory), .encoded, self.request, of: nil)
-            // The program may have stored an image since the reading began.
+            // The program may have stored an image since the read began.
             if services.hasGivenImage(for: self.request) {
                 _ = try? await services.cache.remove(self.entry.key, from: .memory)
             }
@@ -78,10 +78,11 @@ struct ReadyEncoded: Sendable {
     }
 }
 
-/// Counts the bodies and removals of each origin, so that a reading without a flight can tell whether one has come
+/// Counts the bodies and removals of each origin, so that a read without a flight can tell whether one has come
 /// meanwhile.
 ///
-/// Origins share counters: another origin's change only costs a place in memory, until the next reading.
+/// Origins share counters. If another origin has changed, the image is served but not stored in memory, until the next
+/// read.
 final class OriginChanges: Sendable {
     /// The count at one moment.
     struct Mark: Hashable, Sendable {

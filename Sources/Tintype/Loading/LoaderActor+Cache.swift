@@ -9,17 +9,17 @@ public import TintypeTransforms
 extension LoaderActor {
     // MARK: Bytes that are here
 
-    /// The image in bytes that are here already, such as an upload: decoded on a lane, within the gate and the limits.
+    /// Decodes bytes that the program has, such as an upload, on a lane and within the limits of memory.
     ///
-    /// Nothing is cached.
+    /// The loader caches nothing of it.
     ///
     /// - Parameters:
     ///   - data: The encoded bytes.
     ///   - thumbnail: The size to bring the image to; `nil` keeps it full size.
-    ///   - transforms: What is made of the image after that.
+    ///   - transforms: The transforms to apply after that.
     ///   - scaleDownLimit: The bytes of pixels that an image without a thumbnail may have; `nil` is no limit.
-    ///   - coder: Decodes the image; `nil` asks the registered coders.
-    ///   - options: Those that are about decoding count.
+    ///   - coder: The coder; `nil` chooses one of the registered coders.
+    ///   - options: The options; only the ones for decoding matter.
     /// - Returns: The image, upright.
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func image(
@@ -46,18 +46,18 @@ extension LoaderActor {
         }
     }
 
-    /// Stands in the requests of bytes that have none.
+    /// The URL in the requests of bytes without one.
     private static let noURL = URL(filePath: "/")
 
     // MARK: Storing
 
     /// Stores the encoded bytes of `request` as if its origin had just sent them, and returns when the disk has them.
     ///
-    /// It takes its turn among the loads of the source, and what was made of other bytes leaves the cache.
+    /// The call takes its turn among the loads of the source. Images of other bytes leave the cache.
     ///
     /// - Parameters:
     ///   - data: The encoded bytes; they must begin like an image, or as the configuration's `isStorable` says.
-    ///   - request: Names the source; what it makes of the bytes does not matter.
+    ///   - request: The request that names the source; its thumbnail and transforms do not matter.
     ///   - headers: The fields of the response, which say how long it is fresh and how it is revalidated where the cache
     ///     policy asks for that; default none.
     /// - Throws: `LoadError` if the bytes are not stored, as without a disk tier, or if the header fields forbid it under the
@@ -101,14 +101,14 @@ extension LoaderActor {
         }
     }
 
-    /// Keeps an image in memory as what `request` describes.
+    /// Stores an image in memory as the image that `request` describes.
     ///
-    /// A load of the request finds it there, as far as its cache policy trusts an image of which no response is known. The
-    /// request says how long it stays, what is kept with it, and its scale. It stays whatever bytes come for other requests, and
-    /// what ``encoded(_:as:caching:)`` makes of it stays in memory beside it.
+    /// A load of the request finds it there if its cache policy accepts an image without a response. The request
+    /// decides its lifetime, its extra values and its scale. The image stays whatever bytes arrive for other requests.
+    /// The results of ``encoded(_:as:caching:)`` for it stay in memory as well.
     ///
-    /// - Returns: Whether it is in memory, or why not; `nil` where the request keeps nothing there.
-    /// - Throws: `LoadError` where the request makes no sense.
+    /// - Returns: Whether it is in memory, or why not; `nil` if the request stores nothing there.
+    /// - Throws: `LoadError` if the request makes no sense.
     @discardableResult
     public nonisolated func store(_ image: Image, for request: ImageRequest) async throws -> InsertOutcome? {
         let request = try await self.admitted(request)
@@ -123,36 +123,36 @@ extension LoaderActor {
 
     // MARK: Asking and removing
 
-    /// The tiers that have what `request` describes: its image in memory, and on disk the bytes that it can be made of.
+    /// Returns the tiers that can answer `request`: memory if it has the image, and disk if it has bytes for it.
     ///
-    /// Says nothing of freshness, and does not count as a use.
+    /// The result says nothing about freshness, and the call does not count as a use.
     public nonisolated func tiers(holding request: ImageRequest) async -> CacheTiers {
-        // What can't be loaded is not there.
+        // A request that makes no sense is not cached.
         guard let request = try? await self.admitted(request) else { return .none }
         var tiers = await self.cache.tiers(holding: request.key, in: request.isVariant ? .all : .memory)
         if await self.services.store.contains(request) { tiers.insert(.disk) }
         return tiers
     }
 
-    /// Whether a load with ``CachePolicy/cacheOnly`` that asks all tiers would find what `request` describes: itself, the
-    /// bytes that it can be made of, or the decoded original of a thumbnail.
+    /// Returns whether a load with ``CachePolicy/cacheOnly`` that queries all tiers would find the image of `request`,
+    /// its bytes, or the decoded original of a thumbnail.
     public nonisolated func contains(_ request: ImageRequest) async -> Bool {
         guard await self.tiers(holding: request).isEmpty else { return true }
         guard let request = try? await self.admitted(request) else { return false }
         return self.services.variants.decodedOriginal(for: request) != nil
     }
 
-    /// Removes the original of `request` and all that was made of it from both tiers, and forgets its failures.
+    /// Removes the original of `request` and all images of it from both tiers, and forgets its failures.
     ///
-    /// A load that is under way may store what it brings after that.
+    /// A load under way may store its result afterwards.
     ///
-    /// - Returns: Whether there was anything.
-    /// - Throws: `LoadError` when a file can't be removed.
+    /// - Returns: Whether any tier had an entry.
+    /// - Throws: `LoadError` if a file cannot be removed.
     @discardableResult
     public nonisolated func remove(_ request: ImageRequest) async throws -> Bool {
         let request = try await self.admitted(request)
         self.forgetFailures(of: request)
-        // In this order: an image that was read from disk before is not put into memory after.
+        // In this order: an image that was read from disk before must not be stored in memory afterwards.
         let fromDisk = await self.removeFamilies(of: request, from: .disk)
         self.changes.note(self.services.rules.resourceKey(of: request))
         let fromMemory = await self.removeFamilies(of: request, from: .memory)
@@ -160,7 +160,7 @@ extension LoaderActor {
         return results.contains(true)
     }
 
-    /// Removes what has one of the names of `request`: policies differ in how they name images with header fields.
+    /// Removes the entries under all names of `request`: policies differ in how they name images with header fields.
     private nonisolated func removeFamilies(
         of request: ImageRequest,
         from tiers: CacheTiers
@@ -178,27 +178,27 @@ extension LoaderActor {
         }
     }
 
-    /// The file on disk that has the encoded bytes of `request`, opened, to serve them from there.
+    /// Opens the file on disk with the encoded bytes of `request`, to serve them from there.
     ///
-    /// A request for a variant gets the variant's own file, in the encoding that the cache chose for it: the metadata
-    /// names that format, its media type and its size. Nothing is loaded, and freshness is not looked at.
+    /// A request for a variant gets the variant's own file, in the encoding that the cache chose. The metadata has the
+    /// format, the media type and the size of that file. The call loads nothing, and ignores freshness.
     ///
-    /// - Returns: The file; `nil` where the disk has none.
-    /// - Throws: `LoadError` where the request makes no sense; `CancellationError` when the task is cancelled.
+    /// - Returns: The file; `nil` if the disk has none.
+    /// - Throws: `LoadError` if the request makes no sense; `CancellationError` when the task is cancelled.
     public nonisolated func cachedFile(for request: ImageRequest) async throws -> CachedFile? {
         let request = try await self.admitted(request)
         guard !request.isVariant else {
             guard let file = try await self.cache.file(for: request.key) else { return nil }
             guard let body = file.metadata.bodyDigest else { return file }
-            // A store that ends now may have written a variant of an older body, and removes it before the loader forgets
-            // that there is a newer one.
+            // A store that ends now may have written a variant of an older body. It removes that variant before the
+            // loader forgets the newer body.
             guard await self.admits(body, of: request.sourceKey) else { return nil }
             return try await self.cache.diskMetadata(for: request.key)?.bodyDigest == body ? file : nil
         }
         return try await self.services.store.file(selectedBy: request)
     }
 
-    /// Forgets the failures of a source: of its bytes, and of all images of them.
+    /// Forgets the failures of a source: those of its bytes and of all images.
     private nonisolated func forgetFailures(of request: ImageRequest) {
         for failures in [self.services.failures, self.services.undecodable] {
             failures.forgetFamily(of: request.sourceKey)

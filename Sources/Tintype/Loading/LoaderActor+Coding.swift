@@ -4,9 +4,9 @@ public import TintypeImage
 public import TintypeRendering
 
 extension LoaderActor {
-    /// What the start of the file says about its image; no pixels are decoded.
+    /// Returns the header of the image, without decoding pixels.
     ///
-    /// Alternatives are not tried.
+    /// Does not try alternatives.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func header(for request: ImageRequest) async throws -> ImageHeader {
@@ -19,12 +19,13 @@ extension LoaderActor {
         }
     }
 
-    /// How and where the image was taken, and its blocks of metadata; no pixels are decoded.
+    /// Returns the metadata of the image: how and where it was taken, and its raw blocks, without decoding pixels.
     ///
-    /// Read from the encoded bytes, which are loaded where they are not on disk: images in memory have none. Where the
-    /// bytes are at hand, as with ``LoadOptions/keepData``, an ``ImageDecoder`` gives the same.
+    /// The metadata comes from the encoded bytes, which the call loads if they are not on disk, because images in
+    /// memory have none. If you have the bytes, as with ``LoadOptions/keepData``, an ``ImageDecoder`` returns the same.
+    /// The result lacks damaged parts.
     ///
-    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled. What is broken of the metadata is left out.
+    /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func metadata(for request: ImageRequest) async throws -> ImageMetadata {
         let request = try await self.admitted(request)
         let data = try await self.dataResponse(forAdmitted: request).data
@@ -35,11 +36,10 @@ extension LoaderActor {
         }
     }
 
-    /// The frames of the image that `request` names, decoded when they are asked for, each brought to the size that the
-    /// request asks for.
+    /// Returns the frames of the image that `request` names, decoded on demand, each at the requested size.
     ///
-    /// A still image is a source of one frame. All that read the frames of one request share them. Alternatives are not
-    /// tried: ``ImageResponse/alternative`` says whose frames to ask for.
+    /// A still image is a source of one frame. All readers of the frames of one request share them. The call does not
+    /// try alternatives: ``ImageResponse/alternative`` says which request has frames.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func frames(for request: ImageRequest) async throws -> FrameSource {
@@ -63,16 +63,16 @@ extension LoaderActor {
         )
     }
 
-    /// Returns the response as its request asks for an animation: as a still image, or with all of its frames decoded.
+    /// Returns the response as its request wants animations: as a still image, or with all frames decoded.
     nonisolated func withFrames(_ response: ImageResponse, for request: ImageRequest) async throws -> ImageResponse {
         if request.options.contains(.firstFrameOnly) { return response.still }
         if request.options.contains(.preloadAllFrames) { try await self.preloadFrames(of: response, for: request) }
         return response
     }
 
-    /// Decodes the frames of the animation that an image stands for, unless they are there.
+    /// Decodes the frames of an animation, unless they are in the pool.
     ///
-    /// - Throws: `CancellationError` only: what is wrong with a frame is found when that is asked for.
+    /// - Throws: `CancellationError` only. A damaged frame throws when it is requested.
     private nonisolated func preloadFrames(of response: ImageResponse, for request: ImageRequest) async throws {
         guard response.isAnimated else { return }
         let body = response.metadata.bodyDigest
@@ -95,8 +95,8 @@ extension LoaderActor {
 
     /// Encodes an image on a lane.
     ///
-    /// A longer side than `maximumSide` is brought to it first. The encode waits until there is room for what it takes, as
-    /// decodes do: see ``Configuration/decodingMemory``.
+    /// The call first scales the image down if a side is longer than `maximumSide`. Like a decode, the encode waits
+    /// until there is room for its memory: see ``Configuration/decodingMemory``.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func encode(
@@ -110,7 +110,7 @@ extension LoaderActor {
 
     /// Decodes all frames of an animation and encodes them, on lanes.
     ///
-    /// All frames are held at once, and count as memory of the loader: see ``Configuration/decodingMemory``.
+    /// The loader holds all frames at once and counts their memory: see ``Configuration/decodingMemory``.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func encode(
@@ -123,7 +123,7 @@ extension LoaderActor {
 
     /// Encodes an animation on a lane.
     ///
-    /// The caller holds the frames, and the loader counts what the encode takes besides.
+    /// The caller holds the frames, and the loader counts the other memory of the encode.
     ///
     /// - Throws: `LoadError`; `CancellationError` when the task is cancelled.
     public nonisolated func encode(
@@ -134,7 +134,7 @@ extension LoaderActor {
         try await self.encoded { try await $0.encode(animation, as: format, options: options) }
     }
 
-    /// Runs an encode that its caller can leave at once.
+    /// Runs an encode whose caller returns at once when it is cancelled.
     private nonisolated func encoded(
         by encode: @escaping @Sendable (EncodePipeline) async throws -> Data
     ) async throws -> Data {
@@ -146,7 +146,7 @@ extension LoaderActor {
         }
     }
 
-    /// Whether a coder is registered that writes `format`.
+    /// Returns whether a registered coder writes `format`.
     public nonisolated func canEncode(_ format: ImageFormat) -> Bool {
         (try? self.services.decoding.registry.coder(encoding: format)) != nil
     }
