@@ -2,12 +2,12 @@ import TintypeCaching
 import TintypeConcurrency
 public import TintypeDownloading
 
-/// Brings images into a cache before they are asked for.
+/// Loads images into a cache before they are needed.
 ///
-/// A prefetcher works on several lists at once; its limits hold for all of them together. A list
-/// lives as long as its reader, which keeps the prefetcher alive.
+/// A prefetcher works on several lists at once, and its limits apply to all of them together. A list lives as long as
+/// its reader, which keeps the prefetcher alive.
 public final class Prefetcher: Sendable {
-    /// Where prefetched images go.
+    /// The cache tiers that prefetched images fill.
     public enum Destination: Sendable, Hashable {
         /// Encoded bytes on disk; nothing is decoded.
         case disk
@@ -25,11 +25,11 @@ public final class Prefetcher: Sendable {
     /// Creates a prefetcher.
     ///
     /// - Parameters:
-    ///   - loader: Loads the images; its caches are filled.
-    ///   - destination: Where the images go; default disk.
-    ///   - concurrency: How many are loaded at once, at least 1; default 3.
-    ///   - priority: How urgent the downloads are, whatever the requests say; default low, so that
-    ///     those that a user waits for go first.
+    ///   - loader: The loader whose caches the prefetcher fills.
+    ///   - destination: The tiers to fill; default disk.
+    ///   - concurrency: The number of images to load at once, at least 1; default 3.
+    ///   - priority: The priority of the downloads, instead of that of the requests; default low, so that loads for which
+    ///   a user waits go first.
     public init(
         loader: LoaderActor,
         destination: Destination = .disk,
@@ -45,9 +45,8 @@ public final class Prefetcher: Sendable {
 
     /// Loads `requests` and reports each one as it ends.
     ///
-    /// The stream has one element for each request and then ends. It ends early, without elements
-    /// for those that are left, after ``cancelAll()``. When its reader is cancelled or goes away, the
-    /// loads that are left are cancelled.
+    /// The stream has one element for each request and then ends. After ``cancelAll()`` it ends early, without elements
+    /// for the remaining requests. If its reader is cancelled or goes away, the prefetcher cancels the remaining loads.
     public func prefetch(_ requests: [ImageRequest]) -> AsyncStream<PrefetchProgress> {
         let (stream, continuation) = AsyncStream.makeStream(of: PrefetchProgress.self)
         let list = PrefetchList(
@@ -64,7 +63,7 @@ public final class Prefetcher: Sendable {
         }
         continuation.onTermination = { _ in
             task.cancel()
-            // Owns the task; until now the reader may have held nothing else of it.
+            // The stream owns the task from here on; until now only the reader may have held it.
             _ = self
         }
         return stream
@@ -72,61 +71,63 @@ public final class Prefetcher: Sendable {
 
     // MARK: Control
 
-    /// Begins no load until ``resume()``; those under way go on.
+    /// Starts no more loads until ``resume()``.
+    ///
+    /// Loads under way continue.
     public func pause() {
         self.gate.suspend()
     }
 
-    /// Goes on after ``pause()``.
+    /// Continues after ``pause()``.
     public func resume() {
         self.gate.resume()
     }
 
-    /// Whether no load begins.
+    /// Whether the prefetcher is paused.
     public var isPaused: Bool { self.gate.isSuspended }
 
-    /// The loads that are under way.
+    /// The number of loads under way.
     public var loadCount: Int { self.gate.usedWeight }
 
-    /// The loads that would begin next, and wait for their turn.
+    /// The number of loads that wait for their turn.
     public var waiterCount: Int { self.gate.waiterCount }
 
-    /// Ends all lists and the loads that are under way; the streams end.
+    /// Cancels all lists and loads; the streams end.
     public func cancelAll() {
         self.lists.cancelAll()
     }
 }
 
-/// How far the prefetch of a list is.
+/// The progress of the prefetch of a list.
 public struct PrefetchProgress: Sendable {
     /// The image that ended last.
     public let latest: PrefetchResult
-    /// The images of the list that have ended, failed ones among them.
+    /// The number of images that have ended, including failed ones.
     public let completedCount: Int
-    /// The images of the list that failed.
+    /// The number of images that failed.
     public let failedCount: Int
-    /// The images of the list.
+    /// The number of images in the list.
     public let totalCount: Int
-    /// The encoded bytes of the images that came over the network.
+    /// The number of encoded bytes that came over the network.
     public let receivedBytes: Int64
 
     /// Whether this is the last one.
     public var isFinished: Bool { self.completedCount == self.totalCount }
 }
 
-/// How the prefetch of one image ended.
+/// The result of the prefetch of one image.
 public struct PrefetchResult: Sendable {
-    /// What was loaded.
+    /// A loaded image.
     public struct Loaded: Sendable, Hashable {
-        /// Where it came from: not the network when it was cached already.
+        /// The tier or origin of the image: not the network if it was cached.
         public let source: LoadSource
-        /// The encoded bytes.
+        /// The number of encoded bytes.
         public let byteCount: Int
     }
 
-    /// What was asked for.
+    /// The request.
     public let request: ImageRequest
-    /// What came of it; the error is a `LoadError` or a `CancellationError`.
+    /// The result; the error is a `LoadError` or a `CancellationError`.
     public let outcome: Result<Loaded, any Error>
 }
 
@@ -140,12 +141,12 @@ private struct PrefetchList: Sendable {
     /// Shared with the prefetcher's other lists.
     let gate: WeightedGate
 
-    /// Loads the images and reports each one as it ends; after a cancellation, no more.
+    /// Loads the images and reports each one as it ends, unless the task is cancelled.
     func load(report: (PrefetchProgress) -> Void) async {
         await withTaskGroup(of: PrefetchResult?.self) { group in
             var rest = self.requests.makeIterator()
             var counts = (completed: 0, failed: 0, bytes: Int64(0))
-            // One begins as another ends, so that a long list costs no task for each request.
+            // Start a load when another one ends, so that a long list does not have a task for each request.
             for _ in 0..<self.concurrency {
                 guard let request = rest.next() else { break }
                 group.addTask { await self.result(of: request) }
@@ -172,7 +173,7 @@ private struct PrefetchList: Sendable {
         }
     }
 
-    /// How the load of `request` ends; `nil` when it was cancelled before it began.
+    /// Returns the result of the load of `request`; `nil` if it was cancelled before it began.
     private func result(of request: ImageRequest) async -> PrefetchResult? {
         try? await self.gate.withWeight(1) {
             let outcome: Result<PrefetchResult.Loaded, any Error>
@@ -191,7 +192,7 @@ private struct PrefetchList: Sendable {
         }
     }
 
-    /// The request as it is loaded ahead of time, and its alternatives: no fallback stands for what is not there.
+    /// Returns the request to prefetch, with its alternatives, without its fallback.
     private func prepared(_ request: ImageRequest) -> ImageRequest {
         var request = request
         request.options.insert(.waitForStore)
@@ -201,7 +202,7 @@ private struct PrefetchList: Sendable {
         return request
     }
 
-    /// Stores the bytes of the first source that gives any.
+    /// Stores the bytes of the first source that has any.
     private func store(_ request: ImageRequest) async throws -> PrefetchResult.Loaded {
         let request = try await self.loader.admitted(request)
         return try await AlternativeLoad.first(of: request) { source, isFirst in
@@ -218,7 +219,7 @@ private struct PrefetchList: Sendable {
                 message: "\(request.displayURL) is not a picture, so it was not stored; check the URL."
             )
         }
-        // What is a file already needs no copy.
+        // A file needs no copy on disk.
         if response.source == .network {
             let store = self.loader.services.store
             try await store.checkStored(response.metadata, mayBeKept: response.mayBeKept, of: request)

@@ -3,73 +3,73 @@ import TintypeConcurrency
 public import TintypeDownloading
 public import TintypeImage
 
-/// Something that happened in a loader.
+/// An event in a loader.
 ///
 /// Every load begins with one ``Kind/started`` and ends with one of ``Kind/finished(_:_:)``, ``Kind/failed(_:)``,
-/// ``Kind/refused(_:)`` and ``Kind/cancelled``. An image that is not cached is a load of its own and one of its bytes, which
-/// images of other sizes share. What is found without a load is one ``Kind/hit(_:)``.
+/// ``Kind/refused(_:)`` and ``Kind/cancelled``. An image that is not cached is two loads: its own, and that of its
+/// bytes, which images of other sizes share. A product that is found without a load is one ``Kind/hit(_:)``.
 public struct LoadActivity: Sendable {
-    /// What a load makes.
+    /// The product of a load.
     public enum Product: String, Sendable, Hashable, CaseIterable {
         /// An image.
         case picture
         /// The encoded bytes of a source.
         case bytes
-        /// An image as a server sends it.
+        /// An encoded image.
         case encoded
     }
 
-    /// What happened.
+    /// The kind of an event.
     public enum Kind: Sendable {
         /// A load began.
         case started
         /// A caller, or the load of an image that needs bytes, joined a load under way.
         ///
-        /// One that comes between the load's last activity and its end is counted, and not told of.
+        /// One that comes between the load's last event and its end is counted, but not reported.
         case joined
-        /// The product was found in a tier, and may be served.
+        /// A tier has the product, and may answer.
         case hit(LoadSource)
-        /// The origin is asked.
+        /// The load asks the origin.
         case downloadStarted
-        /// The origin has answered with a response that may be used; the bytes are the encoded ones.
+        /// The origin has answered with a response that may be used, with so many encoded bytes.
         case downloadFinished(byteCount: Int, TransferMetrics)
-        /// An image of this size was made of its bytes.
+        /// The load has decoded an image of this size.
         case decoded(PixelSize)
-        /// The product was given to these tiers to keep.
+        /// The load has handed the product to these tiers.
         case stored(CacheTiers)
-        /// The load has made its product.
+        /// The load has its product.
         case finished(LoadSource, LoadMetrics)
         /// The load failed.
         case failed(LoadError)
-        /// The network policy refused what the load would have asked for.
+        /// The network policy has refused the request of the load.
         case refused(LoadError)
-        /// The last caller left before the end.
+        /// The last caller has left before the end.
         case cancelled
     }
 
-    /// Which of the loader's loads it is about; 0 for what was found without one, or stored by the program.
+    /// The number of the load; 0 if there is none.
     public let loadID: UInt64
-    /// What the load makes.
+    /// The product.
     public let product: Product
-    /// What was asked for; of a load that several callers share, by the first of them.
+    /// The request; the first caller's if several callers share the load.
     public let request: ImageRequest
     /// What happened.
     public let kind: Kind
 }
 
-/// Hears of all that happens in a loader: the place for a log, for metrics and for traces.
+/// An observer of the events of a loader, for logs, metrics and traces.
 public protocol LoadObserver: Sendable {
-    /// Is told what happened, on the spot, on a thread of the loader's or of a caller; of each load in its order, one after
-    /// the other.
+    /// Receives an event at once, on a thread of the loader or of a caller. The events of a load come in order, one
+    /// after the other.
     ///
-    /// Must be quick, and must not block: loads wait for it. An observer that has more to do hands the activity on.
+    /// Must be quick, and must not block, because loads wait for it.
     func loader(didObserve activity: LoadActivity)
 
-    /// Is told that the disk tier could not store, such as in a folder that can't be written; by default does nothing.
+    /// Receives an error of a store on disk, such as for a folder that cannot be written; by default does nothing.
     ///
-    /// The loader reports each code once in its life, because a folder that can't be written fails every store. The
-    /// statistics of the disk count all failures (``DiskStatistics/storeErrors``). A cache that the program has made tells
-    /// of stores in the background only its own ``DiskCache/Configuration/storeErrorHandler``.
+    /// The loader reports each code once in its life, because such a folder fails every store. The statistics of the
+    /// disk count all failures (``DiskStatistics/storeErrors``). A cache that the program has made reports background
+    /// stores only to its own ``DiskCache/Configuration/storeErrorHandler``.
     func loader(didFailToStore error: LoadError)
 }
 
@@ -77,7 +77,7 @@ extension LoadObserver {
     public func loader(didFailToStore error: LoadError) {}
 }
 
-/// Counts what happens in a loader, and tells those that want to know.
+/// Counts the events of a loader, and reports them to observers and streams.
 final class ActivityCenter: Sendable {
     private let observers: [any LoadObserver]
     private let broadcast = Broadcast<LoadActivity>()
@@ -88,7 +88,7 @@ final class ActivityCenter: Sendable {
         self.observers = observers
     }
 
-    /// Whether anything listens.
+    /// Whether there is an observer or a stream.
     @inline(__always)
     var isObserved: Bool { !self.observers.isEmpty || self.broadcast.hasObservers }
 
@@ -97,7 +97,7 @@ final class ActivityCenter: Sendable {
     /// Ends the streams.
     func finish() { self.broadcast.finish() }
 
-    /// Counts and tells what happened: in a load, after all that happened there before, or without one.
+    /// Counts and reports an event, after all earlier events of the same load.
     @inline(never)
     func send(
         _ kind: LoadActivity.Kind,
@@ -114,7 +114,7 @@ final class ActivityCenter: Sendable {
         self.tellNoted(of: flight)
     }
 
-    /// Counts what happened in a load, and tells it with what is told of that load next.
+    /// Counts an event of a load, and reports it together with the next one.
     @inline(never)
     func note(
         _ kind: LoadActivity.Kind,
@@ -127,13 +127,13 @@ final class ActivityCenter: Sendable {
         flight.activities.add(LoadActivity(loadID: flight.id, product: product, request: request, kind: kind))
     }
 
-    /// Tells what was noted of a load, unless another thread does.
+    /// Reports the noted events of a load, unless another thread does.
     @inline(never)
     func tellNoted(of flight: FlightState) {
         flight.activities.takeEach { self.tell($0) }
     }
 
-    /// Tells what happened without a load, and does not count it.
+    /// Reports an event without a load, and does not count it.
     func tell(_ kind: LoadActivity.Kind, _ product: LoadActivity.Product, _ request: ImageRequest) {
         self.tell(LoadActivity(loadID: 0, product: product, request: request, kind: kind))
     }
@@ -143,9 +143,9 @@ final class ActivityCenter: Sendable {
         self.broadcast.send(activity)
     }
 
-    /// Tells that a store has failed, once of each code.
+    /// Reports a failed store, once for each code.
     ///
-    /// - Returns: The error as a load gives it to its callers.
+    /// - Returns: The error for callers of loads.
     @discardableResult
     func tell(storing error: any Error) -> LoadError {
         let error = LoadError(storing: error)
@@ -155,7 +155,7 @@ final class ActivityCenter: Sendable {
         return error
     }
 
-    /// Counts and tells how a load ended.
+    /// Counts and reports the end of a load.
     func sendEnd(
         of product: LoadActivity.Product,
         _ request: ImageRequest,
@@ -169,7 +169,7 @@ final class ActivityCenter: Sendable {
     }
 }
 
-/// The activities of one load that are yet to be told: those of its callers and its own, in one order.
+/// The events of one load and its callers that were not reported yet, in one order.
 final class ActivityQueue: Sendable {
     private struct State {
         var activities: [LoadActivity] = []
@@ -180,7 +180,9 @@ final class ActivityQueue: Sendable {
 
     private let state = Locked(State())
 
-    /// Adds an activity behind the others, none after the end of the load; its beginning comes before all of them.
+    /// Adds an event.
+    ///
+    /// The start of the load comes first, and nothing comes after its end.
     func add(_ activity: LoadActivity) {
         self.state.withLock { state in
             guard !state.hasEnded else { return }
@@ -190,7 +192,7 @@ final class ActivityQueue: Sendable {
                 state.hasBegun = true
                 return
             case .finished, .failed, .refused, .cancelled: (state.hasBegun, state.hasEnded) = (true, true)
-            // It may have begun before anything observed it.
+            // The load may have begun before there was an observer.
             case .hit, .downloadStarted, .downloadFinished, .decoded, .stored: state.hasBegun = true
             case .joined: break
             }
@@ -198,7 +200,7 @@ final class ActivityQueue: Sendable {
         }
     }
 
-    /// Takes the activities one by one until there are none, unless the load is yet to begin, or they are being taken.
+    /// Takes the events one by one until there are none, unless the load has not begun, or another thread takes them.
     func takeEach(_ body: (LoadActivity) -> Void) {
         let isFirst = self.state.withLock { state in
             guard state.hasBegun, !state.isTaken else { return false }
@@ -224,7 +226,7 @@ final class ActivityQueue: Sendable {
 }
 
 extension LoadError {
-    /// Whether the network policy refused the request.
+    /// Whether the network policy has refused the request.
     fileprivate var isRefusalByPolicy: Bool {
         [
             .schemeNotAllowed, .userInformationInURL, .malformedHost, .portNotAllowed, .hostNotAllowed,

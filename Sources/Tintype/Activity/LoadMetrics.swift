@@ -3,32 +3,35 @@ import TintypeConcurrency
 public import TintypeDownloading
 import TintypeRendering
 
-/// Where the time of one load went.
+/// The durations of a load and its parts.
 ///
-/// A part that did not take place is zero; all are, but ``total``, of an image that was in memory, and of bytes that the
-/// disk had ready. Parts may overlap: a store runs beside the decode unless the load waits for it.
+/// A part that did not take place is zero. For an image in memory, and for bytes that the disk had ready, all parts are
+/// zero except ``total``. Parts may overlap: a store runs beside the decode unless the load waits for it.
 public struct LoadMetrics: Sendable, Hashable {
-    /// From the call to its answer; of a call that joined a load under way, less than the parts together.
+    /// The time from the call to its result.
+    ///
+    /// If the call joined a load under way, it is shorter than the parts
+    /// together.
     public internal(set) var total: Duration = .zero
-    /// Waiting for the right to ask the origin, and for a place among the downloads, with what lies between two tries.
+    /// The wait for the right to ask the origin, for a place among the downloads, and between retries.
     public internal(set) var queue: Duration = .zero
-    /// What the transfer took: name, connection, TLS, first byte, last byte; `nil` where nothing was transferred.
+    /// The phases of the transfer: name, connection, TLS, first byte, last byte; `nil` without a transfer.
     public internal(set) var transfer: TransferMetrics?
-    /// Looking on disk, and reading from there.
+    /// Look-ups and reads on disk.
     public internal(set) var disk: Duration = .zero
-    /// Waiting until the memory for the decode was free.
+    /// The wait for the memory of the decode.
     public internal(set) var gate: Duration = .zero
-    /// Waiting for a decode lane.
+    /// The wait for a decode lane.
     public internal(set) var lane: Duration = .zero
-    /// Decoding; of an image that is resized while its rows are decoded, that too.
+    /// The decode, including a resize while rows are decoded.
     public internal(set) var decode: Duration = .zero
-    /// Resizing, converting to sRGB and turning upright.
+    /// The resize, the conversion to sRGB and the turn upright.
     public internal(set) var transform: Duration = .zero
-    /// Encoding.
+    /// The encode.
     public internal(set) var encode: Duration = .zero
-    /// Storing on disk, where the load waited for it.
+    /// The store on disk, if the load waited for it.
     public internal(set) var store: Duration = .zero
-    /// The encoded bytes that were received or read.
+    /// The number of encoded bytes that were received or read.
     public internal(set) var byteCount = 0
     /// Whether the call joined a load that was under way.
     public internal(set) var isJoined = false
@@ -51,8 +54,8 @@ public struct LoadMetrics: Sendable, Hashable {
 }
 
 extension LoadMetrics: CustomStringConvertible {
-    /// The whole and the parts that took place, in milliseconds, such as
-    /// `12.5 ms (transfer 8.1, decode 3.9), 48201 bytes`.
+    /// The total and the parts that took place, in milliseconds, such as `12.5 ms (transfer 8.1, decode 3.9), 48201
+    /// bytes`.
     public var description: String {
         let parts: [(String, Duration)] = [
             ("queue", self.queue), ("transfer", self.transfer?.total ?? .zero), ("disk", self.disk),
@@ -67,13 +70,13 @@ extension LoadMetrics: CustomStringConvertible {
         return self.isJoined ? text + ", joined" : text
     }
 
-    /// With three digits behind the point at most: microseconds.
+    /// At most three digits after the point: microseconds.
     private static func milliseconds(_ duration: Duration) -> String {
         "\((duration / .microseconds(1)).rounded() / 1_000)"
     }
 }
 
-/// The durations of a load under way so far; written from wherever its parts run.
+/// The durations of a load under way, recorded on the threads of its parts.
 final class LoadRecord: Sendable {
     /// A part of a load whose duration is recorded.
     typealias Part = any WritableKeyPath<LoadMetrics, Duration> & Sendable
@@ -146,7 +149,7 @@ extension LoadRecord: RenderingObserver {
     }
 }
 
-/// The durations of a call: those of its load, and its own.
+/// The durations of a call and of its load.
 struct CallRecord: Sendable {
     let load: LoadRecord?
     let total: Duration

@@ -2,29 +2,28 @@ public import TintypeCaching
 import TintypeConcurrency
 public import TintypeDownloading
 
-/// What a loader has done so far, and what it holds, at one moment.
+/// The counters of a loader at one moment.
 public struct LoaderStatistics: Sendable {
-    /// What became of the loads of one product.
+    /// The loads of one product, by how they ended.
     public struct Loads: Sendable, Hashable {
-        /// The loads that began.
+        /// The loads that have begun.
         public internal(set) var started = 0
         /// The callers and loads that joined one under way.
         public internal(set) var joined = 0
-        /// What loads found in a tier, and what callers found ready on disk, by where.
+        /// The hits of loads in a tier, and of callers that found bytes ready on disk, by tier.
         ///
-        /// What callers find in memory at once is no load: the cache counts it, as `MemoryStatistics.hits` and
-        /// `encodedHits`.
+        /// The cache counts hits of callers in memory, as `MemoryStatistics.hits` and `encodedHits`.
         public internal(set) var hits: [LoadSource: Int] = [:]
-        /// The loads that made their product, by where that came from.
+        /// The loads that have finished, by the source of their product.
         public internal(set) var finished: [LoadSource: Int] = [:]
         /// The loads that failed, by the name of the error's code.
         public internal(set) var failed: [String: Int] = [:]
         /// The loads that the network policy refused.
         public internal(set) var refused = 0
-        /// The loads whose last caller left.
+        /// The loads whose last caller has left.
         public internal(set) var cancelled = 0
 
-        /// The loads that run now.
+        /// The loads under way.
         public var active: Int {
             let ended = self.finished.values.reduce(0, +) + self.failed.values.reduce(0, +)
             return self.started - ended - self.refused - self.cancelled
@@ -33,44 +32,48 @@ public struct LoaderStatistics: Sendable {
 
     /// The loads of images.
     public internal(set) var pictures = Loads()
-    /// The loads of encoded bytes, those included that images are made of.
+    /// The loads of encoded bytes, including those for images.
     public internal(set) var bytes = Loads()
     /// The loads of encoded images.
     public internal(set) var encoded = Loads()
-    /// How often a failure that is remembered (``FailureLifetimes``) stood for the origin's answer; such loads count as
-    /// failed, too, unless what is stale may stand in.
+    /// The loads that a remembered failure (``FailureLifetimes``) answered instead of the origin.
+    ///
+    /// They count as failed,
+    /// too, unless a stale response may answer.
     public internal(set) var rememberedFailures = 0
-    /// The thumbnails that were made of the decoded original in memory, each of which is a hit of the memory, too.
+    /// The thumbnails that were made of the decoded original in memory.
+    ///
+    /// Each counts as a hit in memory, too.
     public internal(set) var thumbnailsOfOriginals = 0
-    /// The images that were made of their bytes.
+    /// The images that were decoded from their bytes.
     public internal(set) var decodes = 0
-    /// How long loads of images took that found none in memory, from beginning to end.
+    /// The durations of loads of images that were not in memory.
     public internal(set) var pictureDuration = LatencyHistogram()
-    /// How long loads of bytes took.
+    /// The durations of loads of bytes.
     public internal(set) var bytesDuration = LatencyHistogram()
-    /// How long loads of encoded images took that found none in memory.
+    /// The durations of loads of encoded images that were not in memory.
     public internal(set) var encodedDuration = LatencyHistogram()
-    /// How long transfers waited before they began.
+    /// The waits of transfers before they began.
     public internal(set) var queue = LatencyHistogram()
-    /// How long origins took to the first byte.
+    /// The times until the first byte of an origin.
     public internal(set) var firstByte = LatencyHistogram()
-    /// How long transfers took.
+    /// The durations of transfers.
     public internal(set) var transfer = LatencyHistogram()
-    /// How long loads looked on disk.
+    /// The durations of look-ups on disk.
     public internal(set) var disk = LatencyHistogram()
-    /// How long decodes waited for memory.
+    /// The waits of decodes for memory.
     public internal(set) var gate = LatencyHistogram()
-    /// How long decodes waited for lanes.
+    /// The waits of decodes for lanes.
     public internal(set) var lane = LatencyHistogram()
-    /// How long decodes took.
+    /// The durations of decodes.
     public internal(set) var decode = LatencyHistogram()
-    /// How long resizes took.
+    /// The durations of resizes.
     public internal(set) var transform = LatencyHistogram()
-    /// How long it took to encode images.
+    /// The durations of encodes.
     public internal(set) var encode = LatencyHistogram()
-    /// What the cache holds, and how it was used.
+    /// The counters of the cache.
     public internal(set) var cache = CacheStatistics()
-    /// What the downloader has done.
+    /// The counters of the downloads.
     public internal(set) var downloads = DownloadCounters()
 
     /// The loads of one product.
@@ -93,14 +96,16 @@ public struct LoaderStatistics: Sendable {
     }
 }
 
-/// How many durations there were of each length.
+/// The number of durations in buckets of length.
 public struct LatencyHistogram: Sendable, Hashable {
-    /// The upper bounds of the buckets in seconds, each included; one bucket more has what is longer.
+    /// The upper bounds of the buckets in seconds, inclusive.
+    ///
+    /// One more bucket has longer durations.
     public static let bounds = [
         0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
     ]
 
-    /// The durations in each bucket, not those in the buckets before; the last one has what is above all bounds.
+    /// The number of durations in each bucket alone; the last bucket has those above all bounds.
     public private(set) var counts = [UInt64](repeating: 0, count: Self.bounds.count + 1)
     /// The number of durations.
     public private(set) var count: UInt64 = 0
@@ -117,10 +122,9 @@ public struct LatencyHistogram: Sendable, Hashable {
         self.sum += seconds
     }
 
-    /// The bound below which the part `quantile` (0 to 1) of the durations lies, in seconds: no more exact than the
-    /// buckets are.
+    /// Returns the upper bound, in seconds, of the bucket with the `quantile` (0 to 1) of the durations.
     ///
-    /// - Returns: `nil` for an empty histogram; infinity for what is above all bounds.
+    /// - Returns: The bound; `nil` for an empty histogram, infinity for the last bucket.
     public func upperBound(ofQuantile quantile: Double) -> Double? {
         guard self.count > 0 else { return nil }
         let wanted = Double(self.count) * min(max(quantile, 0), 1)
@@ -133,7 +137,7 @@ public struct LatencyHistogram: Sendable, Hashable {
     }
 }
 
-/// What ``LoaderStatistics`` counts while loads run.
+/// The counters behind ``LoaderStatistics``.
 final class LoadCounters: Sendable {
     private let state = Locked(LoaderStatistics())
 
@@ -150,7 +154,7 @@ final class LoadCounters: Sendable {
             case .finished(let source, let metrics):
                 state[product].finished[source, default: 0] += 1
                 state.add(metrics, product)
-            // Codes of parts of other kinds, such as a user's fetcher, might be any number.
+            // A fetcher of the program may use any number of codes.
             case .failed(let error):
                 let isKnown = state[product].failed[error.code.description] != nil || state[product].failed.count < 100
                 state[product].failed[isKnown ? error.code.description : "other", default: 0] += 1
@@ -172,7 +176,7 @@ final class LoadCounters: Sendable {
 }
 
 extension LoaderStatistics {
-    /// Takes up what a load took; a part counts where it took place.
+    /// Adds the durations of a load to the histograms.
     fileprivate mutating func add(_ metrics: LoadMetrics, _ product: LoadActivity.Product) {
         func add(_ duration: Duration, _ path: WritableKeyPath<LoaderStatistics, LatencyHistogram>) {
             if duration > .zero { self[keyPath: path].add(duration) }
@@ -187,7 +191,7 @@ extension LoaderStatistics {
         case .encoded:
             self.encodedDuration.add(metrics.total)
             add(metrics.encode, \.encode)
-        // What an image takes over from its bytes was counted here.
+        // The load of the bytes has counted its parts already.
         case .bytes:
             self.bytesDuration.add(metrics.total)
             add(metrics.disk, \.disk)

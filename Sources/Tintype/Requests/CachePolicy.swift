@@ -1,67 +1,73 @@
 public import TintypeCaching
 
-/// When a load asks the origin, where something is cached.
+/// The rule for when a load asks the origin although the cache has a response.
 ///
-/// Which tiers are read and filled is the choice of ``CacheUse``.
+/// ``CacheUse`` decides which tiers a load queries and fills.
 public enum CachePolicy: Sendable, Hashable {
-    /// Never, where anything is cached: it is served until it is evicted or its age limit is over.
+    /// Never asks if a response is cached, until it is evicted or its age limit is over.
     ///
-    /// The known default of image loaders; the headers of responses decide nothing: what the origin marked `no-store`
-    /// is kept in memory and on disk like anything else.
+    /// This is the usual default of image loaders. It ignores the header fields of responses: the cache stores even a
+    /// response with `no-store`.
     case neverRevalidate
-    /// When HTTP says so: RFC 9111 for a private cache, with RFC 5861 and RFC 8246, and without heuristics.
+    /// Asks when HTTP requires it: RFC 9111 for a private cache, with RFC 5861 and RFC 8246, without heuristics.
     ///
-    /// What the origin gave no lifetime is stale from the start, and is asked for with its validators; those of a file
-    /// are its time of modification and its size. What it marked `no-store` is kept in no tier.
+    /// A response without a lifetime is stale from the start, and the load revalidates it with its validators. The
+    /// validators of a file are its time of modification and its size. No tier stores a response with `no-store`.
     case honorFreshness
-    /// Always, unless the origin promised that a fresh image is `immutable`: what is cached is served if the
-    /// origin says that it is current, and loaded again if not.
+    /// Always asks, unless the response is fresh and `immutable`. The load serves the cached image if the origin
+    /// confirms it, and loads it again if not.
     ///
-    /// ``LoaderActor/events(for:)`` shows the cached image first, as ``LoadEvent/cached(_:)``.
+    /// ``LoaderActor/events(for:)`` reports the cached image first, as ``LoadEvent/cached(_:)``.
     case revalidate
-    /// Always, and without a look at what is cached, which the answer replaces in every tier: a tier that does not store the
-    /// answer, by ``CacheUse/store`` or because the origin forbids it, loses the older image. No load that begins after the
-    /// reload was answered gets anything older for the same URL and header fields.
+    /// Always asks, and ignores the cache. The answer replaces the cached image in every tier, also in tiers that do
+    /// not store it because of ``CacheUse/store`` or because the origin forbids it. No load that begins after the
+    /// answer gets an older image for the same URL and header fields.
     ///
-    /// By which rules the answer is stored is the loader's own policy: by HTTP's, where that revalidates.
+    /// The loader's own policy decides whether the answer is stored by HTTP's rules.
     case reload
-    /// Never: what is cached is served whatever its age, and a miss is `LoadError.Code.notInCache`.
+    /// Never asks: the load serves a cached image whatever its age, and a miss fails with `LoadError.Code.notInCache`.
     case cacheOnly
 
-    /// Whether stored responses are reused as HTTP permits.
+    /// Whether the policy reuses stored responses as HTTP permits.
     var revalidates: Bool { self == .honorFreshness || self == .revalidate }
 
-    /// Whether what is cached is served without a question.
+    /// Whether the policy serves cached responses of any age.
     var servesAnyAge: Bool { self == .neverRevalidate || self == .cacheOnly }
 }
 
-/// Which tiers of the cache a load reads, and which it fills.
+/// The cache tiers that a load queries, and the tiers that it fills.
 ///
-/// When the origin is asked all the same is the choice of ``CachePolicy``.
+/// ``CachePolicy`` decides when the load asks the origin all the same.
 public struct CacheUse: Sendable, Hashable {
     /// The tiers that may answer.
     public var query: CacheTiers
-    /// The tiers that keep what was loaded or made.
+    /// The tiers that store the result.
     ///
-    /// A ``CachePolicy/reload`` removes what is older from the other tiers.
+    /// A ``CachePolicy/reload`` removes older entries from the other tiers.
     public var store: CacheTiers
 
-    /// Creates a choice; both tiers are read and filled where nothing else is said.
+    /// Creates a choice, by default of both tiers to query and to fill.
     public init(query: CacheTiers = .all, store: CacheTiers = .all) {
         self.query = query
         self.store = store
     }
 
-    /// Both tiers are read and filled.
+    /// Queries and fills both tiers.
     public static let all = CacheUse()
-    /// The memory is read and filled, and the disk left alone, except that a reload removes what is older there.
+    /// Queries and fills the memory.
+    ///
+    /// Leaves the disk alone, except that a reload removes older entries there.
     public static let memory = CacheUse(query: .memory, store: .memory)
-    /// The disk is read and filled, and the memory left alone, except that a reload removes what is older there.
+    /// Queries and fills the disk.
+    ///
+    /// Leaves the memory alone, except that a reload removes older entries there.
     public static let disk = CacheUse(query: .disk, store: .disk)
-    /// No tier is read or filled; a reload removes what is older from both.
+    /// Queries and fills no tier.
+    ///
+    /// A reload removes older entries from both.
     public static let none = CacheUse(query: .none, store: .none)
 
-    /// The choice without `tiers`.
+    /// Returns the choice without `tiers`.
     func subtracting(_ tiers: CacheTiers) -> CacheUse {
         CacheUse(query: self.query.subtracting(tiers), store: self.store.subtracting(tiers))
     }

@@ -3,20 +3,22 @@ public import TintypeCoding
 public import TintypeDownloading
 import TintypeImage
 
-/// A coder that one request uses instead of those that are registered.
+/// A coder for one request, used instead of the registered ones.
 ///
-/// It may read a format of its own: bytes that begin as that says are kept on disk like any image's.
+/// It may read a format of its own. The disk stores bytes that begin like that format, as it does for known formats.
 ///
-/// Its name stands for it in keys: two coders that make different images need different names.
+/// Cache keys contain its name, so two coders that make different images need different names.
 public struct CustomCoder: Sendable, Hashable {
-    /// What the coder is called.
+    /// The name of the coder.
     public let name: String
     /// The coder.
     public let coder: any ImageCoder
-    /// The formats that it brings, by which bytes are known as an image's and kept on disk.
+    /// The formats that it adds.
+    ///
+    /// The loader recognises their bytes as images and stores them on disk.
     let ownFormats: [ImageFormat]
 
-    /// Names a coder.
+    /// Creates a coder with a name.
     public init(name: String, coder: any ImageCoder) {
         self.name = name
         self.coder = coder
@@ -33,22 +35,22 @@ public struct CustomCoder: Sendable, Hashable {
 }
 
 extension CoderRegistry {
-    /// The formats that the coder of a request and those that are registered bring.
+    /// Returns the formats of the coder of a request and of the registered ones.
     func formats(for request: ImageRequest) -> [ImageFormat] {
         (request.coder?.ownFormats ?? []) + self.ownFormats
     }
 }
 
-/// A fetcher that one request uses instead of its loader's.
+/// A fetcher for one request, used instead of the loader's.
 ///
-/// Its name stands for it in keys: what two fetchers bring for one URL is kept apart by their names.
+/// Cache keys contain its name, so the bodies of two fetchers for one URL are cached apart.
 public struct CustomFetcher: Sendable, Hashable {
-    /// What the fetcher is called.
+    /// The name of the fetcher.
     public let name: String
     /// The fetcher.
     public let fetcher: any ImageFetching
 
-    /// Names a fetcher.
+    /// Creates a fetcher with a name.
     public init(name: String, fetcher: any ImageFetching) {
         self.name = name
         self.fetcher = fetcher
@@ -63,17 +65,16 @@ public struct CustomFetcher: Sendable, Hashable {
     }
 }
 
-/// A function that one request brings.
+/// A function for one request.
 ///
-/// Its name stands for it in keys, and where loads are told apart: two functions that do different things need different
-/// names.
+/// Cache keys and flights contain its name, so two functions that do different things need different names.
 public struct CustomFunction<Function: Sendable>: Sendable, Hashable {
-    /// What the function is called.
+    /// The name of the function.
     public let name: String
     /// The function.
     public let function: Function
 
-    /// Names a function.
+    /// Creates a function with a name.
     public init(name: String, function: Function) {
         self.name = name
         self.function = function
@@ -89,25 +90,26 @@ public struct CustomFunction<Function: Sendable>: Sendable, Hashable {
 }
 
 extension ImageRequest {
-    /// Changes what is asked of the origin for a load, or refuses it by throwing.
+    /// Changes the request to the origin, or refuses it by throwing.
     ///
-    /// It may wait. It runs once for a flight, and again where the origin has to be asked once more, whatever the fetcher.
-    /// Where the bytes are stored is decided before.
+    /// It may wait. It runs once for each flight, whatever the fetcher, and again if the flight has to ask the origin
+    /// once more. It does not change the key under which the bytes are stored.
     public typealias RequestModifier =
         @Sendable (_ download: DownloadRequest, _ request: ImageRequest) async throws -> DownloadRequest
-    /// Changes a whole response, decrypted if need be, or refuses it by throwing.
+    /// Changes a whole response after decryption, or refuses it by throwing.
     ///
-    /// What it returns is judged like what an origin sends, by its status and the size of its body. A 304 does not pass it.
+    /// The loader checks the status and the body size of the result like those of an origin's response. The function
+    /// does not receive a 304.
     public typealias ResponseModifier =
         @Sendable (_ response: DownloadResponse, _ request: ImageRequest) async throws -> DownloadResponse
-    /// Turns the body that came into the one that is wanted.
+    /// Decrypts a body.
     ///
-    /// There are no previews meanwhile: what arrives is not the image.
+    /// A load with a decryptor has no previews.
     public typealias Decryptor =
         @Sendable (_ body: Data, _ response: DownloadResponse, _ request: ImageRequest) async throws -> Data
-    /// Makes the bytes that the disk keeps of the original, or `nil` to keep none.
+    /// Returns the bytes of the original to store on disk, or `nil` to store none.
     ///
-    /// Loads that find them there take them for the original. The first load is given what the origin sent, and waits
-    /// for this. An error is one of the store: it fails no load.
+    /// Later loads use them as the original. The first load returns the bytes of the origin, and waits for this
+    /// function. If it throws, the store fails, and the load succeeds.
     public typealias OriginalSerializer = @Sendable (_ body: Data, _ request: ImageRequest) async throws -> Data?
 }

@@ -1,6 +1,6 @@
-/// What one load tolerates, hands out and waits for.
+/// The options of a load: what it tolerates, returns and waits for.
 ///
-/// When the origin is asked is the choice of ``CachePolicy``; which tiers are used is that of ``CacheUse``.
+/// ``CachePolicy`` decides when a load asks the origin, and ``CacheUse`` decides which tiers it uses.
 public struct LoadOptions: OptionSet, Sendable, Hashable {
     public let rawValue: UInt32
 
@@ -8,46 +8,51 @@ public struct LoadOptions: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
-    /// Takes an image whose end is missing, or that is damaged on the way, as far as it goes, instead of an error.
+    /// Accepts an image that is truncated or damaged, as far as it can be decoded, instead of throwing an error.
     public static let allowTruncated = LoadOptions(rawValue: 1 << 0)
-    /// Shows unfinished images among the events while the bytes arrive, where the format allows it.
+    /// Reports unfinished images as events while the bytes arrive, if the format allows it.
     ///
-    /// Previews take at most one and a half times the work of the image's decode. At full size, where each costs about
-    /// as much as the image, few come, and of many a JPEG none; of a thumbnail, which costs less, there are more.
+    /// All previews together take at most one and a half times the work of the image's decode. At full size each costs
+    /// about as much as the image, so there are few, and often none for a JPEG. Previews of a thumbnail cost less, so
+    /// there are more.
     public static let previews = LoadOptions(rawValue: 1 << 1)
-    /// Hands out the encoded bytes with the image, as ``ImageResponse/data``.
+    /// Returns the encoded bytes with the image, as ``ImageResponse/data``.
     public static let keepData = LoadOptions(rawValue: 1 << 2)
-    /// Keeps the stored samples and hands out their profile with the image, instead of converting to sRGB.
+    /// Keeps the stored samples and returns their colour profile with the image, instead of converting to sRGB.
     public static let keepColorProfile = LoadOptions(rawValue: 1 << 3)
-    /// Ends the load only when the bytes are on disk, or when ``ImageResponse/storeError`` says why not.
-    public static let waitForStore = LoadOptions(rawValue: 1 << 4)
-    /// Accepts TLS certificates that can't be verified.
+    /// Waits until the bytes are on disk.
     ///
-    /// For tests of one's own servers. What such a request loads is cached apart from what is
-    /// loaded with verified certificates.
+    /// If the store fails, ``ImageResponse/storeError`` has the reason.
+    public static let waitForStore = LoadOptions(rawValue: 1 << 4)
+    /// Accepts TLS certificates that cannot be verified.
+    ///
+    /// Use it only to test your own servers. The cache keeps such images apart from images that were loaded with
+    /// verified certificates.
     public static let allowInvalidCertificates = LoadOptions(rawValue: 1 << 5)
-    /// Takes an animation for the still image of its first frame: the response says so, and
-    /// ``LoaderActor/frames(for:)`` gives one frame.
+    /// Treats an animation as a still image, its first frame: the response says so, and ``LoaderActor/frames(for:)``
+    /// returns one frame.
     public static let firstFrameOnly = LoadOptions(rawValue: 1 << 6)
-    /// Ends the load only when the frames of an animation are decoded, as many as the loader keeps
+    /// Waits until the frames of an animation are decoded, as many as the loader keeps
     /// (``LoaderActor/Configuration/framePoolByteLimit``).
     ///
-    /// A frame that can't be decoded fails no load: it does so when it is asked for.
+    /// A damaged frame does not fail the load. It throws when it is requested.
     public static let preloadAllFrames = LoadOptions(rawValue: 1 << 7)
-    /// Keeps the newest preview in memory until the image is there; takes ``previews``.
+    /// Stores the newest preview in memory until the image is there; needs ``previews``.
     ///
-    /// A load that finds one shows it first, as ``LoadEvent/preview(_:)``, and goes on. No load takes it for the image,
-    /// and it is never on disk.
+    /// A later load reports it first, as ``LoadEvent/preview(_:)``, and continues. It never counts as the image, and is
+    /// never on disk.
     public static let keepPreviews = LoadOptions(rawValue: 1 << 8)
 
-    /// Asks the origin although a failure of the source is remembered, which a success clears.
-    public static let retryFailed = LoadOptions(rawValue: 1 << 9)
-    /// Completes the download for the cache when its last caller has left, as little urgent as can be.
+    /// Asks the origin even if the loader remembers a failure of the source.
     ///
-    /// A shutdown of the loader, and ``LoaderActor/cancelAll()``, end it.
+    /// A success clears the failure.
+    public static let retryFailed = LoadOptions(rawValue: 1 << 9)
+    /// Completes the download for the cache after its last caller has left, with the lowest priority.
+    ///
+    /// A shutdown of the loader and ``LoaderActor/cancelAll()`` cancel it.
     public static let finishDownload = LoadOptions(rawValue: 1 << 10)
 
-    /// The options that change what the pixels are: a part of the image's key.
+    /// The options that change pixels, and are a part of the image's key.
     static let decoding: LoadOptions = [.allowTruncated, .keepColorProfile]
     /// The options that are a part of any key.
     static let identifying = Self.decoding.union(.allowInvalidCertificates)
