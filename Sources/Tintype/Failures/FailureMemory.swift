@@ -5,20 +5,23 @@ import TintypeConcurrency
 import TintypeDownloading
 import TintypeHTTP
 
-/// How long failures are remembered, so that what is known to fail is not asked for again and again.
+/// How long the loader remembers failures, so that it does not ask for a failing source again and again.
 ///
-/// Only failures count that another try would most likely repeat: a status 404 or 410, bytes that are no image, and
-/// whatever came with `Retry-After`. Trouble on the way never counts. A remembered failure never hides what is cached.
+/// It remembers only failures that would most likely repeat: a status 404 or 410, bytes that are not an image, and
+/// responses with `Retry-After`. It never remembers failures of the network. A remembered failure never hides a cached
+/// response.
 public struct FailureLifetimes: Sendable, Hashable {
-    /// The lifetime of a 404 (not found) or 410 (gone), or that of its `Retry-After` where that is longer; default 30
-    /// seconds, `nil` knows only the latter.
+    /// The lifetime of a 404 (not found) or 410 (gone), or that of its `Retry-After` if that is longer; default 30
+    /// seconds, `nil` applies only the latter.
     public var missing: Duration?
-    /// The lifetime of bytes that are no image, or a damaged one; default 30 seconds, `nil` forgets them at once.
+    /// The lifetime of bytes that are not an image, or a damaged one; default 30 seconds, `nil` forgets them at once.
     public var undecodable: Duration?
-    /// The longest time for which a `Retry-After` is obeyed (RFC 9110, 10.2.3); default 10 minutes, `nil` disregards it.
+    /// The longest `Retry-After` to obey (RFC 9110, 10.2.3); default 10 minutes, `nil` ignores it.
     public var maximumRetryAfter: Duration?
-    /// The failures that are remembered, the oldest of which go first; one with a long URL or message counts as
-    /// several; default 10,000.
+    /// The number of failures to remember; default 10,000.
+    ///
+    /// The oldest go first. One with a long URL or message counts
+    /// as several.
     public var countLimit: Int
 
     /// Creates lifetimes.
@@ -34,10 +37,10 @@ public struct FailureLifetimes: Sendable, Hashable {
         self.countLimit = countLimit
     }
 
-    /// No failure is remembered.
+    /// Remembers no failure.
     public static let none = FailureLifetimes(missing: nil, undecodable: nil, maximumRetryAfter: nil, countLimit: 0)
 
-    /// For how long a failure is remembered from now on; `nil` for not at all.
+    /// Returns how long a failure is remembered; `nil` if it is not.
     func lifetime(of error: any Error, now: Date) -> Duration? {
         switch error {
         case let error as DownloadError:
@@ -51,14 +54,14 @@ public struct FailureLifetimes: Sendable, Hashable {
     }
 }
 
-/// The failures that are not to be repeated for a while.
+/// The failures that loads must not repeat yet.
 final class FailureMemory: Sendable {
     private struct Failure {
         let error: any Error
         let end: Date
-        /// What it counts towards the limit.
+        /// Its share of the limit.
         let weight: Int
-        /// Which of the failures of its key it is: an older place in the queue is of no use.
+        /// The number of the failure among those of its key: older places in the queue are outdated.
         let number: UInt64
     }
 
@@ -82,7 +85,7 @@ final class FailureMemory: Sendable {
                 self.head += 1
                 if self.failures[key]?.number == number { _ = self.forget(key) }
             }
-            // Most places are of failures that are over, or were remembered again.
+            // Most places belong to failures that are over, or that were remembered again.
             guard self.queue.count > 2 * self.failures.count + 1_024 else { return }
             self.queue = self.queue[self.head...].filter { self.failures[$0.key]?.number == $0.number }
             self.head = 0
@@ -130,13 +133,13 @@ final class FailureMemory: Sendable {
 
     // MARK: Failures by key
 
-    /// The number of failures that are remembered.
+    /// The number of remembered failures.
     var count: Int { self.state.withLock { $0.failures.count } }
 
-    /// The places in the order of failures, those that are of no use any more included.
+    /// The number of places in the queue, including outdated ones.
     var placeCount: Int { self.state.withLock { $0.queue.count } }
 
-    /// The failure of `key`, if it is not over.
+    /// Returns the failure of `key`, if it is not over.
     func failure(of key: CacheKey) -> (any Error)? {
         let failure = self.state.withLock { $0.failures[key] }
         guard let failure else { return nil }
@@ -147,7 +150,7 @@ final class FailureMemory: Sendable {
         return failure.error
     }
 
-    /// For how long `error` would be remembered; `nil` for not at all.
+    /// Returns how long `error` would be remembered; `nil` if it would not.
     func lifetime(of error: any Error) -> Duration? {
         self.lifetimes.countLimit > 0 ? self.lifetimes.lifetime(of: error, now: self.now()) : nil
     }
@@ -171,7 +174,7 @@ final class FailureMemory: Sendable {
         _ = self.state.withLock { $0.forget(key) }
     }
 
-    /// Forgets the failures of a key and of all that is derived from it.
+    /// Forgets the failures of a key and of all keys derived from it.
     func forgetFamily(of key: CacheKey) {
         let keys = self.state.withLock { Array($0.failures.keys) }
         for other in keys where other.isOfFamily(of: key) { self.forget(other) }
@@ -181,8 +184,7 @@ final class FailureMemory: Sendable {
         self.state.withLock { $0 = State() }
     }
 
-    /// One for each begun KiB of texts: URLs that others choose, and to which origins redirect, may be as long as they
-    /// like.
+    /// One for each begun KiB of texts: clients choose URLs, and origins redirect to URLs, of any length.
     private static func weight(of key: CacheKey, _ error: any Error) -> Int {
         let texts: [String?] =
             switch error {
@@ -193,10 +195,10 @@ final class FailureMemory: Sendable {
         return 1 + texts.reduce(key.text.utf8.count) { $0 + ($1?.utf8.count ?? 0) } / 1_024
     }
 
-    /// What a remembered failure says more than the first one.
+    /// The text that is added to the message of a remembered failure.
     static let note = " The failure is remembered, and the load is not tried again for a while unless it asks for that."
 
-    /// The error without what it might be large by.
+    /// Returns the error without its large parts.
     private static func remembered(_ error: any Error) -> any Error {
         switch error {
         case let error as DownloadError:

@@ -5,24 +5,22 @@ import TintypeDownloading
 import TintypeHTTP
 import TintypeImage
 
-/// How long responses are fresh whose origins say nothing, too little or too much, where HTTP's freshness counts.
+/// The bounds of the lifetimes of responses, under policies that follow HTTP's freshness.
 ///
-/// What an origin forbids stays forbidden: `no-store`, `no-cache` and `Vary: *` know no lifetime. The bounds hold for
-/// responses that come from now on; what is stored keeps the lifetime that it was stored with.
+/// They never permit what an origin forbids: `no-store`, `no-cache` and `Vary: *` have no lifetime. They apply to new
+/// responses. Stored responses keep the lifetimes with which they were stored.
 public struct FreshnessBounds: Sendable, Hashable {
-    /// The lifetime of a response that has neither a lifetime nor a validator, which would be downloaded for each load;
-    /// default none.
+    /// The lifetime of a response with neither a lifetime nor a validator; default zero, with which each load downloads
+    /// it again.
     ///
     /// RFC 9111 (4.2.2) leaves this to caches.
     public var defaultLifetime: Duration
-    /// The shortest lifetime; default none.
-    ///
-    /// It overrules what the origin says.
+    /// The shortest lifetime, which overrides the origin's; default zero.
     public var minimumLifetime: Duration
-    /// The longest lifetime, of the default as well; `nil`, the default, is no limit.
+    /// The longest lifetime, also of the default lifetime; `nil`, the default, is no limit.
     public var maximumLifetime: Duration?
 
-    /// Creates bounds, by default none.
+    /// Creates bounds, by default without effect.
     public init(
         defaultLifetime: Duration = .zero,
         minimumLifetime: Duration = .zero,
@@ -33,7 +31,7 @@ public struct FreshnessBounds: Sendable, Hashable {
         self.maximumLifetime = maximumLifetime
     }
 
-    /// The lifetime of a response within the bounds, in seconds.
+    /// Returns the lifetime of a response within the bounds, in seconds.
     fileprivate func lifetime(of record: ResponseRecord) -> Double {
         var lifetime = record.freshness.lifetime
         let isSilent = !Self.statingNames.contains { !record.values(for: $0).isEmpty }
@@ -42,25 +40,25 @@ public struct FreshnessBounds: Sendable, Hashable {
         return min(lifetime, self.maximumLifetime.map { max(0, $0 / .seconds(1)) } ?? .infinity)
     }
 
-    /// The fields that say how long a response is fresh, or by which the origin can be asked.
+    /// The fields that have a lifetime or a validator.
     private static let statingNames = ["Cache-Control", "Expires", "ETag", "Last-Modified"]
 }
 
-/// How one loader judges stored responses.
+/// The rules by which a loader reuses stored responses.
 struct FreshnessRules: Sendable {
-    /// For requests without a policy of their own.
+    /// The policy for requests without a policy of their own.
     let defaultPolicy: CachePolicy
-    /// Whether the rules for caches that serve many users hold as well.
+    /// Whether the rules for shared caches apply.
     let isShared: Bool
-    /// Whether a body may be stored at all; `nil` where it begins like an image.
+    /// Returns whether a body may be stored at all; `nil` permits bodies that begin like an image.
     private let mayBeStored: (@Sendable (Data) -> Bool)?
     private let coders: CoderRegistry
     let now: @Sendable () -> Date
-    /// The fields that are sent unless a request has its own.
+    /// The fields that the downloader sends unless the request has its own.
     let defaultHeaders: HeaderFields
-    /// The fields, in lower case, that the program knows to choose no representation.
+    /// The fields, in lower case, that choose no representation, as the program says.
     private let neutralHeaders: Set<String>
-    /// Whether requests have cookies that are none of their fields.
+    /// Whether requests have cookies from a jar.
     private let sendsCookies: Bool
     private let bounds: FreshnessBounds
 
@@ -78,25 +76,25 @@ struct FreshnessRules: Sendable {
         ]
     }
 
-    /// The format of a body: a known one, or one of the request's coder or a registered one.
+    /// Returns the format of a body: a known one, or one of the request's coder or of a registered one.
     func format(of body: Data, for request: ImageRequest) -> ImageFormat? {
         ImageFormat(sniffing: body, among: self.coders.formats(for: request))
     }
 
-    /// Whether a body may be stored at all.
+    /// Returns whether a body may be stored at all.
     func isStorable(_ body: Data, for request: ImageRequest) -> Bool {
         self.mayBeStored?(body) ?? (self.format(of: body, for: request) != nil)
     }
 
-    /// How a load of `request` uses the caches.
+    /// Returns how a load of `request` uses the caches.
     func plan(for request: ImageRequest) -> CachingPlan {
         request.cachingPlan(loaderPolicy: self.defaultPolicy)
     }
 
-    /// The demand of a load of `request`.
+    /// Returns the demand of a load of `request`.
     func demand(of request: ImageRequest) -> Demand { Demand(request, plan: self.plan(for: request)) }
 
-    /// All fields of the request that the origin sees, as far as responses may vary on them.
+    /// Returns all fields that the origin receives and on which responses may vary.
     func headers(of request: ImageRequest) -> HeaderFields {
         var headers = request.headers + self.defaultHeaders.filter { request.headers[$0.name] == nil }
         if headers["Authorization"] == nil, let own = request.authorization {
@@ -105,13 +103,15 @@ struct FreshnessRules: Sendable {
         return headers
     }
 
-    /// Names the encoded bytes as HTTP does; see ``ImageRequest/resourceKey``.
+    /// Returns the key of the encoded bytes by HTTP's rules; see ``ImageRequest/resourceKey``.
     func resourceKey(of request: ImageRequest) -> CacheKey {
         request.resourceKey(neutral: self.neutralHeaders)
     }
 
-    /// The record as this loader may reuse it: with a lifetime within its bounds, and asked about each time where it
-    /// varies on the cookies of a jar, which may have others by then.
+    /// Returns the record with a lifetime within the bounds.
+    ///
+    /// If it varies on the cookies of a jar, the load revalidates it each time, because the jar may have other cookies
+    /// by then.
     func judged(_ record: ResponseRecord, of request: ImageRequest) -> ResponseRecord {
         var freshness = record.freshness
         freshness.lifetime = self.bounds.lifetime(of: record)
@@ -130,7 +130,7 @@ struct FreshnessRules: Sendable {
         )
     }
 
-    /// What may be done with an entry.
+    /// Returns the decision about the reuse of an entry.
     func decision(
         for metadata: EntryMetadata,
         of request: ImageRequest,
@@ -139,7 +139,7 @@ struct FreshnessRules: Sendable {
         self.decision(metadata.response?.freshness, of: request, under: policy)
     }
 
-    /// The same for an entry of which this is known.
+    /// Returns the decision about the reuse of an entry with this freshness.
     func decision(_ freshness: Freshness?, of request: ImageRequest, under policy: CachePolicy) -> ReuseDecision {
         ReuseDecision(freshness, policy: policy, headers: request.headers, now: self.now())
     }
@@ -148,7 +148,7 @@ struct FreshnessRules: Sendable {
 extension ReuseDecision {
     /// Decides about a stored response that a request selects, by the policy of its load.
     ///
-    /// The `Cache-Control` of the request's own `headers` is honoured where HTTP's freshness counts.
+    /// Policies that follow HTTP's freshness honour the `Cache-Control` of the request's own `headers`.
     init(_ freshness: Freshness?, policy: CachePolicy, headers: HeaderFields, now: Date) {
         switch policy {
         case .neverRevalidate, .cacheOnly: self = .serve
@@ -163,7 +163,7 @@ extension ReuseDecision {
 }
 
 extension Validators {
-    /// The validators of what is stored; entries of older versions have them as well.
+    /// Creates the validators of a stored response; entries of older versions have them as well.
     init(_ metadata: EntryMetadata) {
         self.init(
             etag: metadata.response?.fields["ETag"] ?? metadata.etag,
@@ -173,7 +173,7 @@ extension Validators {
 }
 
 extension Precondition {
-    /// Whether what is stored tells the caller that its own copy is current.
+    /// Returns whether the stored response shows that the caller's own copy is current.
     static func isNotModified(_ headers: HeaderFields, stored metadata: EntryMetadata, now: Date) -> Bool {
         let date = metadata.response?.fields["Date"].flatMap { HTTPDate.parse($0, now: now) }
         return self.isNotModified(

@@ -2,7 +2,7 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeDownloading
 
-/// What the program has a say in while images are loaded: its functions, those of the loader and of the request.
+/// The functions of the program that a load calls: those of the loader and of the request.
 final class LoadHooks: Sendable {
     private let keyFilter: LoaderActor.Configuration.KeyFilter?
     private let credentials: Credentials?
@@ -14,7 +14,7 @@ final class LoadHooks: Sendable {
     private let responseModifier: ImageRequest.ResponseModifier?
     private let decryptor: ImageRequest.Decryptor?
     private let originalSerializer: ImageRequest.OriginalSerializer?
-    /// Whether requests become others before anything is looked at.
+    /// Whether hooks change requests before the first look-up.
     let changeRequests: Bool
 
     init(_ configuration: LoaderActor.Configuration) {
@@ -32,10 +32,10 @@ final class LoadHooks: Sendable {
             configuration.keyFilter != nil || configuration.credentials != nil || configuration.optionsProcessor != nil
     }
 
-    /// The request that is loaded in place of `request`.
+    /// Returns the request to load instead of `request`.
     ///
-    /// - Throws: `LoadError.Code.refused`, or what the processor throws of these: `LoadError`, `CancellationError` of a task
-    ///   that was cancelled.
+    /// - Throws: `LoadError`, with the code `refused` for other errors of the processor; `CancellationError` if the
+    ///   task was cancelled.
     func processed(_ request: ImageRequest) async throws -> ImageRequest {
         var request = request
         if let optionsProcessor {
@@ -50,7 +50,7 @@ final class LoadHooks: Sendable {
         return request
     }
 
-    /// Whether the origin may be asked.
+    /// Checks that the load may ask its origin.
     ///
     /// - Throws: `LoadError.Code.downloadRefused`.
     func checkDownload(of request: ImageRequest) async throws {
@@ -63,25 +63,25 @@ final class LoadHooks: Sendable {
         )
     }
 
-    /// Whether the cache may have what an origin sent, and what is made of it.
+    /// Returns whether the cache may store a response and its images.
     func mayStore(_ metadata: EntryMetadata, of request: ImageRequest) async -> Bool {
         guard let shouldStore else { return true }
         return await shouldStore(metadata, request)
     }
 
-    /// Whether a failure is remembered that may be.
+    /// Returns whether the loader remembers a failure.
     func mayRemember(_ error: LoadError, of request: ImageRequest) async -> Bool {
         guard let shouldRememberFailure else { return true }
         return await shouldRememberFailure(error, request)
     }
 
-    /// The bytes that the disk keeps of `body`; `nil` for none.
+    /// Returns the bytes of `body` to store on disk; `nil` for none.
     func serialized(_ body: Data, of request: ImageRequest) async throws -> Data? {
         guard let serialize = request.originalSerializer?.function ?? self.originalSerializer else { return body }
         return try await serialize(body, request)
     }
 
-    /// What is done with a download on its way; `nil` where that is nothing.
+    /// Returns the hooks for a download; `nil` if there are none.
     func downloadHooks(of request: ImageRequest) -> DownloadHooks? {
         let modifyRequest = request.requestModifier?.function ?? self.requestModifier
         let modifyResponse = request.responseModifier?.function ?? self.responseModifier
@@ -95,7 +95,7 @@ final class LoadHooks: Sendable {
     }
 
     private static func refusal(_ error: any Error, of request: ImageRequest) -> any Error {
-        // Of one that gives up by itself the caller would take itself to be cancelled.
+        // If a hook throws `CancellationError` by itself, its caller must not mistake that for its own cancellation.
         if error is LoadError || error is CancellationError && Task.isCancelled { return error }
         return LoadError(
             code: .refused,

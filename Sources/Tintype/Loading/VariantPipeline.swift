@@ -4,8 +4,8 @@ import TintypeCoding
 import TintypeImage
 import TintypeRendering
 
-/// Thumbnails and other variants without their original bytes: read from their own entries on
-/// disk, made from decoded originals in memory, and encoded onto the disk.
+/// Reads variants, such as thumbnails, from their own entries on disk, makes them from decoded originals in memory, and
+/// encodes them for the disk.
 struct VariantPipeline: Sendable {
     let cache: any ImageCache
     let decoding: DecodePipeline
@@ -14,7 +14,7 @@ struct VariantPipeline: Sendable {
     let encoder: LoaderActor.Configuration.VariantEncoder?
     let activities: ActivityCenter
 
-    /// The entry on disk of the variant that `request` asks for.
+    /// Returns the entry on disk of the variant that `request` describes.
     func entry(for request: ImageRequest) async throws -> DiskEntry? {
         guard request.isVariant, self.rules.plan(for: request).picture.query.contains(.disk),
             case .disk(let entry) = try await self.cache.lookUp(request.key, in: .disk)
@@ -22,9 +22,10 @@ struct VariantPipeline: Sendable {
         return entry
     }
 
-    /// The variant in its entry on disk.
+    /// Decodes the variant in its entry on disk.
     ///
-    /// An entry that is no image is removed and is a miss: the original is there to make it anew.
+    /// An entry that is not an image is a miss, and leaves the disk: the load makes the variant from the original
+    /// again.
     func response(
         from entry: DiskEntry,
         for request: ImageRequest,
@@ -35,7 +36,7 @@ struct VariantPipeline: Sendable {
             let metadata = entry.metadata.describingOriginal
             let formats = self.decoding.registry.formats(for: request)
             return ImageResponse(
-                // The variant's own encoding is the cache's affair.
+                // Callers see the format of the original: the variant's own encoding is private to the cache.
                 image: Image(
                     pixels: image.pixels,
                     orientation: image.orientation,
@@ -49,25 +50,25 @@ struct VariantPipeline: Sendable {
                 metadata: metadata
             )
         } catch is CodingError {
-            // One that can't be removed is found damaged again next time; nothing is lost.
+            // If it cannot be removed, the next load finds it damaged again.
             _ = try? await self.cache.remove(request.key, from: .disk)
             return nil
         }
     }
 
-    /// The decoded original in memory that the image of `request` may be made from.
+    /// Returns the decoded original in memory from which the load may make the image of `request`.
     func decodedOriginal(for request: ImageRequest) -> MemoryEntry? {
         guard self.rules.plan(for: request).readsDecodedOriginal else { return nil }
         return self.cache.peekMemoryEntry(for: request.decodedOriginalKey)
     }
 
-    /// The image that `request` asks for, made from a decoded original.
+    /// Makes the image that `request` describes from a decoded original.
     func picture(
         of original: MemoryEntry,
         for request: ImageRequest,
         _ record: LoadRecord
     ) async throws -> ImageResponse {
-        // That it was found did not count; that it is used does.
+        // The look-up did not count as a use, but this does.
         _ = self.cache.memoryImage(for: request.decodedOriginalKey)
         return ImageResponse(
             image: try await self.decoding.picture(of: original.image, for: request.rendering, record)
@@ -77,22 +78,22 @@ struct VariantPipeline: Sendable {
         )
     }
 
-    /// Keeps the bytes of a variant, which are still right, with what is known now.
+    /// Stores the bytes of a confirmed variant again, with new metadata.
     func renew(_ entry: DiskEntry, metadata: EntryMetadata, for request: ImageRequest) async {
         var metadata = self.metadata(metadata, describing: entry.data, of: request)
         metadata.damage = entry.metadata.damage
         await self.cache.store(nil, data: entry.data, metadata: metadata, for: request.key, in: .disk)
     }
 
-    /// The metadata of a variant's entry, which says of the stored bytes what it said of the original.
+    /// Returns the metadata of a variant's entry, which describes the stored bytes instead of the original.
     private func metadata(_ original: EntryMetadata, describing data: Data, of request: ImageRequest) -> EntryMetadata {
         let format = self.rules.format(of: data, for: request)
         return original.describing(data, formatName: format?.name, mediaType: format?.mediaType)
     }
 
-    /// Encodes the variant of `response` and keeps it on disk, unless a newer body has come by then.
+    /// Encodes the variant of `response` and stores it on disk, unless a newer body has come by then.
     ///
-    /// - Returns: Why it is not on disk; nothing of a load that was cancelled.
+    /// - Returns: The reason why it is not on disk; `nil` if the load was cancelled.
     func store(_ response: ImageResponse, for request: ImageRequest, by flight: FlightState) async -> LoadError? {
         do {
             let encoded = try await self.encoded(response.image, for: request, flight.record)
@@ -126,7 +127,10 @@ extension EntryMetadata {
     private static let mediaTypeKey = "original-type"
     private static let byteCountKey = "original-bytes"
 
-    /// The same for a variant that is stored as `data`; what it said of the original's bytes goes to ``extra``.
+    /// Returns the metadata of a variant that is stored as `data`.
+    ///
+    /// The values for the original's bytes move to
+    /// ``extra``.
     fileprivate func describing(_ data: Data, formatName: String?, mediaType: String?) -> EntryMetadata {
         var metadata = self
         metadata.extra[Self.formatKey] = self.formatName ?? ""
@@ -138,8 +142,8 @@ extension EntryMetadata {
         return metadata
     }
 
-    /// The metadata of a variant's entry as it was before ``describing(_:formatName:mediaType:)``; entries of older
-    /// versions describe the original.
+    /// The metadata of the original, from that of a variant's entry; entries of older versions describe the original
+    /// already.
     var describingOriginal: EntryMetadata {
         guard let formatName = self.extra[Self.formatKey] else { return self }
         var metadata = self

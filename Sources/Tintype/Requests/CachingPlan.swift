@@ -1,28 +1,30 @@
 import TintypeCaching
 
-/// How one load uses the caches, after its request, its options, its URL and its loader have had their say.
+/// The use of the caches by one load: the result of its request, its options, its URL and its loader.
 ///
-/// A request's own policy beats the loader's. A file is never copied to disk, and revalidated by its time and size; a
-/// `data:` URL is what it is. Options take tiers away, and never add one.
+/// A request's policy overrides the loader's. The loader never copies a file to disk, and revalidates it by its time
+/// and size. It never revalidates a `data:` URL. Options remove tiers, and never add one.
 struct CachingPlan: Sendable, Hashable {
-    /// When the origin is asked.
+    /// The rule for when the load asks the origin.
     let policy: CachePolicy
-    /// Whether original bytes are named as HTTP does, by what the response varies on.
+    /// Whether the keys of original bytes follow HTTP: they depend on the fields on which the response varies.
     let usesHTTPKeys: Bool
-    /// Whether HTTP's rules decide what is reused, what is stored, and what a request's own conditions mean.
+    /// Whether HTTP's rules decide about reuse, about storing, and about the request's own conditions.
     ///
-    /// A file's bytes are not stored, and what it is reused by is its validators alone.
+    /// The bytes of a file are not stored, and its validators alone decide about reuse.
     let obeysHTTP: Bool
     /// The tiers for the original bytes: the disk, or none.
     let bytes: CacheUse
     /// The tiers for the image itself.
     ///
-    /// Of a full-size image the disk has the original bytes, which ``bytes`` is about.
+    /// The disk has no full-size images: ``bytes`` is about their original bytes.
     let picture: CacheUse
     /// Whether the image may be made from the decoded original in memory.
     let readsDecodedOriginal: Bool
 
-    /// The one place where it is decided which of them has its way.
+    /// Decides which setting applies.
+    ///
+    /// No other place does.
     init(
         policy requested: CachePolicy?,
         originals: CacheUse,
@@ -33,7 +35,7 @@ struct CachingPlan: Sendable, Hashable {
     ) {
         let policy = requested ?? loaderPolicy
         let (isLocal, isInline) = (subject.contains(.local), subject.contains(.inline))
-        // To reload, or to ask no origin, says nothing of rules: such a load shares what the loader's others store.
+        // A reload, or a load of the cache alone, names no rules: it shares the entries of the loader's other loads.
         let rules = policy == .reload || policy == .cacheOnly ? loaderPolicy : policy
         self.usesHTTPKeys = rules.revalidates && !isLocal
         self.obeysHTTP = rules.revalidates && !isInline && policy != .cacheOnly
@@ -53,21 +55,21 @@ struct CachingPlan: Sendable, Hashable {
             subject.contains(.derived) && originals.query.contains(.memory) && policy != .reload
     }
 
-    /// Whether the memory may answer without a look at what is known of its entry.
+    /// Whether the memory may answer without a check of the entry's metadata.
     var answersUnchecked: Bool { self.picture.query.contains(.memory) && self.policy.servesAnyAge }
 
-    /// Whether the disk may have the original bytes of what is loaded.
+    /// Whether the disk may have the original bytes.
     var touchesDisk: Bool { self.bytes.store.union(self.bytes.query).contains(.disk) }
 }
 
 extension CachingPlan {
-    /// What a request is about, as far as caching goes.
+    /// The properties of a request that matter for caching.
     struct Subject: OptionSet, Sendable {
         let rawValue: UInt8
 
         /// The bytes need no network: a `file:` or `data:` URL.
         static let local = Subject(rawValue: 1)
-        /// The image is something else than the original at full size.
+        /// The image differs from the original at full size.
         static let variant = Subject(rawValue: 2)
         /// The variant is a thumbnail or a transformed image, which may be made from the decoded original.
         static let derived = Subject(rawValue: 4)
@@ -75,16 +77,16 @@ extension CachingPlan {
         static let inline = Subject(rawValue: 8)
     }
 
-    /// The loaders whose memory answers a request unchecked: one bit, which a hit compares with that of its loader.
+    /// The loaders whose memory answers a request unchecked, as bits: a hit compares them with the bit of its loader.
     struct UncheckedMemory: OptionSet, Sendable {
         let rawValue: UInt8
 
-        /// Those whose own policy serves what is cached whatever its age.
+        /// The loaders whose own policy serves cached images of any age.
         static let ofTrustingLoaders = UncheckedMemory(rawValue: 1)
-        /// All, because the request says so.
+        /// All loaders, because of the request's own policy.
         static let ofAllLoaders = UncheckedMemory(rawValue: 2)
 
-        /// Finds out by asking for the plans under loaders of both kinds; the strictest stands for the others.
+        /// Compares the plans under a loader that never revalidates and under one that reloads, the strictest.
         init(plan: (_ loaderPolicy: CachePolicy) -> CachingPlan) {
             var loaders: UncheckedMemory = []
             if plan(.neverRevalidate).answersUnchecked { loaders.insert(.ofTrustingLoaders) }
@@ -92,7 +94,7 @@ extension CachingPlan {
             self = loaders
         }
 
-        /// What a loader of this policy accepts.
+        /// Creates the set that a loader of this policy accepts.
         init(acceptedUnder policy: CachePolicy) {
             self = policy.servesAnyAge ? [.ofAllLoaders, .ofTrustingLoaders] : .ofAllLoaders
         }

@@ -5,14 +5,17 @@ import TintypeHTTP
 import TintypeImage
 import TintypeRendering
 
-/// The one place where keys are derived from requests.
+/// Derives keys from requests.
 ///
-/// A key is a canonical text: the URL on one line, as ``CanonicalURL`` writes it, or what stands for it, then whether it
-/// may be unverified and what else tells users and bytes apart, then a line for each header, then one for what is made of
-/// it. Keys are written to disk, so that what may be a secret is in them only as a digest: header values, credentials, the
-/// names of jars, and a user and password in the URL.
+/// No other place does.
+///
+/// A key is a canonical text: a line with the URL as ``CanonicalURL`` writes it, or with the cache key, a line for the
+/// fields that tell users and bytes apart, a line for each header, and a line for the image. Keys are written to disk,
+/// so they contain secrets only as digests: header values, credentials, the names of jars, and a user and password in
+/// the URL.
 enum RequestKeys {
-    /// The key of the image at `url`, without headers and options, if the URL is canonical; else a key of nothing.
+    /// Returns the key of the image at `url`, without headers and options, if the URL is canonical; otherwise a key
+    /// without an entry.
     static func verbatim(_ url: URL) -> CacheKey {
         CacheKey(url.absoluteString)
     }
@@ -21,7 +24,7 @@ enum RequestKeys {
         let address = CanonicalURL(request.url)
         var text = request.cacheKey.map { self.standIn($0) } ?? address.text
         if let credentials = address.credentials { text += "\n|user: \(self.digest(credentials))" }
-        // What anyone on the way may have written must not answer a request for the origin's own bytes.
+        // Bytes over an unverified connection must not answer a request for the origin's own bytes.
         if request.options.contains(.allowInvalidCertificates) { text += "\n|unverified" }
         if let fetcher = request.fetcher { text += "\n|fetcher(\(self.digest(fetcher.name)))" }
         if let details = request.details { self.append(details, to: &text) }
@@ -31,7 +34,7 @@ enum RequestKeys {
         return CacheKey(text)
     }
 
-    /// What tells bytes apart that come from one URL.
+    /// Returns the line for the fields that tell bytes from one URL apart.
     private static func append(_ details: ImageRequest.Details, to text: inout String) {
         if let credentials = details.credentials { text += "\n|credentials(\(self.digest(credentials.identity)))" }
         switch details.cookies {
@@ -44,16 +47,16 @@ enum RequestKeys {
         if let function = details.decryptor { text += "\n|decryptor(\(self.digest(function.name)))" }
     }
 
-    /// A key of the user's own as a line that no URL has: a line break in it would be the next one.
+    /// Returns a cache key of the user as a line that no URL has, without line breaks.
     private static func standIn(_ key: String) -> String {
         let isLine = key.utf8.count <= 256 && key.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
         return isLine ? "|key(\(key))" : "|key:\(self.digest(key))"
     }
 
-    /// The key of HTTP: the URL, and every field that may identify the user.
+    /// Returns the key by HTTP's rules: the URL, and every field that may identify the user.
     ///
-    /// The others, which say what is wanted or are among `neutral` (in lower case), are told apart by the
-    /// response's `Vary`. Several fields of a name are one list (RFC 9110, 5.3).
+    /// The response's `Vary` tells the values of the other fields apart: those that state a preference, and those in
+    /// `neutral` (in lower case). Several fields of a name are one list (RFC 9110, 5.3).
     static func resource(_ request: ImageRequest.Fields, neutral: Set<String>) -> CacheKey {
         var selecting = HeaderFields()
         for field in request.headers {
@@ -64,12 +67,12 @@ enum RequestKeys {
         return self.source(request, headers: selecting)
     }
 
-    /// Where the names of the fields are kept that select a representation of `resource`.
+    /// Returns the key of the list of fields that select a representation of `resource`.
     static func selectors(of resource: CacheKey) -> CacheKey {
         resource.derived("selectors")
     }
 
-    /// The representation of `resource` that a request with this digest of its fields selects.
+    /// Returns the name of the representation of `resource` that a request with this digest of its fields selects.
     static func representation(of resource: CacheKey, digest: String) -> CacheKey {
         resource.derived("vary(\(digest))")
     }
@@ -80,7 +83,7 @@ enum RequestKeys {
         if decoding.contains(.allowTruncated) { making += "|truncated" }
         if decoding.contains(.keepColorProfile) { making += "|profile" }
         if let coder = request.coder { making += "|coder(\(self.digest(coder.name)))" }
-        // A thumbnail has its size whatever the limit is.
+        // The limit does not change the size of a thumbnail.
         if request.thumbnail == nil, let limit = request.scaleDownLimit { making += "|limit(\(limit))" }
         if let thumbnail = request.thumbnail { making += "|\(thumbnail.key)" }
         if let transforms = request.details?.transforms, !transforms.isEmpty {
@@ -90,20 +93,22 @@ enum RequestKeys {
         return making.isEmpty ? source : source.derived(making)
     }
 
-    /// Where the preview of `picture` is kept: no load finds it that looks for the image.
+    /// Returns the key of the preview of `picture`, under which no load finds it as the image.
     static func preview(of picture: CacheKey) -> CacheKey {
         picture.derived("|preview")
     }
 
-    /// Names the frames that are made of a body for `request`.
+    /// Returns the key of the frames of a body for `request`.
     static func frames(of request: ImageRequest, body: UInt64) -> String {
         let limits = request.decodingLimits.map { "\($0)" } ?? ""
         let isStill = request.options.contains(.firstFrameOnly)
         return "\(request.key.text)\n|frames(\(body), \(limits), \(isStill))"
     }
 
-    /// Names what a codec gives for `request` of the bytes that flight `id` brought, or a `part` of what is made of that; it
-    /// is never in a cache.
+    /// Returns the key of a decode for `request` of the bytes of flight `id`, or of a `part` of its results.
+    ///
+    /// No cache
+    /// has an entry for it.
     static func step(
         _ step: PixelLayout,
         of request: ImageRequest,
@@ -116,7 +121,7 @@ enum RequestKeys {
         return CacheKey("\(request.sourceKey.text)\n|step(\(name))\(line)")
     }
 
-    /// The key of transforms as a part of a line: one of them may be the program's own.
+    /// Returns the transforms as a part of a line; one of them may be the program's own.
     private static func line(_ key: String) -> String {
         let isLine = key.utf8.count <= 512 && key.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
         return isLine ? key : "transforms(\(self.digest(key)))"
@@ -127,12 +132,12 @@ enum RequestKeys {
     }
 }
 
-/// What the scheme of a URL says of the way to its bytes.
+/// The kinds of URL schemes.
 enum URLScheme {
     case http, file, data
-    /// One that only a fetcher may know.
+    /// A scheme that only a fetcher may know.
     case other
-    /// There is none.
+    /// No scheme.
     case none
 
     init(of url: URL) {
@@ -156,9 +161,9 @@ enum URLScheme {
     }
 }
 
-/// The scale that an image's name tells: `photo@2x.png` has two pixels for each point.
+/// The scale in an image's name: `photo@2x.png` has two pixels for each point.
 enum ScaleName {
-    /// The scale in the name at the end of a URL's path: 2 or 3, or 1 where the name says nothing.
+    /// Returns the scale in the name at the end of a URL's path: 2 or 3, or 1 without a scale in the name.
     static func scale(in url: URL) -> Double {
         let text = Array(url.absoluteString.utf8)
         guard let colon = text.firstIndex(of: UInt8(ascii: ":")), text.count > colon + 1 else { return 1 }
@@ -166,7 +171,7 @@ enum ScaleName {
         guard colon < end else { return 1 }
         var path = text[(colon + 1)..<end]
         if path.starts(with: "//".utf8) {
-            // A user's name may look like it.
+            // A user's name may look like a scale.
             guard let slash = path.dropFirst(2).firstIndex(of: UInt8(ascii: "/")) else { return 1 }
             path = path[slash...]
         }
