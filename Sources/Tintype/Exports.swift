@@ -6,7 +6,7 @@
 @_exported public import TintypeRendering
 @_exported public import TintypeTransforms
 
-// Of HTTP's rules only what the interface shows: a server's framework has its own.
+// Only the types of HTTP's rules that the interface shows: server frameworks have types with the same names.
 @_exported public import struct TintypeHTTP.Freshness
 @_exported public import struct TintypeHTTP.HeaderField
 @_exported public import struct TintypeHTTP.HeaderFields

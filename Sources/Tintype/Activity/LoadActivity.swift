@@ -53,7 +53,7 @@ public struct LoadActivity: Sendable {
     public let product: Product
     /// The request; the first caller's if several callers share the load.
     public let request: ImageRequest
-    /// What happened.
+    /// The kind of the event.
     public let kind: Kind
 }
 

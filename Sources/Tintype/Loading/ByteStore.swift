@@ -290,8 +290,11 @@ struct ByteStore: Sendable {
         for other in await self.entries(replacedBy: request) where isReplaced(other) { await self.remove(other) }
     }
 
-    /// The entries that a response for a request replaces: the one of its own name, and those that it selects by HTTP's
-    /// names if its load uses these, or is a reload, which replaces the entries of all policies.
+    /// Returns the entries that a response for a request replaces: the entry of its own name, and the entries that it
+    /// selects by HTTP's names.
+    ///
+    /// Only loads that use these names replace the latter, and reloads, which replace the
+    /// entries of all policies.
     private func entries(replacedBy request: ImageRequest) async -> [StoredSource] {
         guard !request.isLocal else { return [] }
         let plan = self.rules.plan(for: request)

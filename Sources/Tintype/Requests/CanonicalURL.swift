@@ -2,7 +2,7 @@ import FoundationEssentials
 import TintypeCaching
 import TintypeHTTP
 
-/// The text that a URL is compared by, and its user and password apart.
+/// The canonical text of a URL, for comparisons, without its user and password.
 ///
 /// The text is as RFC 3986 normalises it: scheme and host in lower case, escapes of what needs none undone and the
 /// others in upper case, no dot segments (6.2.2); of HTTP also no default port and no empty path (6.2.3). The
@@ -34,7 +34,7 @@ struct CanonicalURL {
             return
         }
         let scheme = String(decoding: all[..<colon], as: UTF8.self).lowercased()
-        // What a fetcher's own scheme tells apart, and by what, only the fetcher knows.
+        // Only the fetcher knows how URLs of its own scheme differ.
         let isKnown = ["http", "https", "file", "data"].contains(scheme)
         var rest = all[(colon + 1)..<(isKnown ? fragment : all.endIndex)]
         guard scheme != "data" else {
@@ -73,7 +73,7 @@ struct CanonicalURL {
 
     // MARK: Looking
 
-    /// Whether the text is one of HTTP that normalising would leave as it is; `false` also where that is not plain.
+    /// Returns whether the text is an HTTP URL that is normal already; false also if that is not certain.
     static func isCanonical(_ text: Span<UInt8>) -> Bool {
         guard text.count > 8, text[0] == UInt8(ascii: "h"), text[1] == UInt8(ascii: "t"),
             text[2] == UInt8(ascii: "t"), text[3] == UInt8(ascii: "p")
@@ -142,7 +142,7 @@ struct CanonicalURL {
         return (authority[..<at], authority[(at + 1)...])
     }
 
-    /// A host and its port, which is left out where it is the default.
+    /// Returns a host and its port, without the default port.
     private static func normalized(host: ArraySlice<UInt8>, defaultPort: String?) -> [UInt8] {
         var host = host
         if let defaultPort, let colon = host.lastIndex(of: .colon),
@@ -188,7 +188,7 @@ struct CanonicalURL {
         for (index, segment) in all.enumerated() {
             let isDots = segment.elementsEqual([.dot]) || segment.elementsEqual([.dot, .dot])
             if segment.elementsEqual([.dot, .dot]) { _ = segments.popLast() }
-            // What ends in dots is a folder.
+            // A path that ends in dots is a folder.
             if !isDots { segments.append(segment) } else if index == all.count - 1 { segments.append([]) }
         }
         return [.slash] + segments.joined(separator: [.slash])

@@ -2,10 +2,10 @@ import FoundationEssentials
 import TintypeCoding
 import TintypeTransforms
 
-// What makes no sense is refused before any work.
+// The loader refuses requests that make no sense before any work.
 
 extension ImageRequest.Fields {
-    /// Throws where the request makes no sense.
+    /// Throws if the request makes no sense.
     ///
     /// - Parameters:
     ///   - scheme: That of the URL.

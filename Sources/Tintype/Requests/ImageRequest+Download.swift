@@ -3,10 +3,13 @@ import TintypeCaching
 import TintypeDownloading
 import TintypeHTTP
 
-// What a request says to its fetcher, and to the cache about what comes.
+// The parts of a request for its fetcher, and for the metadata in the cache.
 
 extension ImageRequest {
-    /// The download of the request's bytes; what it leaves out is as the downloader's configuration says.
+    /// Returns the download of the request's bytes.
+    ///
+    /// Fields that are `nil` take their values from the downloader's
+    /// configuration.
     func download(headers: HeaderFields, maximumBodySize: Int) -> DownloadRequest {
         var download = DownloadRequest(
             url: self.url,
@@ -23,10 +26,10 @@ extension ImageRequest {
         return download
     }
 
-    /// What stands for the field `Authorization` where HTTP's rules ask for it; never sent.
+    /// The text for HTTP's rules instead of the field `Authorization`; never sent.
     var authorization: String? { self.headers["Authorization"] ?? self.credentials?.identity }
 
-    /// The fields of the request as HTTP's rules see them.
+    /// The fields of the request for HTTP's rules.
     var judgedHeaders: HeaderFields {
         guard self.headers["Authorization"] == nil, let authorization else { return self.headers }
         return self.headers + [HeaderField(name: "Authorization", value: authorization)]

@@ -672,7 +672,7 @@ extension ImageRequest {
 
         /// Changes the fields; only for the one request that has this storage.
         func change(changesKeys: Bool, _ change: (inout Fields) -> Void) {
-            // Of a copy, so that nothing is called while the fields are accessed: then no access to them has to be checked.
+            // Change a copy: if nothing is called during an access to the fields, Swift need not check the access.
             var fields = self.fields
             change(&fields)
             self.fields = fields
