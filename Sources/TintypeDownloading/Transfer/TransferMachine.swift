@@ -1,11 +1,11 @@
 import FoundationEssentials
 import TintypeHTTP
 
-/// The way of one transfer: what it may do in which phase, and for how long.
+/// The state of one transfer: its phase, its response so far, and its time limits.
 ///
-/// A value without I/O and without a clock. Whatever happens is an event: libcurl hands something over, a reader has
-/// made room, time has passed. What follows is the action that ``transition(_:at:)`` returns; `Transfer` and
-/// `TransferEngine` perform it.
+/// A value without I/O and without a clock. Each input is an event: libcurl hands bytes over, a reader has made room,
+/// time has passed. ``transition(_:at:)`` returns the action that follows, which `Transfer` and `TransferDriver`
+/// perform.
 ///
 ///     preparing ──▶ waiting ──▶ exchanging ──▶ judging ──▶ processing
 ///                      ▲      (sending, receiving a      │          │
@@ -13,17 +13,17 @@ import TintypeHTTP
 ///                      │       stopping)                 │          │
 ///                      └── redirect, retry, restart ─────┴──────────┘
 ///
-/// From each of them a transfer may end, and does so once.
+/// A transfer may end from each phase, and does so once.
 struct TransferMachine {
     typealias Instant = LoopInstant
 
     enum Phase {
-        /// A hook changes the request, or the first bytes of the body are looked for.
+        /// A hook changes the request, or the store looks for the first bytes of the body.
         case preparing
         case waiting(Wait)
         /// libcurl has the request.
         case exchanging
-        /// libcurl is done with the request, or has lost it; what came is yet to be judged.
+        /// libcurl has ended the request. The response is not judged yet.
         case judging
         /// Hooks have the response.
         case processing
@@ -31,38 +31,38 @@ struct TransferMachine {
     }
 
     enum Wait {
-        /// For a place among those that run.
+        /// For a place among the active transfers.
         case turn
         /// For the time of another try.
         case retry(at: Instant)
-        /// For memory, to be sent again then.
+        /// For memory. The request is sent again then.
         case memory(MemoryWait)
     }
 
     struct MemoryWait: Equatable {
-        /// The bytes that are wanted in all.
+        /// The number of bytes that the transfer needs in all.
         let wantedByteCount: Int
         let start: Instant
     }
 
-    /// One request that libcurl has, and what has come of its answer.
+    /// A request of libcurl, and its response so far.
     struct Exchange {
         let startTime: Instant
-        /// When the request was sent, in the time that people use.
+        /// The date at which the request was sent.
         let requestTime: Date
-        /// Whether it asked for the rest of a body, of which some is here.
+        /// Whether the request asks for the rest of a body.
         let asksForRest: Bool
-        /// When something last arrived.
+        /// The time of the last progress.
         fileprivate(set) var lastProgress: Instant
         fileprivate(set) var stage = Stage.sending
-        /// The bytes of all heads and trailers, and what their lines cost besides.
+        /// The bytes of all heads and trailers, with an overhead for each line.
         fileprivate(set) var headerBytes = 0
         fileprivate(set) var status: Int?
         fileprivate(set) var fields = HeaderFields()
         /// Whether the connection carries others as well.
         fileprivate(set) var isMultiplexed = false
         fileprivate(set) var hasTrailers = false
-        /// Whether the last period brought next to nothing.
+        /// Whether the last period brought almost no bytes.
         fileprivate(set) var isLagging = false
         fileprivate var progressWindow: Window
 
@@ -79,44 +79,44 @@ struct TransferMachine {
     }
 
     enum Stage {
-        /// Nothing has come yet.
+        /// Nothing has arrived yet.
         case sending
         case receivingHead
         case receivingBody
         case paused(Pause)
-        /// The rest is refused, which libcurl will confirm.
+        /// The transfer refuses the rest, which libcurl will confirm.
         case stopping(StopReason)
     }
 
     enum Pause {
-        /// A reader has more than it takes.
+        /// A reader does not take more bytes now.
         case reader
         case memory(MemoryWait)
     }
 
-    /// Why the rest of an answer is refused.
+    /// The reason why a transfer refuses the rest of a response.
     enum StopReason {
         case failure(DownloadError)
-        /// Everything must be asked for again: what came does not continue what is here.
+        /// The request must start anew: the response does not continue the earlier bytes.
         case restart
         /// The request is to be sent again when there is memory.
         case memory(MemoryWait)
-        /// It is the body of a status that was not asked for, and longer than is worth reading.
+        /// The body belongs to a status that the request does not accept, and is too long to read.
         case unwanted
     }
 
     /// A body on its way.
     struct Body {
         fileprivate(set) var plan: BodyPlan
-        /// From when on its bytes are counted for the minimum speed, and those that were here then.
+        /// The start of the period for the minimum speed, and the bytes at that time.
         fileprivate var speedWindow: Window
-        /// The bytes that were read and thrown away.
+        /// The number of discarded bytes.
         fileprivate(set) var discardedBytes = 0
     }
 
-    /// What the head says of the body.
+    /// The properties of the body by the head.
     struct BodyPlan {
-        /// Whether it is what was asked for, and not the explanation of a failure.
+        /// Whether the body is the requested one, and not the explanation of a failure.
         var isWanted = false
         /// Whether the response may have a body at all.
         var hasBody = true
@@ -124,9 +124,9 @@ struct TransferMachine {
         var hasWatchedFraming = false
         var codings = ContentCodings.identity
         var expectedBytes: Int64?
-        /// The bytes that must come over the network, before codings are undone; `nil` if the head does not say it.
+        /// The number of bytes that must come over the network, before decoding; `nil` if the head does not declare it.
         var declaredBytes: Int64?
-        /// When the head was complete, in the time that people use.
+        /// The date at which the head was complete.
         var responseTime = Date.distantPast
     }
 
@@ -135,92 +135,17 @@ struct TransferMachine {
         let bytes: Int64
     }
 
-    enum Event {
-        /// It may be sent: it is prepared, or the time of the next try has come.
-        case submit
-        /// libcurl gets the request.
-        case send(asksForRest: Bool, date: Date)
-        /// A line of a head has come, or of what follows a body.
-        case line(HeaderLine, byteCount: Int, isMultiplexed: Bool)
-        /// libcurl has answered a challenge, and the head of the real response begins.
-        case answerChallenge
-        /// These are the fields of the whole, of which only the rest has come.
-        case complete(HeaderFields)
-        /// The head has been read, and says so of the body.
-        case expect(BodyPlan)
-        /// Bytes of the body have come, as they are on the network.
-        case bytes(Int)
-        /// They can't be taken now.
-        case pause(Pause)
-        /// A reader has room again, or there is memory; so many bytes of the body have come on the network.
-        case resume(bodyBytes: Int64)
-        case stop(StopReason)
-        /// It took so long until the request could be sent, zero before that, and so many bytes of the body have come.
-        case look(connectTime: Duration, bodyBytes: Int64)
-        /// libcurl has the request no more.
-        case finish
-        /// The request goes to another address, or asks for everything instead of the rest.
-        case sendAgain
-        /// It failed, and is tried once more.
-        case retry(after: Duration)
-        /// Hooks get the response.
-        case process
-        case end
-    }
-
-    enum Action: Equatable {
-        case none
-        /// Let it wait for a place.
-        case enqueue
-        /// Submit it at that time.
-        case submit(at: Instant)
-        /// Look at its limits at that time.
-        case look(at: Instant)
-        /// A limit has passed: libcurl must lose the request.
-        case expire(TimeLimit)
-        /// Go on.
-        case proceed
-        /// Read the head, which is complete.
-        case readHead
-        /// The head is too long.
-        case refuseHead
-        /// Another response begins within the body.
-        case refuseResponse
-        /// Take the bytes.
-        case take
-        /// Throw the bytes away.
-        case discard
-        /// Let libcurl keep the bytes.
-        case hold
-        /// Let libcurl give the request up.
-        case abort
-        /// Let libcurl go on.
-        case unpause
-        /// Find out what the answer means.
-        case judge
-        /// Leave behind what takes memory.
-        case yield
-        /// Tell the callers that wait.
-        case finish
-    }
-
-    enum TimeLimit {
-        case total
-        case silence
-        case firstByte
-        case speed
-    }
-
-    /// How long a transfer may bring next to nothing before it gives its place to others, and goes on beside them.
+    /// The time after which a transfer that brings almost no bytes gives its place to others, and continues beside
+    /// them.
     static let laggingPeriod = Duration.seconds(2)
-    /// Next to nothing, in one such period.
+    /// The most bytes in one such period that count as almost none.
     private static let laggingBytes: Int64 = 16 << 10
-    /// The bytes that are read and thrown away of a body that is not wanted, so that the connection can be used again.
+    /// The most bytes of an unwanted body to read and discard, so that the connection can be used again.
     static let discardLimit = 32 << 10
-    /// What a line counts for beside its bytes (RFC 9113, 6.5.2): many short ones cost more than a few long ones.
+    /// The overhead of a line in bytes (RFC 9113, 6.5.2): many short lines cost more than a few long ones.
     fileprivate static let lineOverhead = 32
 
-    /// The fields that most responses have no more of.
+    /// The number of fields that few responses exceed.
     fileprivate static let usualFieldCount = 12
 
     var limits: TransferLimits
@@ -261,7 +186,7 @@ struct TransferMachine {
         if case .restart? = self.exchange?.stopReason { true } else { false }
     }
 
-    /// What it waits for, if memory is short.
+    /// The wait for memory, if the transfer has one.
     var memoryWait: MemoryWait? {
         switch self.phase {
         case .waiting(.memory(let wait)): return wait
@@ -274,19 +199,19 @@ struct TransferMachine {
         }
     }
 
-    /// The end of all tries, if there is one and it is known.
+    /// The end of all tries, if there is one and if it is known.
     var totalDeadline: Instant? {
-        // That there is no memory is not the server's fault, and the time is added when it is over.
+        // The server is not at fault if memory is short: the time of the wait is added afterwards.
         guard let limit = self.limits.totalTimeout, let firstStartTime, self.memoryWait == nil else { return nil }
         return firstStartTime + limit
     }
 
     // MARK: Events
 
-    /// Moves on, and says what is to be done.
+    /// Applies an event, and returns the action that follows.
     ///
-    /// An event that has no meaning in the present phase changes nothing: its action is ``Action/none``, or
-    /// ``Action/abort`` where libcurl waits for an answer.
+    /// An event without a meaning in the current phase changes nothing: its action is ``Action/none``, or
+    /// ``Action/abort`` if libcurl waits for an answer.
     mutating func transition(_ event: Event, at now: Instant) -> Action {
         switch event {
         case .submit: self.submit()
@@ -351,7 +276,7 @@ struct TransferMachine {
         }
     }
 
-    /// The wait was not the server's: the limit of all tries goes on where it stood.
+    /// Moves the limit of all tries by a wait that was not the server's.
     private mutating func addTime(since wait: MemoryWait, _ now: Instant) {
         self.firstStartTime? += now - wait.start
     }
@@ -395,10 +320,10 @@ struct TransferMachine {
 
     // MARK: Time
 
-    /// Whether the transfer takes too long.
+    /// Returns the action for a transfer that takes too long.
     ///
-    /// libcurl's own limits on time and speed are means over seconds and so not exact, and know nothing of readers
-    /// that lag. Speed and progress are looked at besides, in every ``TransferLimits/speedCheckInterval(_:)``.
+    /// libcurl's own limits of time and speed are means over seconds, so they are not exact, and they count slow
+    /// readers. Therefore this checks speed and progress in every ``TransferLimits/speedCheckInterval(_:)``.
     private mutating func look(_ connectTime: Duration, _ bodyBytes: Int64, _ now: Instant) -> Action {
         guard self.isExchanging, var exchange = self.exchange else { return .none }
         let total = self.totalDeadline
@@ -406,8 +331,8 @@ struct TransferMachine {
         if exchange.pause != nil { exchange.forgetTime(until: now, bodyBytes: bodyBytes) }
         exchange.noteProgress(bodyBytes, now)
         defer { self.exchange = exchange }
-        // Connecting has a limit of its own, so the time in which it went on does not count. Looked at again in one
-        // timeout, a connection made in between is not overdue yet.
+        // Connecting has a limit of its own, so its time does not count. A connection that is made before the next
+        // check is not overdue then.
         let lastProgress =
             connectTime > .zero ? max(exchange.lastProgress, exchange.startTime + connectTime) : now
         var next = lastProgress + self.limits.timeout
@@ -425,7 +350,7 @@ struct TransferMachine {
 }
 
 extension TransferMachine.Exchange {
-    /// Takes a line of a head, or of what follows a body.
+    /// Takes a line of a head or of trailers.
     fileprivate mutating func receive(
         _ line: HeaderLine,
         _ byteCount: Int,
@@ -434,16 +359,16 @@ extension TransferMachine.Exchange {
         _ now: LoopInstant
     ) -> TransferMachine.Action {
         self.lastProgress = now
-        // Informational responses and trailers count in: there is no end to them otherwise.
+        // Informational responses and trailers count, too, because they have no limit otherwise.
         self.headerBytes += byteCount + TransferMachine.lineOverhead
         guard self.headerBytes <= limits.maximumHeaderSize else { return .refuseHead }
         switch self.stage {
         case .sending: self.stage = .receivingHead
         case .receivingHead: break
         case .receivingBody, .paused:
-            // libcurl sends a request again over HTTP/1.1 if a server asks for that, even in the middle of a body.
+            // libcurl repeats a request over HTTP/1.1 if a server demands that, even in the middle of a body.
             if case .status = line { return .refuseResponse }
-            // Trailers, which were not asked for.
+            // Trailers, which the request does not want.
             self.hasTrailers = true
             return .proceed
         case .stopping: return .abort
@@ -484,7 +409,7 @@ extension TransferMachine.Exchange {
         return .abort
     }
 
-    /// Does what a reader of the answer has decided.
+    /// Applies a decision of the transfer about the response.
     fileprivate mutating func direct(_ event: TransferMachine.Event) -> TransferMachine.Action {
         switch (event, self.stage) {
         case (_, .stopping): return .none
@@ -510,7 +435,7 @@ extension TransferMachine.Exchange {
         }
     }
 
-    /// Forgets the time that has passed: it was not the server's.
+    /// Restarts the time windows, because the time that has passed was not the server's.
     fileprivate mutating func forgetTime(until now: LoopInstant, bodyBytes: Int64) {
         self.lastProgress = now
         self.setSpeedWindow(TransferMachine.Window(start: now, bytes: bodyBytes))
@@ -524,7 +449,7 @@ extension TransferMachine.Exchange {
         self.progressWindow = TransferMachine.Window(start: now, bytes: received)
     }
 
-    /// Whether the body came fast enough; begins a new window if one was.
+    /// Returns whether the body came fast enough, and begins a new window after each full one.
     fileprivate mutating func isFastEnough(
         _ speed: MinimumSpeed,
         _ bodyBytes: Int64,
@@ -537,7 +462,7 @@ extension TransferMachine.Exchange {
         return true
     }
 
-    /// A body that is stopped is not measured any more.
+    /// Starts a window for the minimum speed, unless the body is stopped.
     private mutating func setSpeedWindow(_ window: TransferMachine.Window) {
         switch self.stage {
         case .receivingBody, .paused: self.body?.speedWindow = window
