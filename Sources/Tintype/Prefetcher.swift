@@ -29,7 +29,7 @@ public final class Prefetcher: Sendable {
     ///   - destination: The tiers to fill; default disk.
     ///   - concurrency: The number of images to load at once, at least 1; default 3.
     ///   - priority: The priority of the downloads, instead of that of the requests; default low, so that loads for which
-    ///   a user waits go first.
+    ///     a user waits go first.
     public init(
         loader: LoaderActor,
         destination: Destination = .disk,

@@ -2,84 +2,94 @@ import TintypeConcurrency
 public import TintypeHTTP
 
 extension DownloadActor {
-    /// The limits and habits of a downloader.
+    /// The settings of a downloader.
     public struct Configuration: Sendable, Hashable {
-        /// The connections that are open to one host at once.
+        /// The most connections to one host at once.
         ///
-        /// HTTP/2 sends many transfers over each of them.
+        /// HTTP/2 carries many transfers over each of them.
         public var maximumConnectionsPerHost = 6
-        /// The transfers in progress at once; more of them wait for their turn.
+        /// The most active transfers at once; others wait for their turn.
         ///
-        /// No peer can hold all of eight or more: a transfer that brings less than 16 KiB in two seconds goes on beside them, up
-        /// to as many again, and of each eight places one is kept for origins, or sites, that have none.
+        /// No peer can occupy all of eight or more places. A transfer that brings less than 16 KiB in two seconds
+        /// continues outside of its place, up to as many again. One of each eight places is reserved for origins, or
+        /// sites, without a transfer.
         public var maximumTransfers = 64
-        /// Which of several equally urgent transfers starts first.
+        /// The order in which transfers of equal priority start.
         public var order = DownloadOrder.firstInFirstOut
-        /// How many requests one host is sent, or `nil` for no limit.
+        /// The rate of requests to one host, or `nil` for no limit.
         public var rateLimit: RateLimit?
-        /// The longest time without a byte received; default 15 s, which zero means as well, as in the limits below.
+        /// The longest time without a received byte; default 15 s.
+        ///
+        /// Zero means the default, here and for the limits
+        /// below.
         public var timeout: Duration = .seconds(15)
-        /// The longest time for finding a host and connecting to it, TLS included.
+        /// The longest time to look a host up and to connect to it, including TLS.
         public var connectTimeout: Duration = .seconds(10)
-        /// The longest time from the start of a request to the end of its response's head, connecting and informational
-        /// responses included, or `nil` for ``timeout`` alone.
+        /// The longest time from the start of a request to the end of its response's head, including the connection and
+        /// informational responses, or `nil` for ``timeout`` alone.
         public var firstByteTimeout: Duration? = .seconds(30)
-        /// The longest time for a download, redirects and retries included, or `nil` for no limit.
+        /// The longest time for a download, including redirects and retries, or `nil` for no limit.
         ///
-        /// The time in which it waits for its first turn does not count, that for further ones does.
+        /// The wait for the first turn does not count; the waits for later turns do.
         public var totalTimeout: Duration?
-        /// A body that arrives more slowly is given up, or `nil` for no limit; default 500 bytes a second in each 20.
-        public var minimumSpeed: MinimumSpeed? = MinimumSpeed(bytesPerSecond: 500, period: .seconds(20))
-        /// The bytes that a body may have, counted while they arrive and after decompression.
-        public var maximumBodySize = 64 << 20
-        /// The bytes of memory that all bodies may take together while they arrive, and until a loader has decoded
-        /// them; default an eighth of the memory that the process may use.
+        /// The lowest speed of a body, or `nil` for no limit; default 500 bytes a second in each 20 seconds.
         ///
-        /// When they are used up, transfers pause, and their servers wait; they go on by urgency and age as bytes come
-        /// back. One always goes on, so that up to one body more may be there. What a caller was given is its own
-        /// and does not count.
+        /// A slower
+        /// download fails.
+        public var minimumSpeed: MinimumSpeed? = MinimumSpeed(bytesPerSecond: 500, period: .seconds(20))
+        /// The most bytes that a body may have, counted while they arrive and after decompression.
+        public var maximumBodySize = 64 << 20
+        /// The most bytes of memory for all bodies together, while they arrive and until a loader has decoded them;
+        /// default an eighth of the memory that the process may use.
+        ///
+        /// When the memory is used up, transfers pause, and their servers wait. They continue by priority and age as
+        /// bytes are released. One transfer always continues, so that the memory may exceed the limit by one body.
+        /// Bodies that callers hold do not count.
         public var bodyMemory = Self.defaultBodyMemory
-        /// How long bytes may not come back, or a transfer that may exceed the memory for bodies not receive any, until
+        /// The time without released bytes, or without progress of the transfer that may exceed the memory, after which
         /// another one may exceed it.
         package var memoryPatience: Duration = .seconds(1)
-        /// The bytes that the heads of a response may have, informational ones and trailers included.
+        /// The most bytes that the heads of a response may have, including informational ones and trailers.
         ///
-        /// Each line counts for 32 bytes more than it has, as in HTTP/2 (RFC 9113, section 6.5.2).
-        ///
-        /// The framing of a chunked body has a limit of its own: as much, and what it frames.
+        /// Each line counts 32 bytes more than it has, as in HTTP/2 (RFC 9113, section 6.5.2). The framing of a chunked
+        /// body has a limit of its own: as many bytes, and as many as the body has.
         public var maximumHeaderSize = 256 << 10
-        /// The redirects that are followed for one request.
+        /// The most redirects to follow for one request.
         public var maximumRedirects = 5
-        /// The status codes that give a response; any other is an error.
+        /// The acceptable status codes.
+        ///
+        /// A response with another one is an error.
         public var acceptableStatusCodes = StatusCodes.success
-        /// The media types that give a response, such as `image/*`, or `nil` for all.
+        /// The acceptable media types, such as `image/*`, or `nil` for all.
         public var acceptableContentTypes: [String]?
-        /// What is tried again after a failure; default nothing.
+        /// The rules for retries after a failure; by default none.
         public var retryPolicy = RetryPolicy.never
-        /// Where the first bytes of bodies are kept whose transfers broke off, or `nil` for nowhere.
+        /// The store for the first bytes of unfinished bodies, or `nil` for none.
         public var partialBodies: PartialBodies?
-        /// Which servers to trust over TLS.
+        /// The rules for trust in servers over TLS.
         public var tls = TLSPolicy()
-        /// The proxy that requests go through; default none, whatever the environment says.
+        /// The proxy for requests; default none, whatever the environment says.
         public var proxy = ProxyPolicy.none
-        /// Where cookies come from and go to, or `nil` for none.
+        /// The cookie jar, or `nil` for none.
         public var cookieJar: CookieJar?
-        /// Sent as `User-Agent`.
+        /// The value of `User-Agent`.
         public var userAgent = "tintype"
-        /// Sent as `Accept`.
+        /// The value of `Accept`.
         public var acceptHeader = Self.defaultAcceptHeader
 
-        /// Any image, and as a last resort anything; a loader says more exactly what its coders read.
-        public static let defaultAcceptHeader = "image/*,*/*;q=0.8"
-        /// What may be fetched; everything by default, private networks too.
+        /// Any image, and as a last resort anything.
         ///
-        /// A server that loads what others ask for wants ``NetworkPolicy/publicInternet``.
+        /// A loader replaces it with the formats of its coders.
+        public static let defaultAcceptHeader = "image/*,*/*;q=0.8"
+        /// The addresses that downloads may reach; by default all, including private networks.
+        ///
+        /// A server that loads URLs of its clients needs ``NetworkPolicy/publicInternet``.
         public var networkPolicy = NetworkPolicy.unrestricted
 
         /// Creates a configuration with the defaults.
         public init() {}
 
-        /// The fields that each request has, unless it brings its own.
+        /// The default fields of each request.
         var requestHeaders: HeaderFields {
             var headers = HeaderFields()
             if !self.userAgent.isEmpty { headers.append(self.userAgent, for: "User-Agent") }
@@ -89,10 +99,13 @@ extension DownloadActor {
 
         private static let defaultBodyMemory = MemoryBudget().byteCount / 8
 
-        /// More than any machine has descriptors for; twice as many is still a number for libcurl.
+        /// More than any machine has descriptors for.
+        ///
+        /// Twice as many still fits into a number of libcurl.
         private static let maximumCount = 1 << 24
 
-        /// Limits under 1 would let no transfer ever start, and some others would overflow.
+        /// The configuration without limits under 1, with which no transfer would start, and without limits that would
+        /// overflow.
         var sanitized: Configuration {
             var copy = self
             copy.maximumConnectionsPerHost = min(max(1, self.maximumConnectionsPerHost), Self.maximumCount)
@@ -108,7 +121,7 @@ extension DownloadActor {
                 TransferLimits.time($0) ?? defaults.firstByteTimeout
             }
             copy.totalTimeout = self.totalTimeout.flatMap { TransferLimits.time($0) ?? defaults.totalTimeout }
-            // Their properties can be set to what their initialisers would not take.
+            // Their properties can have values that their initialisers would refuse.
             copy.rateLimit = self.rateLimit.map {
                 RateLimit(requestsPerSecond: $0.requestsPerSecond, burst: $0.burst)
             }
@@ -119,17 +132,20 @@ extension DownloadActor {
         }
     }
 
-    /// Where the first bytes of bodies are kept, so that a later transfer asks for the rest only.
+    /// A store for the first bytes of unfinished bodies, so that a later transfer requests only the rest.
     ///
-    /// They survive the process. Files that other users own or may write to are not used. Only those are kept whose server offers ranges and told the version apart for
-    /// sure (a strong `ETag`, or a `Last-Modified` long before), and that it does not forbid to store.
-    /// None is kept of a request with a cookie jar: what the jar holds may select the representation.
+    /// They survive the process. The store never uses files that other users own or may write to. It stores bytes only
+    /// if the server offers ranges, names the version for certain (a strong `ETag`, or a `Last-Modified` long before),
+    /// and does not forbid storing. It stores nothing of a request with a cookie jar, because the cookies may select
+    /// the representation.
     public struct PartialBodies: Sendable, Hashable {
-        /// The folder, which is created with its last component where it is missing; others need not read it.
+        /// The folder.
+        ///
+        /// The store creates its last component if it is missing, without access for other users.
         public var directory: String
-        /// The bytes that all files may have together; the oldest go first.
+        /// The most bytes of all files together; the oldest files go first.
         public var maximumBytes: Int
-        /// How long a file is kept.
+        /// The lifetime of a file.
         public var maximumAge: Duration
 
         /// Creates a description of the store.
@@ -141,13 +157,15 @@ extension DownloadActor {
     }
 }
 
-/// A body that arrives more slowly than this is given up.
+/// The lowest speed of a body, below which the download fails.
 ///
-/// What counts is the body as it is on the network. Time in which the reader keeps it waiting does not.
+/// The bytes count as they are on the network. The time in which a slow reader keeps the body waiting does not count.
 public struct MinimumSpeed: Sendable, Hashable {
     /// The bytes that must arrive each second.
     public var bytesPerSecond: Int
-    /// The time over which the mean is taken, again and again from the first byte of the body on.
+    /// The period of the mean.
+    ///
+    /// Periods follow each other from the first byte of the body on.
     public var period: Duration
 
     /// Creates a limit.

@@ -2,15 +2,15 @@ public import FoundationEssentials
 package import TintypeConcurrency
 import TintypeHTTP
 
-/// Brings bytes from `http`, `https`, `file` and `data` URLs.
+/// Downloads bytes from `http`, `https`, `file` and `data` URLs.
 ///
-/// Its executor is the event loop of libcurl: one thread serves all transfers, and every call
-/// to libcurl is a job of the actor. The thread starts with the first transfer and ends when
-/// the actor goes away. Transfers keep the actor alive until they end.
+/// Its executor is the event loop of libcurl: one thread serves all transfers, and every call to libcurl is a job of
+/// the actor. The thread starts with the first transfer and ends with the actor. Transfers keep the actor alive until
+/// they end.
 public actor DownloadActor: ImageFetching {
     nonisolated let loop: CurlLoop
     nonisolated let configuration: Configuration
-    /// Why nothing can be sent, where the configuration is at fault.
+    /// The error of all downloads, if the configuration is at fault.
     private nonisolated let configurationError: DownloadError?
     private nonisolated let files = FileReader()
     /// The reads of files that callers wait for.
@@ -21,14 +21,13 @@ public actor DownloadActor: ImageFetching {
     /// The loop that every method of the actor runs on.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { self.loop.asUnownedSerialExecutor() }
 
-    /// Creates a downloader, which opens no connection and starts no thread yet.
+    /// Creates a downloader, without connections and without a thread.
     ///
-    /// Where the first download finds that there is no descriptor, thread or memory for that, it fails, and the next
-    /// one tries again.
+    /// If there is no descriptor, thread or memory for the first download, it fails, and the next one tries again.
     ///
     /// - Parameters:
-    ///   - configuration: Limits and habits.
-    ///   - hooks: What is done with requests and responses on their way.
+    ///   - configuration: The settings of the downloader.
+    ///   - hooks: The functions that change requests and responses.
     public init(configuration: Configuration = Configuration(), hooks: DownloadHooks = DownloadHooks()) {
         self.init(configuration: configuration, hooks: hooks, loopDidEnd: nil)
     }
@@ -52,7 +51,7 @@ public actor DownloadActor: ImageFetching {
     }
 
     deinit {
-        // A transfer in flight keeps the actor alive, so there is none left here.
+        // A transfer under way keeps the actor alive, so all have ended here.
         self.loop.stop()
     }
 
@@ -62,15 +61,13 @@ public actor DownloadActor: ImageFetching {
     /// wait; when the last caller has left, the transfer is stopped.
     ///
     /// - Parameters:
-    ///   - request: What to download. What it leaves out is as the configuration says.
-    ///   - priority: How urgent it is to this caller; the most urgent one decides.
-    ///   - observer: Is shown how much has been received, once for each chunk that arrives,
-    ///     on the thread of the event loop: it must be quick and must not block. A caller
-    ///     that joins a transfer is first shown its newest progress.
-    ///   - bytesObserver: Is shown the bytes of the body as they arrive, copied, on the thread of the
-    ///     event loop: it must be quick and must not block. A caller that joins a transfer is
-    ///     first shown all that came before. Of `file:` and `data:` URLs it sees nothing, and nothing more
-    ///     once a retry has brought another version of the body.
+    ///   - request: The request. Fields that are `nil` take their values from the configuration.
+    ///   - priority: The priority for this caller; the highest one of all callers applies.
+    ///   - observer: Receives the progress for each chunk, on the thread of the event loop: it must be quick and must not
+    ///     block. A caller that joins a transfer first receives its newest progress.
+    ///   - bytesObserver: Receives a copy of the bytes as they arrive, on the thread of the event loop: it must be quick
+    ///     and must not block. A caller that joins a transfer first receives all earlier bytes. It receives nothing of
+    ///     `file:` and `data:` URLs, and nothing more after a retry has brought another version of the body.
     /// - Returns: The response, whose body is complete and not empty.
     /// - Throws: ``DownloadError`` when the download fails, and `CancellationError` as soon as
     ///   the caller's task is cancelled. A status that the request does not accept is an error.
@@ -90,10 +87,10 @@ public actor DownloadActor: ImageFetching {
         return response
     }
 
-    /// The same for a caller whose priority may change before it is heard: it is asked for on the loop.
+    /// Downloads the body for a caller whose priority may change before the loop reads it.
     ///
-    /// A change that is not seen there is followed by a ``priorityDidChange(of:to:)`` that finds the transfer. The bytes
-    /// of the body count until the response's claim goes away.
+    /// A later change is followed by a ``priorityDidChange(of:to:)`` that finds the transfer. The bytes of the body
+    /// count until the response's claim goes away.
     public nonisolated func response(
         for request: DownloadRequest,
         observer: FetchObserver
@@ -108,7 +105,7 @@ public actor DownloadActor: ImageFetching {
 
     // Inlined, the next three would widen the frame of `response(for:observer:)`, which each waiting caller keeps.
 
-    /// Throws if the request is refused before it becomes a transfer.
+    /// Throws if a request must not become a transfer.
     @inline(never)
     private nonisolated func admit(_ request: DownloadRequest) throws(DownloadError) -> ResourceAddress {
         let address = try ResourceAddress(request.url.absoluteString)
@@ -129,7 +126,7 @@ public actor DownloadActor: ImageFetching {
         let limit = request.maximumBodySize ?? self.configuration.maximumBodySize
         let acceptsNotModified = request.acceptableStatusCodes?.contains(304) ?? false
         let knownTag = acceptsNotModified ? request.headers["If-None-Match"] : nil
-        // A read can stand still in the kernel. A caller that is cancelled leaves the stream at once instead of the read.
+        // A read may hang in the kernel. A cancelled caller leaves the stream at once, and not the read.
         let (responses, reader) = AsyncThrowingStream<DownloadResponse, any Error>.makeStream()
         let read = self.reads.run("file read") { [files, bodyBudget] in
             await withTaskCancellationHandler {
@@ -178,14 +175,14 @@ public actor DownloadActor: ImageFetching {
         self.loop.engine.cancelAll()
     }
 
-    /// Ends every download, and gives back threads, connections and descriptors before it returns.
+    /// Cancels every download, and closes threads, connections and descriptors before it returns.
     ///
-    /// Each caller gets a `CancellationError`. The first bytes of bodies that broke off are on disk then. Whatever is
-    /// asked for later fails with ``DownloadError/Code/shutDown``; a second call waits for the first. A name that is
-    /// looked up holds its thread until the system's resolver gives it up.
+    /// Each caller gets a `CancellationError`. The first bytes of unfinished bodies are on disk then. Later downloads
+    /// fail with ``DownloadError/Code/shutDown``. A second call waits for the first. A look-up of a name keeps its
+    /// thread until the system's resolver ends it.
     public nonisolated func shutdown() async {
         let ending = self.ending.withLock { ending in
-            // It keeps the actor until all is given back; no caller is to end it early.
+            // The task keeps the actor until all is closed, and no caller can cancel it.
             let task = ending ?? Task(name: "shutdown") { await self.giveBack() }
             ending = task
             return task
@@ -196,11 +193,11 @@ public actor DownloadActor: ImageFetching {
     private nonisolated func giveBack() async {
         self.loop.engine.refuse()
         self.reads.cancelAll()
-        // Without a thread there are no transfers, and none must be started for this.
+        // Without a thread there are no transfers, and the shutdown must not start one.
         if self.loop.queue.hasThread { await self.endTransfers() }
         await self.files.retire()
         await self.loop.engine.partials.store?.retire()
-        // In this order: no thread starts any more, so that what closes the engine has it to itself.
+        // In this order: no thread starts any more, so this task has the engine for itself.
         self.loop.retire()
         await self.closeEngine()
         self.loop.join()
@@ -214,7 +211,7 @@ public actor DownloadActor: ImageFetching {
         self.loop.engine.close()
     }
 
-    /// What has been done so far, `file:` and `data:` URLs not counted.
+    /// The counters of the downloader, without `file:` and `data:` URLs.
     public var counters: DownloadCounters {
         var counters = self.loop.engine.counters
         let memory = self.bodyBudget.status
@@ -223,16 +220,16 @@ public actor DownloadActor: ImageFetching {
         return counters
     }
 
-    /// What the bytes of bodies count in.
+    /// The budget for the bytes of bodies.
     package nonisolated var bodyBudget: ByteBudget { self.loop.engine.bodyBudget }
 
-    /// Throws where the request, or what the configuration adds to it, would break the head that is sent.
+    /// Throws if a field of the request or of the configuration would break the head of the HTTP request.
     nonisolated func checkSendable(_ request: DownloadRequest) throws(DownloadError) {
         if let configurationError { throw configurationError }
         try request.checkSendable()
     }
 
-    /// Throws where the network policy refuses the address, which observers and counters then know of.
+    /// Throws if the network policy refuses the address, and reports that to observers and counters.
     nonisolated func checkPolicy(of request: DownloadRequest, at address: ResourceAddress) throws(DownloadError) {
         do throws(DownloadError) {
             try (request.networkPolicy ?? self.configuration.networkPolicy).check(address)
@@ -242,13 +239,13 @@ public actor DownloadActor: ImageFetching {
         }
     }
 
-    /// A number that no other caller of this downloader has.
+    /// Returns a number that no other caller of this downloader has.
     func makeID() -> UInt64 {
         self.lastID += 1
         return self.lastID
     }
 
-    /// Makes sure that there is a thread for a transfer.
+    /// Starts the thread of the loop if there is none.
     nonisolated func startLoop(for address: ResourceAddress) throws(DownloadError) {
         do throws(LoopStartError) {
             try self.loop.start()
@@ -257,8 +254,8 @@ public actor DownloadActor: ImageFetching {
         }
     }
 
-    // Transfers are shared here rather than by a coalescer of tasks: the loop's thread sees all
-    // callers anyway, and a task for each transfer halved the requests per second.
+    // The loop shares transfers instead of tasks: its thread sees all callers anyway, and a task for each transfer
+    // halved the requests per second.
     private func transfer(
         _ request: SharedRequest,
         from address: ResourceAddress,
@@ -270,14 +267,14 @@ public actor DownloadActor: ImageFetching {
                 self.join(request, from: address, observer, id: id, continuation)
             }
         } onCancel: {
-            // The wait ends, and with it this task, as soon as the loop has heard of it.
+            // The wait ends as soon as the loop has received the cancellation.
             Task { await self.leave(request, id: id) }
         }
     }
 
     /// Lets a caller wait for the transfer of `request`.
     ///
-    /// Inlined, what it needs for a moment would stay in the frame of the caller for as long as that waits: 6 KB.
+    /// It must not be inlined: its temporary values would stay in the frame of the waiting caller, 6 KB.
     @inline(never)
     private func join(
         _ request: SharedRequest,
@@ -286,7 +283,7 @@ public actor DownloadActor: ImageFetching {
         id: UInt64,
         _ continuation: CheckedContinuation<DownloadResponse, any Error>
     ) {
-        // The handler may already have run: look again before starting.
+        // The cancellation handler may have run already, so check before the start.
         guard !Task.isCancelled else {
             continuation.resume(throwing: CancellationError())
             return
@@ -296,7 +293,7 @@ public actor DownloadActor: ImageFetching {
             continuation: continuation,
             priority: observer.priority(),
             observer: observer.didProgress,
-            // The bytes that arrive are not the body.
+            // The arriving bytes are encrypted, and not the body.
             bytesObserver: self.loop.engine.hooks.decrypt == nil ? observer.didReceive : nil
         )
         self.loop.engine.join(request, from: address, id: id, waiter: waiter, owner: self)
@@ -308,16 +305,16 @@ public actor DownloadActor: ImageFetching {
 }
 
 extension DownloadActor {
-    /// Downloads a body chunk by chunk, to be taken while it arrives.
+    /// Downloads a body as a stream of chunks.
     ///
-    /// The transfer is not shared, nothing of it is resumed, and hooks for responses do not see it: a request
-    /// hook does. `file:` and `data:` URLs are not streamed.
+    /// The transfer is neither shared nor resumed. A hook for requests receives the request, but hooks for responses do
+    /// not receive the response. `file:` and `data:` URLs cannot be streamed.
     ///
     /// - Parameters:
-    ///   - request: What to download. What it leaves out is as the configuration says.
-    ///   - priority: How urgent it is.
-    ///   - bufferSize: The bytes that are held for a reader that lags; up to one chunk more may be.
-    /// - Returns: The stream, once the head of the response is here.
+    ///   - request: The request. Fields that are `nil` take their values from the configuration.
+    ///   - priority: The priority of the transfer.
+    ///   - bufferSize: The bytes to buffer for a slow reader; one chunk more may be buffered.
+    /// - Returns: The stream, after the head of the response has arrived.
     /// - Throws: ``DownloadError`` when the request fails or its status is not accepted, and
     ///   `CancellationError` when the caller's task is cancelled.
     public nonisolated func stream(
@@ -358,15 +355,15 @@ extension DownloadActor {
 }
 
 extension DownloadActor {
-    /// Makes a download more or less urgent for all that wait for it.
+    /// Changes the priority of a download for all of its callers.
     ///
-    /// It matters while the transfer waits for its turn; one that runs goes on as it is. Does nothing where no
-    /// equal request is in flight.
+    /// The priority matters while the transfer waits for its turn, and not afterwards. Does nothing if there is no
+    /// transfer of an equal request.
     public func setPriority(_ priority: DownloadPriority, for request: DownloadRequest) {
         self.loop.engine.setPriority(priority, of: request)
     }
 
-    /// The same with a priority that is asked for on the loop, so that the newest one counts.
+    /// Changes the priority to the value that `priority` returns on the loop, so that the newest one applies.
     public func priorityDidChange(
         of request: DownloadRequest,
         to priority: @escaping @Sendable () -> DownloadPriority
@@ -374,9 +371,11 @@ extension DownloadActor {
         self.loop.engine.setPriority(priority(), of: request)
     }
 
-    /// Lets no transfer start until ``resume()``; those that run go on.
+    /// Starts no more transfers until ``resume()``.
     ///
-    /// `file:` and `data:` URLs, which need no network, are read all the same.
+    /// Active transfers continue.
+    ///
+    /// The downloader still reads `file:` and `data:` URLs, which need no network.
     public func suspend() {
         self.loop.engine.isSuspended = true
     }
@@ -387,10 +386,12 @@ extension DownloadActor {
     }
 }
 
-// What a transfer does away from the loop. The transfer owns the task that calls these, and cancels it.
+// The work of a transfer outside the loop. The transfer owns the task that calls these functions, and cancels it.
 
 extension DownloadActor {
-    /// Lets the hook change a request and looks for the first bytes of its body, then lets the transfer go on.
+    /// Lets the hook change a request and looks for the first bytes of its body.
+    ///
+    /// The transfer continues afterwards.
     nonisolated func prepare(_ request: DownloadRequest, id: UInt64) async {
         do {
             let prepared = try await self.loop.engine.hooks.prepare(request)
@@ -404,10 +405,10 @@ extension DownloadActor {
         }
     }
 
-    /// Lets the hooks have a response, then ends the transfer with what they make of it.
+    /// Passes a response to the hooks, and ends the transfer with their result.
     nonisolated func process(_ response: DownloadResponse, id: UInt64) async {
         do {
-            // What a hook holds is its own, and must not keep transfers from going on that it may be waiting for.
+            // Bytes that a hook holds must not stop transfers for which it may be waiting.
             var response = response
             let claim = response.claim.take()
             claim?.giveBack()
@@ -421,17 +422,16 @@ extension DownloadActor {
         }
     }
 
-    /// Returns once the first bytes of all bodies that broke off are on disk.
+    /// Returns when the first bytes of all unfinished bodies are on disk.
     ///
-    /// Call it before the process ends, after the last download.
+    /// Call it after the last download, before the process ends.
     public nonisolated func flushPartialBodies() async {
         await self.loop.engine.partials.store?.flush()
     }
 
-    /// What happens to all transfers from now on.
+    /// Returns a stream of the events of all transfers from now on.
     ///
-    /// - Parameter bufferSize: The events that are kept for an observer that does not keep up; it then
-    ///   loses the oldest.
+    /// - Parameter bufferSize: The number of events to buffer for a slow observer, which loses the oldest beyond that.
     /// - Returns: A stream of its own, which ends with the downloader, or with its shutdown.
     public nonisolated func events(bufferSize: Int = 256) -> AsyncStream<DownloadEvent> {
         self.loop.engine.events.makeStream(limit: bufferSize)

@@ -1,33 +1,32 @@
 public import FoundationEssentials
 
-/// Something that happened to a transfer.
+/// An event of a transfer.
 ///
-/// A request that the network policy refuses becomes no transfer: ``Kind/refused(_:)`` is all that happens.
-/// Each transfer begins with one ``Kind/started`` and ends with one of ``Kind/finished(_:)``,
-/// ``Kind/failed(_:)`` and ``Kind/cancelled``; an observer that began to listen in between sees the rest.
+/// Each transfer begins with one ``Kind/started`` and ends with one of ``Kind/finished(_:)``, ``Kind/failed(_:)`` and
+/// ``Kind/cancelled``. A request that the network policy refuses has only ``Kind/refused(_:)``, and no transfer.
 public struct DownloadEvent: Sendable {
-    /// What happened.
+    /// The kinds of events.
     public enum Kind: Sendable {
-        /// The network policy refused it before there was a transfer.
+        /// The network policy has refused the request before there was a transfer.
         case refused(DownloadError)
-        /// It was asked for.
+        /// The transfer was requested.
         case started
-        /// The head of a response came, that of a redirect included.
+        /// The head of a response has arrived, also that of a redirect.
         case receivedHead(status: Int)
-        /// It failed, and is tried again so much later.
+        /// The transfer has failed, and is retried after this time.
         case retrying(after: Duration, DownloadError)
-        /// Its body is complete.
+        /// The body is complete.
         case finished(TransferMetrics)
-        /// It gave no body.
+        /// The transfer has failed.
         case failed(DownloadError)
-        /// No caller waited any more.
+        /// The last caller has left.
         case cancelled
     }
 
-    /// Which of the downloader's transfers it is about; 0 for what became none.
+    /// The number of the transfer; 0 for a refused request.
     public let transferID: UInt64
-    /// What was asked for, without credentials.
+    /// The URL of the request, without credentials.
     public let url: URL
-    /// What happened.
+    /// The kind of the event.
     public let kind: Kind
 }

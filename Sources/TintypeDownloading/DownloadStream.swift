@@ -2,33 +2,33 @@ public import FoundationEssentials
 import TintypeConcurrency
 public import TintypeHTTP
 
-/// What a response says before its body.
+/// The head of a response.
 public struct ResponseHead: Sendable {
     /// The status, one that the request accepts.
     public let status: Int
     /// The header fields, duplicates included, in their order.
     public let headers: HeaderFields
-    /// Where the body comes from, after redirects.
+    /// The URL of the body, after redirects.
     public let url: URL
-    /// The bytes that the body will have, or `nil` where the server does not say, or compresses them.
+    /// The number of bytes of the body, or `nil` if the server does not declare it, or compresses the body.
     public let expectedBytes: Int64?
 }
 
-/// A body that is taken chunk by chunk while it arrives, and that waits for its reader.
+/// A body as a stream of chunks, which waits for its reader.
 ///
-/// Few bytes are held: a reader that lags makes the server wait, and the time in which it lags is not counted
-/// against the server. The transfer ends when the last copy of the stream and of its iterators goes away. Each
-/// chunk is handed out once; a second iterator goes on where the first one is.
+/// The stream buffers few bytes. A slow reader makes the server wait, and that time does not count against the server.
+/// The transfer ends with the last copy of the stream and its iterators. Each chunk is delivered once; a second
+/// iterator continues after the first one.
 public struct DownloadStream: AsyncSequence, Sendable {
-    /// What the response says before its body.
+    /// The head of the response.
     public let head: ResponseHead
     let source: StreamSource
 
-    /// Takes the chunks.
+    /// Iterates over the chunks.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let source: StreamSource
 
-        /// The next chunk, never empty, or `nil` after the last.
+        /// Returns the next chunk, never empty, or `nil` after the last.
         ///
         /// - Throws: ``DownloadError`` when the transfer fails, and `CancellationError` when the task is
         ///   cancelled, which ends the transfer.
@@ -37,13 +37,15 @@ public struct DownloadStream: AsyncSequence, Sendable {
         }
     }
 
-    /// An iterator over what has not been taken yet.
+    /// Creates an iterator over the chunks that are left.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(source: self.source)
     }
 }
 
-/// The reader's end of a channel; when it goes away the transfer is of no use.
+/// The reader's end of a channel.
+///
+/// When it goes away, the transfer ends.
 final class StreamSource: Sendable {
     let channel: BodyChannel
     private let downloader: DownloadActor
@@ -56,7 +58,7 @@ final class StreamSource: Sendable {
     }
 
     deinit {
-        // One short job of the actor, which does nothing where the transfer is over.
+        // A short job of the actor, which does nothing if the transfer is over.
         let (downloader, id) = (self.downloader, self.id)
         Task { await downloader.leaveStream(id) }
     }
@@ -83,11 +85,11 @@ final class StreamSource: Sendable {
     }
 }
 
-/// The chunks of a body between the loop that receives them and the task that takes them.
+/// The chunks of a body between the loop that receives them and the task that reads them.
 ///
-/// It holds few: when it is full the transfer pauses, and TCP or HTTP/2 makes the server wait.
+/// When it is full, the transfer pauses, and TCP or HTTP/2 makes the server wait.
 final class BodyChannel: Sendable {
-    /// A chunk, or `nil` at the end; and whether a paused transfer must now go on.
+    /// A chunk, or `nil` at the end, and whether a paused transfer must continue now.
     typealias Taken = (chunk: Data?, mustResume: Bool)
 
     private struct State {
@@ -119,9 +121,9 @@ final class BodyChannel: Sendable {
         for waiter in waiters { waiter.resume(returning: head) }
     }
 
-    /// Takes a chunk, or returns false where there is no room: the transfer must pause until it is resumed.
+    /// Takes a chunk, or returns false if there is no room: the transfer must pause until it is resumed.
     func offer(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // The copy is made outside of the lock; a full channel throws it away, which is rare.
+        // Copy outside the lock. A full channel discards the copy, which is rare.
         let chunk = Data(bytes)
         let (hasRoom, waiter) = self.state.withLock {
             state -> (Bool, CheckedContinuation<Taken, any Error>?) in
@@ -139,7 +141,7 @@ final class BodyChannel: Sendable {
         return hasRoom
     }
 
-    /// Ends the body; chunks that are here are still handed out before.
+    /// Ends the body after the chunks that are left.
     func finish(_ result: Result<Void, any Error>) {
         let (headWaiters, chunkWaiters) = self.state.withLock { state in
             if state.ending == nil { state.ending = result }
@@ -165,7 +167,7 @@ final class BodyChannel: Sendable {
 
     // MARK: The task's side
 
-    /// The head of the response, as soon as it is here.
+    /// Returns the head of the response, as soon as it has arrived.
     func head() async throws -> ResponseHead {
         try await withCheckedThrowingContinuation { continuation in
             let result = self.state.withLock { state -> Result<ResponseHead, any Error>? in
@@ -178,7 +180,7 @@ final class BodyChannel: Sendable {
         }
     }
 
-    /// The next chunk, or `nil` at the end; and whether a paused transfer must now go on.
+    /// Returns the next chunk, or `nil` at the end, and whether a paused transfer must continue now.
     func next() async throws -> Taken {
         try await withCheckedThrowingContinuation { continuation in
             let result = self.state.withLock { state -> Result<Taken, any Error>? in
@@ -197,7 +199,7 @@ final class BodyChannel: Sendable {
         }
     }
 
-    /// Throws away what is here: no task will take it.
+    /// Discards the chunks that are left, because no task will read them.
     func cancel() {
         self.finish(.failure(CancellationError()))
         self.state.withLock { state in

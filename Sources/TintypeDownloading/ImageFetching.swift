@@ -1,24 +1,25 @@
 public import FoundationEssentials
 public import TintypeHTTP
 
-/// Brings the bodies of resources: where a loader gets what its cache does not have.
+/// A fetcher of the bodies that the cache of a loader does not have.
 ///
-/// ``DownloadActor`` brings them over the network, and is what a loader uses by default. One of another kind reads a
-/// database, an object store or a scheme of its own, or wraps another one: a tier that machines share, a test's origin.
+/// ``DownloadActor``, the default, fetches them over the network. Another fetcher may read a database, an object store
+/// or a scheme of its own, or wrap another fetcher: a tier that machines share, or the origin of a test.
 ///
-/// A loader asks for a source once however many want it, and for one body of a source at a time. It judges, stores and
-/// revalidates what comes by the status and the fields of the response, as HTTP does.
+/// A loader calls it once for all callers of a source, and for one body of a source at a time. It stores and
+/// revalidates responses by their status and fields, as HTTP does.
 public protocol ImageFetching: Sendable {
-    /// Brings the body of a resource.
+    /// Fetches the body of a resource.
     ///
-    /// A request that has 304 among its acceptable status codes is conditional: such a response, without a body, says
-    /// that what the loader has is current. A response without a status, as that of a file, has no freshness.
+    /// A request with 304 among its acceptable status codes is conditional: a response with that status, without a
+    /// body, confirms the response that the loader has. A response without a status, such as that of a file, has no
+    /// freshness.
     ///
-    /// - Throws: ``DownloadError`` where the resource can't be had; its code decides whether a stale image may stand
-    ///   in. `CancellationError` as soon as the task is cancelled.
+    /// - Throws: ``DownloadError``, whose code decides whether a stale image may answer; `CancellationError` as soon as
+    ///   the task is cancelled.
     func response(for request: DownloadRequest, observer: FetchObserver) async throws -> DownloadResponse
 
-    /// Hears that a request under way has become more or less urgent; by default nothing happens.
+    /// Receives a new priority of a request under way; by default does nothing.
     func priorityDidChange(of request: DownloadRequest, to priority: @escaping @Sendable () -> DownloadPriority) async
 }
 
@@ -29,18 +30,20 @@ extension ImageFetching {
     ) async {}
 }
 
-/// What looks on while a body is fetched.
+/// The observer of a fetch.
 public struct FetchObserver: Sendable {
-    /// How urgent the body is at this moment.
+    /// Returns the priority at this moment.
     public let priority: @Sendable () -> DownloadPriority
-    /// Is shown how much has been received; must be quick and must not block.
-    public let didProgress: @Sendable (TransferProgress) -> Void
-    /// Is shown the bytes of the body in their order, for previews; `nil` where nothing looks at them.
+    /// Receives the progress.
     ///
-    /// Must be quick and must not block. A fetcher that can't show them leaves it alone.
+    /// Must be quick and must not block.
+    public let didProgress: @Sendable (TransferProgress) -> Void
+    /// Receives the bytes of the body in order, for previews; `nil` if there are none.
+    ///
+    /// Must be quick and must not block. A fetcher need not call it.
     public let didReceive: (@Sendable (Data) -> Void)?
 
-    /// Creates an observer; without arguments it looks at nothing.
+    /// Creates an observer, by default without functions.
     public init(
         priority: @escaping @Sendable () -> DownloadPriority = { .normal },
         didProgress: @escaping @Sendable (TransferProgress) -> Void = { _ in },
@@ -53,17 +56,17 @@ public struct FetchObserver: Sendable {
 }
 
 extension DownloadResponse {
-    /// Makes a response of a fetcher's own.
+    /// Creates a response, for fetchers of other kinds.
     ///
     /// - Parameters:
     ///   - body: The body.
-    ///   - url: Where it came from, after redirects.
-    ///   - status: The status, or `nil` where there is none, as of a file.
-    ///   - headers: The header fields; `Cache-Control`, `ETag` and their kind mean what they mean in HTTP.
-    ///   - redirectCount: The redirects that were followed: how long what they lead to is fresh does not say how long they
-    ///     lead there, so that it is revalidated each time.
-    ///   - requestTime: When it was asked for.
-    ///   - responseTime: When it began to come.
+    ///   - url: The URL of the body, after redirects.
+    ///   - status: The status, or `nil` if there is none, as for a file.
+    ///   - headers: The header fields; `Cache-Control`, `ETag` and their kind have their meaning in HTTP.
+    ///   - redirectCount: The number of redirects. The freshness of the target says nothing about that of the redirect,
+    ///     so the loader revalidates such a response each time.
+    ///   - requestTime: The date of the request.
+    ///   - responseTime: The date at which the response began to arrive.
     public init(
         body: Data,
         url: URL,

@@ -1,35 +1,35 @@
 import FoundationEssentials
 public import TintypeHTTP
 
-/// What is tried again after a failure, how often, and how long after.
+/// The rules for retries: after which failures, how often, and how much later.
 ///
-/// Only failures that another try may mend are: transport trouble, timeouts and the statuses 408, 429, 500,
-/// 502, 503 and 504. Downloads change nothing on the server, so trying again is safe; what the caller, the
-/// configuration or TLS refused is refused again, and is not tried.
+/// A download is retried only after failures that may be temporary: network errors, timeouts and the statuses 408, 429,
+/// 500, 502, 503 and 504. Retries are safe, because downloads change nothing on the server. Refusals by the caller, the
+/// configuration or TLS are permanent.
 ///
 /// The wait before try n is random between nothing and `initialDelay` x 2^(n-1), at most `maximumDelay`
-/// (exponential back-off with full jitter), but never shorter than what `Retry-After` says.
+/// (exponential back-off with full jitter), but never shorter than `Retry-After`.
 public struct RetryPolicy: Sendable, Hashable {
-    /// The tries in all; 1 is for none after the first.
+    /// The number of tries in all; 1 is for no retry.
     public var maximumAttempts: Int
     /// The upper limit of the first wait.
     public var initialDelay: Duration
     /// The upper limit of every wait.
     public var maximumDelay: Duration
-    /// The longest `Retry-After` that is waited for.
+    /// The longest `Retry-After` to obey.
     ///
     /// A longer one ends the download. Zero ignores the field.
     public var maximumRetryAfter: Duration
-    /// The statuses that are tried again.
+    /// The statuses after which a download is retried.
     public var statusCodes: StatusCodes
-    /// How many tries there may be in all, so that a server in trouble is not buried.
+    /// The budget of retries, which protects a failing server from more load.
     public var budget: Budget
 
-    /// A limit for the tries of all downloads together: a share of the requests, and some more each second.
+    /// A limit for the retries of all downloads together: a share of the requests, and some more each second.
     public struct Budget: Sendable, Hashable {
-        /// Tries for each first request; 0.1 allows one more try for ten requests.
+        /// The retries for each first request; 0.1 allows one retry for ten requests.
         public var ratio: Double
-        /// Tries each second that are allowed however few requests there are.
+        /// The retries each second that are allowed however few requests there are.
         public var minimumPerSecond: Double
 
         /// Creates a budget.
@@ -39,7 +39,7 @@ public struct RetryPolicy: Sendable, Hashable {
         }
     }
 
-    /// Nothing is tried again.
+    /// Retries nothing.
     public static let never = RetryPolicy(maximumAttempts: 1)
 
     /// Creates a policy.
@@ -59,9 +59,9 @@ public struct RetryPolicy: Sendable, Hashable {
         self.budget = budget
     }
 
-    /// How long to wait before the next try, or `nil` for no other try.
+    /// Returns the wait before the next try, or `nil` for no other try.
     ///
-    /// `attempts` counts the tries so far, `date` is what a date in `Retry-After` is compared with, and `random`
+    /// `attempts` is the number of tries so far, `date` is the current date, for dates in `Retry-After`, and `random`
     /// is a number from 0 to 1.
     func delay(after error: DownloadError, attempts: Int, date: Date, random: Double) -> Duration? {
         guard attempts < self.maximumAttempts, self.isTransient(error) else { return nil }
@@ -85,9 +85,9 @@ public struct RetryPolicy: Sendable, Hashable {
     }
 }
 
-/// Tries that may still be made: each first request adds a part of one, each try takes one.
+/// The retries that are left: each first request adds a part of one, and each retry takes one.
 struct RetryBudget {
-    /// As much as can be saved up, in seconds of the minimum and in requests.
+    /// The most retries to save up, in seconds of the minimum and in requests.
     private static let savedSeconds = 10.0
     private static let savedRequests = 1_000.0
 
@@ -107,13 +107,13 @@ struct RetryBudget {
         self.saved = min(self.saved + ratio, ratio * Self.savedRequests)
     }
 
-    /// Takes a try; returns whether there was one.
+    /// Takes a retry, and returns whether there was one.
     mutating func takeTry(now: LoopInstant) -> Bool {
         let perSecond = max(0, self.limits.minimumPerSecond)
         let elapsed = max(0, (now - self.lastRefill) / .seconds(1))
         self.minimum = min(self.minimum + elapsed * perSecond, perSecond * Self.savedSeconds)
         self.lastRefill = now
-        // What rounding takes away must not cost a try.
+        // Rounding must not cost a retry.
         if self.saved >= 1 - 1e-9 {
             self.saved -= 1
         } else if self.minimum >= 1 - 1e-9 {

@@ -59,7 +59,7 @@ extension LoaderActor {
     ///   - data: The encoded bytes; they must begin like an image, or as the configuration's `isStorable` says.
     ///   - request: The request that names the source; its thumbnail and transforms do not matter.
     ///   - headers: The fields of the response, with its lifetime and validators for policies that revalidate; default
-    ///   none.
+    ///     none.
     /// - Throws: `LoadError` if the bytes are not stored, as without a disk tier, or if the header fields forbid it under the
     ///   loader's cache policy; `CancellationError` when the task is cancelled.
     public nonisolated func store(

@@ -2,26 +2,26 @@ public import FoundationEssentials
 @_exported public import TintypeErrors
 public import TintypeHTTP
 
-/// Why a download failed.
+/// The error of a download.
 ///
 /// A cancelled download throws `CancellationError` instead.
 public struct DownloadError: TintypeError {
     /// The kinds of failure.
     public typealias Code = TintypeErrorCode
 
-    /// What kind of failure it was.
+    /// The kind of failure.
     public let code: Code
     /// The event and the advice, in a full sentence, for the people who run the program.
     ///
-    /// It may name addresses inside and rules of the network policy: not for clients of a server.
+    /// It may contain inner addresses and rules of the network policy, so do not send it to clients.
     public let message: String
     /// The URL that failed, after redirects and without credentials.
     public let url: URL?
-    /// The status of the response, where there was one.
+    /// The status of the response, if there was one.
     public let status: Int?
-    /// The header fields of the response, where there was one.
+    /// The header fields of the response, if there was one.
     public let headers: HeaderFields
-    /// What was reported from below; a ``CurlError`` where it came from libcurl.
+    /// The underlying error; a ``CurlError`` if it came from libcurl.
     public let underlyingError: (any Error)?
 
     /// Creates an error.
@@ -62,13 +62,15 @@ extension TintypeErrorCode {
     public static let timedOut = TintypeErrorCode("timedOut")
     /// The connection broke before the response was complete.
     public static let connectionLost = TintypeErrorCode("connectionLost")
-    /// The status is none that the request accepts; those from 200 to 299 are, by default.
+    /// The request does not accept the status.
+    ///
+    /// By default it accepts 200 to 299.
     public static let badStatus = TintypeErrorCode("badStatus")
     /// The server redirects more often than ``DownloadActor/Configuration/maximumRedirects``.
     public static let tooManyRedirects = TintypeErrorCode("tooManyRedirects")
     /// The server redirects to something that is not `http` or `https`.
     public static let unsafeRedirect = TintypeErrorCode("unsafeRedirect")
-    /// What was received is not an HTTP response.
+    /// The response is not HTTP.
     public static let invalidResponse = TintypeErrorCode("invalidResponse")
     /// The body has more bytes than ``DownloadActor/Configuration/maximumBodySize``, or than the request allows.
     public static let bodyTooLarge = TintypeErrorCode("bodyTooLarge")
@@ -78,7 +80,7 @@ extension TintypeErrorCode {
     public static let emptyBody = TintypeErrorCode("emptyBody")
     /// The body arrives more slowly than ``DownloadActor/Configuration/minimumSpeed``.
     public static let tooSlow = TintypeErrorCode("tooSlow")
-    /// The `Content-Type` is none that the request accepts.
+    /// The request does not accept the `Content-Type`.
     public static let unacceptableContentType = TintypeErrorCode("unacceptableContentType")
     /// A hook of the downloader refused the request or the response; the underlying error says why.
     public static let refused = TintypeErrorCode("refused")

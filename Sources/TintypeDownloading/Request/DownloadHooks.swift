@@ -1,25 +1,25 @@
 public import FoundationEssentials
 
-/// What a user of a downloader does with requests and responses on their way.
+/// The functions that change the requests and responses of a downloader.
 ///
-/// Each runs once for a transfer, however many callers share it, on the cooperative pool and within a task that
-/// is cancelled when the last caller leaves. `file:` and `data:` URLs do not pass here. What a hook throws ends
-/// the download with ``DownloadError/Code/refused`` (or ``DownloadError/Code/decryptionFailed``), with the
-/// error underneath; a `CancellationError` and a `DownloadError` are passed on as they are.
+/// Each runs once for a transfer, however many callers share it, on the cooperative pool, within a task that is
+/// cancelled when the last caller leaves. They do not receive `file:` and `data:` URLs. If a hook throws, the download
+/// fails with ``DownloadError/Code/refused`` (or ``DownloadError/Code/decryptionFailed``) and the error as its
+/// underlying error. A `CancellationError` and a `DownloadError` stay as they are.
 public struct DownloadHooks: Sendable {
     /// Changes a request before it is sent, or refuses it by throwing.
     ///
-    /// Whether two callers share a transfer is decided before, as is where a loader stores what comes: what tells
-    /// users apart belongs into the headers of the request that is made.
+    /// It runs after the decisions about shared transfers and about the cache key, so set fields that tell users apart
+    /// in the request itself.
     public var modifyRequest: (@Sendable (DownloadRequest) async throws -> DownloadRequest)?
-    /// Turns the body that came into the one that is wanted.
+    /// Decrypts a body.
     ///
-    /// Observers of bytes are shown nothing while this is set: what arrives is not the body.
+    /// With it, observers of bytes receive nothing, because the arriving bytes are not the body.
     public var decrypt: (@Sendable (Data, DownloadResponse) async throws -> Data)?
-    /// Changes a complete response, decrypted if need be, or refuses it by throwing.
+    /// Changes a complete response after decryption, or refuses it by throwing.
     ///
-    /// What it returns is judged like what a server sends: a status that the request does not accept is an error,
-    /// and may be tried again; so is a body without bytes.
+    /// The downloader checks the result like a server's response: an unacceptable status and an empty body are errors,
+    /// and may be retried.
     public var modifyResponse: (@Sendable (DownloadResponse) async throws -> DownloadResponse)?
 
     /// Creates hooks.
@@ -33,10 +33,10 @@ public struct DownloadHooks: Sendable {
         self.modifyResponse = modifyResponse
     }
 
-    /// Whether a response must pass a hook.
+    /// Whether a hook receives responses.
     package var changeResponses: Bool { self.decrypt != nil || self.modifyResponse != nil }
 
-    /// The request that is sent for `request`.
+    /// Returns the request to send instead of `request`.
     package func prepare(_ request: DownloadRequest) async throws -> DownloadRequest {
         guard let modifyRequest else { return request }
         return try await Self.explaining(
@@ -45,7 +45,7 @@ public struct DownloadHooks: Sendable {
         )
     }
 
-    /// The response that callers get for `response`.
+    /// Returns the response for callers instead of `response`.
     package func process(_ response: DownloadResponse) async throws -> DownloadResponse {
         var response = response
         if let decrypt {

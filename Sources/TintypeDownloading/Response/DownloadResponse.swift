@@ -2,30 +2,29 @@ public import FoundationEssentials
 package import TintypeConcurrency
 public import TintypeHTTP
 
-/// What a download gave.
+/// The response of a download.
 public struct DownloadResponse: Sendable {
     /// The body.
     ///
-    /// It is never empty, unless the request was for a head alone or the status is one outside of 200
-    /// to 299 that the request accepts, such as 304.
+    /// It is empty only for a request of a head, or for an acceptable status outside of 200 to 299, such as 304.
     public var body: Data
     /// The status, or `nil` for `file:` and `data:` URLs.
     public var status: Int?
     /// The header fields of the response, duplicates included, in their order; for a `data:` URL its media
     /// type as `Content-Type`.
     public var headers: HeaderFields
-    /// Where the body came from, after redirects.
+    /// The URL of the body, after redirects.
     public let url: URL
-    /// What the transfer took.
+    /// The durations of the transfer.
     public let metrics: TransferMetrics
-    /// When the request that gave this response was sent.
+    /// The date at which the request was sent.
     public let requestTime: Date
-    /// When the head of the response had arrived; RFC 9111 section 4.2.3 counts its age from there.
+    /// The date at which the head of the response had arrived, from which its age counts (RFC 9111, 4.2.3).
     public let responseTime: Date
-    /// What counts the bytes of the body, until it goes away or gives them back.
+    /// The claim of the body on the byte budget.
     package var claim: ByteClaim?
 
-    /// The same, whose body counts in `budget`.
+    /// Returns the response with a body that counts in `budget`.
     package func claimed(in budget: ByteBudget) -> DownloadResponse {
         var copy = self
         let claim = ByteClaim(budget)
@@ -36,13 +35,13 @@ public struct DownloadResponse: Sendable {
     }
 }
 
-/// How much of a body has been received.
+/// The progress of a transfer.
 public struct TransferProgress: Sendable, Hashable {
-    /// The bytes of the body so far.
+    /// The number of received bytes of the body.
     public let receivedBytes: Int64
-    /// The bytes that the body will have, or `nil` where the server does not say.
+    /// The number of bytes of the body, or `nil` if the server does not declare it.
     ///
-    /// It is also `nil` for a body that comes compressed: its declared length counts other bytes.
+    /// It is also `nil` for a compressed body, whose declared length counts other bytes.
     public let expectedBytes: Int64?
 
     /// Creates a progress.
@@ -51,7 +50,7 @@ public struct TransferProgress: Sendable, Hashable {
         self.expectedBytes = expectedBytes
     }
 
-    /// The part that has been received, from 0 to 1, or `nil` where the length is unknown.
+    /// The received fraction, from 0 to 1, or `nil` if the length is unknown.
     public var fractionCompleted: Double? {
         guard let expectedBytes, expectedBytes > 0 else { return nil }
         return min(1, max(0, Double(self.receivedBytes) / Double(expectedBytes)))
