@@ -1,8 +1,8 @@
 import CCurl
 
-/// An address that a policy denies, and why.
+/// An address that a policy denies, with the reason.
 struct AddressDenial: Sendable {
-    /// A range, and what its addresses are.
+    /// A range, with the name of its addresses.
     struct Rule: Sendable {
         let name: String
         let range: AddressRange
@@ -16,15 +16,15 @@ struct AddressDenial: Sendable {
 }
 
 extension NetworkPolicy {
-    /// What permits a request before its address is known.
+    /// The permission of a request before its address is known.
     enum Permission {
-        /// The lists; the exceptions permit further addresses.
+        /// The lists permit the request; exceptions may permit further addresses.
         case lists([Exception])
-        /// The exceptions alone, to none but their own addresses.
+        /// Only exceptions permit the request, to their own addresses.
         case exceptions([Exception])
     }
 
-    /// Checks all that a URL tells before a connection is made.
+    /// Checks a URL before a connection is made.
     ///
     /// - Throws: ``DownloadError`` with one of the codes of policies.
     func check(_ address: ResourceAddress) throws(DownloadError) {
@@ -44,9 +44,9 @@ extension NetworkPolicy {
         }
     }
 
-    /// What permits a request to `address`, which was checked.
+    /// Returns the permission of a request to `address`, which was checked.
     func permission(for address: ResourceAddress) -> Permission {
-        // The usual case, without a look at the URL.
+        // The usual case, without reading the URL.
         guard !self.exceptions.isEmpty, let target = RequestTarget(address.text) else { return .lists([]) }
         return (try? self.permission(for: target, of: address)) ?? .lists([])
     }
@@ -81,7 +81,7 @@ extension NetworkPolicy {
         }
     }
 
-    /// Why an address is denied to a request, or `nil` where it is allowed.
+    /// Returns the reason why an address is denied to a request, or `nil` if it is allowed.
     func denial(of address: IPAddress, under permission: Permission = .lists([])) -> AddressDenial? {
         switch permission {
         case .exceptions(let exceptions):
@@ -105,10 +105,10 @@ extension NetworkPolicy {
         return nil
     }
 
-    /// Whether addresses have to be looked at.
+    /// Whether addresses must be checked.
     var restrictsAddresses: Bool { !self.deniedAddresses.isEmpty || self.exceptions.contains { $0.addresses != nil } }
 
-    /// Whether more than the scheme has to be looked at.
+    /// Whether more than the scheme must be checked.
     private var restrictsTargets: Bool {
         self.restrictsAddresses || !self.deniedHosts.isEmpty || self.allowedHosts != nil || self.allowedPorts != nil
             || !self.allowsUserInformation
@@ -141,20 +141,19 @@ extension NetworkPolicy.Exception {
     }
 }
 
-/// Where libcurl would connect to for a URL, as far as the URL itself tells.
+/// The destination of a URL by libcurl.
 ///
-/// The URL is read by libcurl's own parser with the flags that a transfer reads it with, and a host is
-/// converted by its own converter: two parsers that differ in one corner are how one host is checked
-/// and another one is connected to.
+/// libcurl's own parser reads the URL, with the flags of a transfer, and its own converter converts the host. With two
+/// parsers that differ in one corner, the policy could check one host while libcurl connects to another.
 struct RequestTarget: Sendable {
     /// The host in one spelling, without brackets and zone.
     let host: String
-    /// The address, where the host is one rather than a name.
+    /// The address, if the host is an address and not a name.
     let address: IPAddress?
     let port: Int
     let hasUserInformation: Bool
 
-    /// Reads an absolute HTTP URL, or returns `nil` where libcurl or the rules on names refuse it.
+    /// Reads an absolute HTTP URL, or returns `nil` if libcurl or the rules for names refuse it.
     init?(_ text: String) {
         guard let url = curl_url() else { return nil }
         defer { curl_url_cleanup(url) }

@@ -1,20 +1,19 @@
-/// What a downloader may be made to fetch.
+/// The rules for the hosts and addresses that a downloader may reach.
 ///
-/// A server that loads URLs which others give it must not be led to its own services. Schemes, user
-/// information, ports and hosts are checked before a request is sent and again at each redirect. Addresses are
-/// checked where a connection is made, on the very address that is connected to: a name that changes
-/// its address between two look-ups gains nothing. A host with several addresses is reached at one that
-/// is allowed; where all are denied, the error is ``DownloadError/Code/addressNotAllowed``.
+/// Clients of a server that loads their URLs must not reach its own services through it. The downloader checks schemes,
+/// user information, ports and hosts before it sends a request, and again at each redirect. It checks the address when
+/// it connects, so a name that changes its address between two look-ups gains nothing. If a host has several addresses,
+/// the downloader uses an allowed one. If all are denied, the error is ``DownloadError/Code/addressNotAllowed``.
 ///
-/// A policy belongs to a downloader, or to one request. A connection that is kept open is used for a request only where
-/// that one's policy allows the address that it leads to.
+/// A policy belongs to a downloader or to one request. A request reuses an open connection only if its own policy
+/// allows the address of that connection.
 ///
-/// Images that are in a cache are not fetched, so that no policy is asked about them.
+/// A cached image needs no fetch, so the policy does not apply to it.
 ///
-/// Through a proxy that the program names, the address connected to is the proxy's, and only the proxy knows that of the host:
-/// hosts that are written as addresses are still checked, those that are names only by name. A
-/// proxy that should keep clients out of its network must do so itself. The same holds for Unix-domain sockets. A proxy
-/// from the environment is checked like any other address.
+/// If the program names a proxy, the connection leads to the proxy, and only the proxy knows the address of the host.
+/// The downloader then checks hosts that are written as addresses, and names only as names. The proxy itself must
+/// protect its network from clients. The same applies to Unix-domain sockets. A proxy from the environment is checked
+/// like any other address.
 public struct NetworkPolicy: Sendable, Hashable {
     /// The schemes of URLs that can be loaded.
     public enum Scheme: String, Sendable, Hashable, CaseIterable {
@@ -30,30 +29,30 @@ public struct NetworkPolicy: Sendable, Hashable {
     public var allowedPorts: Set<Int>?
     /// The only hosts that are allowed, or `nil` for all.
     ///
-    /// Their addresses are checked all the same.
+    /// The downloader still checks their addresses.
     public var allowedHosts: [HostRule]?
-    /// The hosts that are denied, even where ``allowedHosts`` has them.
+    /// The hosts that are denied, even if ``allowedHosts`` contains them.
     public var deniedHosts: [HostRule] = []
     /// The addresses that are denied.
     ///
-    /// An IPv6 address that leads to an IPv4 address is denied with it: IPv4-mapped, -compatible and -translated
-    /// addresses, NAT64, 6to4, Teredo and ISATAP. `0.0.0.0` and `::` are denied with the loopback addresses.
+    /// A denied IPv4 address includes the IPv6 addresses that lead to it: IPv4-mapped, -compatible and -translated
+    /// addresses, NAT64, 6to4, Teredo and ISATAP. The loopback addresses include `0.0.0.0` and `::`.
     public var deniedAddresses: [AddressSet] = []
-    /// The addresses that are allowed, even where ``deniedAddresses`` has them.
+    /// The addresses that are allowed, even if ``deniedAddresses`` contains them.
     public var allowedAddresses: [AddressRange] = []
     /// The NAT64 prefixes of the network beside the registered `64:ff9b::/96` and `64:ff9b:1::/48`.
     ///
     /// Prefixes of 32, 40, 48, 56, 64 and 96 bits are in use (RFC 6052).
     public var translationPrefixes: [AddressRange] = []
-    /// What is allowed although the lists above deny it, such as one server inside; see ``Exception``.
+    /// The exceptions to the lists above, such as one inner server; see ``Exception``.
     public var exceptions: [Exception] = []
-    /// Whether a URL may hold a user and a password.
+    /// Whether a URL may contain a user and a password.
     ///
     /// They make `http://example.org@127.0.0.1/` look like something else; a request has fields of its own for
     /// credentials.
     public var allowsUserInformation = true
 
-    /// One place that is allowed although a policy's lists deny it.
+    /// A place that is allowed although the lists of a policy deny it.
     ///
     /// All of its parts must fit a request together, so that it opens nothing else: `http` to `assets.internal` on the
     /// port 9000, where that name leads into `10.0.0.0/8`, is not `https` there, not another port, and not another
@@ -62,14 +61,14 @@ public struct NetworkPolicy: Sendable, Hashable {
     ///     var policy = NetworkPolicy.publicInternet
     ///     policy.exceptions = [.init(schemes: [.http], host: assets, ports: [9000], addresses: [inside])]
     public struct Exception: Sendable, Hashable {
-        /// The schemes of its URLs; of `http` and `https`, the others have no host.
+        /// The schemes of its URLs: `http`, `https` or both, because the others have no host.
         public var schemes: Set<Scheme>
         /// The host, or the domain.
         public var host: HostRule
         /// The ports.
         public var ports: Set<Int>
-        /// The addresses that the host may lead to and no others, unless the lists allow the request without it; `nil`
-        /// for any, where the name service is trusted with that name.
+        /// The only addresses of the host that the exception allows; `nil` for any, if you trust the name service with
+        /// that name.
         public var addresses: [AddressRange]?
 
         /// Creates an exception.
@@ -81,17 +80,16 @@ public struct NetworkPolicy: Sendable, Hashable {
         }
     }
 
-    /// Creates a policy that allows everything; deny what is to be denied.
+    /// Creates a policy that allows everything.
     public init() {}
 
-    /// Everything is allowed, private networks and files too; the default.
+    /// Allows everything, including private networks and files; the default.
     public static let unrestricted = NetworkPolicy()
 
-    /// Only public web servers, for servers that load what others ask for.
+    /// Allows only public web servers, for servers that load URLs of their clients.
     ///
-    /// That is `http` and `https` on the ports 80 and 443, no user information in URLs, no address that is
-    /// not globally reachable, and no name that only a local network knows, such as `localhost` and
-    /// `metadata.google.internal`.
+    /// It allows `http` and `https` on the ports 80 and 443, without user information in URLs. It denies addresses that
+    /// are not globally reachable, and names of local networks, such as `localhost` and `metadata.google.internal`.
     public static let publicInternet: NetworkPolicy = {
         var policy = NetworkPolicy()
         policy.allowedSchemes = [.http, .https]
@@ -102,8 +100,8 @@ public struct NetworkPolicy: Sendable, Hashable {
         return policy
     }()
 
-    /// Names of local networks (RFC 6761, 6762, 8375; `internal` is set aside for them by ICANN), and names
-    /// that the hosts files of systems and clouds have.
+    /// The names of local networks (RFC 6761, 6762, 8375; ICANN reserves `internal` for them), and names in the hosts
+    /// files of systems and clouds.
     private static let localNames =
         ["localhost", "local", "home.arpa", "internal", "localdomain", "intranet", "lan", "corp", "home", "private"]
         .map { HostRule(known: $0, includesSubdomains: true) }

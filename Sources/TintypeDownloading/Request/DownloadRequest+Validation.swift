@@ -1,9 +1,9 @@
 import TintypeHTTP
 
-// What is refused before it becomes a line of a request's head.
+// The checks of texts before they become lines of a request's head.
 
 extension DownloadRequest {
-    /// Throws where anything that becomes a part of the request's head would break it.
+    /// Throws if any part of the request would break its head.
     func checkSendable() throws(DownloadError) {
         try self.headers.checkSendable()
         try self.credentials?.checkSendable("credentials")
@@ -13,7 +13,7 @@ extension DownloadRequest {
 }
 
 extension DownloadActor.Configuration {
-    /// Throws where what each request gets of the configuration would break its head.
+    /// Throws if a text of the configuration would break the head of each request.
     func checkSendable() throws(DownloadError) {
         try self.requestHeaders.checkSendable()
         try self.proxy.checkSendable()
@@ -21,8 +21,8 @@ extension DownloadActor.Configuration {
 }
 
 extension HeaderFields {
-    /// Throws where a field would end its own line and so forge another, is no field at all, or says how messages
-    /// follow one another on the connection.
+    /// Throws if a field would end its own line and so forge another one, if it is not a field, or if it controls how
+    /// messages follow one another on the connection.
     func checkSendable() throws(DownloadError) {
         for field in self {
             guard FieldText.isToken(field.name), FieldText.isValue(field.value) else {
@@ -50,7 +50,7 @@ extension Credentials {
 extension ProxyPolicy {
     fileprivate func checkSendable() throws(DownloadError) {
         guard case .explicit(let url, let credentials, let exceptions) = self.value else { return }
-        // A user and a password in it are decoded.
+        // The user and the password in it are decoded.
         guard FieldText.isPlain(url), FieldText.isPlain(PercentEncoding.decode(url.utf8)) else {
             throw .notSendable("URL of the proxy")
         }

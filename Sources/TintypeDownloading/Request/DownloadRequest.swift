@@ -1,13 +1,12 @@
 public import FoundationEssentials
 public import TintypeHTTP
 
-/// What to download, and how.
+/// A request for a download.
 ///
-/// Requests that are equal while one of them is in flight share one transfer. All
-/// properties count: headers select a representation and carry credentials, and a caller
-/// with a limit of its own must not get what another one's limit allowed.
+/// Equal requests that overlap share one transfer. All properties count: headers select a representation and carry
+/// credentials, and a caller must not get a body that only another caller's limit allows.
 public struct DownloadRequest: Sendable, Hashable {
-    /// What is asked of the resource.
+    /// The method of a request.
     public struct Method: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
             case get = "GET"
@@ -16,63 +15,63 @@ public struct DownloadRequest: Sendable, Hashable {
 
         private let value: Value
 
-        /// The name of the method as it is sent.
+        /// The name of the method in the request line.
         public var description: String { self.value.rawValue }
 
         /// Transfer the resource.
         public static let get = Method(value: .get)
-        /// Only tell about the resource: the response has no body.
+        /// Transfer only the head: the response has no body.
         public static let head = Method(value: .head)
     }
 
     /// The resource: an `http`, `https`, `file` or `data` URL.
     public var url: URL
-    /// What is asked of the resource.
+    /// The method.
     public var method: Method
-    /// Fields to send beside those that the configuration gives; one with the same name replaces it.
+    /// The fields to send in addition to the configuration's; a field with the same name replaces it.
     public var headers: HeaderFields
-    /// The longest time without a byte received; `nil`, as zero, for that of the
-    /// configuration.
+    /// The longest time without a received byte; `nil` or zero for the configuration's.
     public var timeout: Duration?
-    /// The longest time for finding the host and connecting to it; `nil`, as zero, for that of the
-    /// configuration.
+    /// The longest time to look the host up and to connect to it; `nil` or zero for the configuration's.
     public var connectTimeout: Duration?
-    /// The bytes that the body may have, or `nil` for the limit of the configuration.
+    /// The most bytes of the body, or `nil` for the configuration's limit.
     public var maximumBodySize: Int?
-    /// The status codes that give a response, or `nil` for those of the configuration; any other is an error.
+    /// The acceptable status codes, or `nil` for the configuration's.
     ///
-    /// With 304 among them, the answer to a conditional request is a response with an empty body.
+    /// A response with another one is an error.
+    ///
+    /// If 304 is acceptable, a conditional request may get a response with an empty body.
     public var acceptableStatusCodes: StatusCodes?
-    /// The media types that give a response, such as `image/png` or `image/*`, or `nil` for those of the configuration.
+    /// The acceptable media types, such as `image/png` or `image/*`, or `nil` for the configuration's.
     ///
-    /// Any other, and a response that names none, is an error before its body comes.
+    /// A response with another type, or without one, is an error before its body arrives.
     public var acceptableContentTypes: [String]?
-    /// The longest time from sending the request to the head of the response; `nil`, as zero, for that of the
-    /// configuration.
+    /// The longest time from the request to the head of the response; `nil` or zero for the configuration's.
     public var firstByteTimeout: Duration?
-    /// The longest time for everything, redirects and retries included; `nil`, as zero, for that of the
-    /// configuration.
+    /// The longest time for the whole download, including redirects and retries; `nil` or zero for the configuration's.
     public var totalTimeout: Duration?
-    /// What proves the user's identity, or `nil` for nothing; the header `Authorization` would replace it.
+    /// The credentials of the user, or `nil` for none; a header field `Authorization` replaces them.
     public var credentials: Credentials?
-    /// Which servers to trust over TLS, or `nil` for the policy of the configuration.
+    /// The rules for trust over TLS, or `nil` for the configuration's.
     public var tls: TLSPolicy?
-    /// The proxy that the request goes through, or `nil` for the policy of the configuration.
+    /// The proxy, or `nil` for the configuration's.
     public var proxy: ProxyPolicy?
-    /// Where cookies come from and go to, if anywhere, or `nil` for the jar of the configuration.
+    /// The cookie jar to use, if any, or `nil` for the configuration's.
     public var cookies: CookiePolicy?
-    /// What the request may be led to, redirects included, or `nil` for the policy of the configuration.
+    /// The addresses that the request and its redirects may reach, or `nil` for the configuration's policy.
     public var networkPolicy: NetworkPolicy?
-    /// What is tried again after a failure, or `nil` for the policy of the configuration.
+    /// The rules for retries, or `nil` for the configuration's policy.
     ///
-    /// The budget of tries is that of the configuration's policy, which all requests share.
+    /// All requests share the budget of the configuration's policy.
     public var retryPolicy: RetryPolicy?
-    /// A Unix-domain socket to connect to instead of the host that the URL names, or `nil` for none.
+    /// The Unix-domain socket to connect to instead of the host of the URL, or `nil` for none.
     public var unixSocketPath: String?
-    /// Whether a certificate that can't be verified is accepted: anyone on the way can then read and change the body.
+    /// Whether to accept a certificate that cannot be verified: anyone on the way can then read and change the body.
     public var allowsInvalidCertificates: Bool
 
-    /// Creates a request; what is left out is as the configuration says.
+    /// Creates a request.
+    ///
+    /// Fields that are `nil` take their values from the configuration.
     public init(
         url: URL,
         method: Method = .get,
@@ -101,14 +100,14 @@ public struct DownloadRequest: Sendable, Hashable {
 // MARK: - Hashable
 
 extension DownloadRequest {
-    /// Requests that differ in anything else seldom have the same URL.
+    /// Requests that differ in other properties seldom have the same URL.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(self.url)
         hasher.combine(self.headers)
     }
 }
 
-/// How one request reaches its server, where it differs from what the configuration says for all.
+/// The settings of one request that differ from the configuration's.
 struct TransportOptions: Equatable {
     var method = DownloadRequest.Method.get
     var tls: TLSPolicy?
@@ -126,7 +125,7 @@ struct TransportOptions: Equatable {
         self.unixSocketPath = request.unixSocketPath
     }
 
-    /// The same, or `nil` where any handle will do.
+    /// The options, or `nil` if the request can use any handle.
     var unlessOrdinary: TransportOptions? {
         let isOrdinary =
             self.method == .get && self.tls == nil && self.proxy == nil && self.credentials == nil

@@ -3,35 +3,35 @@ public import FoundationEssentials
 import TintypeConcurrency
 import TintypeHTTP
 
-/// Cookies that servers set and that are sent back to them (RFC 6265), in memory.
+/// The cookies that servers have set (RFC 6265), in memory.
 ///
-/// It holds 3,000 cookies, 50 for each domain and 4,096 bytes in each; the oldest make room.
+/// It has at most 3,000 cookies, 50 for each domain, of 4,096 bytes each. The oldest make room.
 ///
-/// A request without a jar neither sends nor keeps cookies. One jar may serve many requests and downloaders;
-/// requests with different jars never share a transfer.
+/// A request without a jar neither sends nor stores cookies. One jar may serve many requests and downloaders. Requests
+/// with different jars never share a transfer.
 public final class CookieJar: Sendable {
     let store: CookieStore
-    /// What the jar is called in keys of caches: what its cookies bring is kept apart by it.
+    /// The name of the jar in cache keys, which keeps the responses to its cookies apart.
     public let name: String
 
     /// Creates an empty jar.
     ///
-    /// - Parameter name: Such as that of the user whose cookies it holds. Without one the jar has a name that no other
-    ///   has, so that what was loaded with it is not found in a cache after it is gone.
+    /// - Parameter name: The name, such as that of the user whose cookies it holds. By default the jar has a unique
+    ///   name, so that no cache finds its responses after it is gone.
     public init(name: String? = nil) {
         self.store = CookieStore()
         self.name = name ?? "\(UInt64.random(in: .min ... .max)).\(UInt64.random(in: .min ... .max))"
     }
 
-    /// The cookies in the jar, those that have ended left out.
+    /// The cookies in the jar that have not expired.
     public var cookies: [Cookie] {
         self.store.lines().compactMap { Cookie(line: $0) }.filter { $0.expires.map { $0 > Date() } ?? true }
     }
 
-    /// Puts a cookie into the jar, in place of one with the same name, domain and path.
+    /// Adds a cookie to the jar, which replaces one with the same name, domain and path.
     ///
-    /// - Returns: Whether it is in the jar now; a part with a control character or a semicolon keeps it out, and so
-    ///   does its size.
+    /// - Returns: Whether it is in the jar now. The jar refuses a cookie with a control character or a semicolon in a
+    ///   part, or above the size limit.
     @discardableResult
     public func insert(_ cookie: Cookie) -> Bool {
         guard let line = cookie.line, line.utf8.count <= CookieStore.maximumCookieSize else { return false }
@@ -39,20 +39,20 @@ public final class CookieJar: Sendable {
         return true
     }
 
-    /// Takes every cookie out.
+    /// Removes all cookies.
     public func removeAll() {
         self.store.command("ALL")
     }
 }
 
-/// Where the cookies of one request come from and go to.
+/// The use of cookies by a request.
 public enum CookiePolicy: Sendable, Hashable {
-    /// No cookie is sent or kept, whatever jar there is for others.
+    /// Sends and stores no cookies, whatever jar the configuration has.
     case disabled
-    /// Cookies come from a jar, and go into it.
+    /// Sends the cookies of a jar, and stores cookies in it.
     case jar(CookieJar)
 
-    /// The jar that a request uses which has this policy, or none, beside that of a configuration.
+    /// Returns the jar for a request with this policy, or without one, given the configuration's jar.
     static func jar(of policy: CookiePolicy?, configured: CookieJar?) -> CookieJar? {
         switch policy {
         case nil: configured
@@ -76,15 +76,15 @@ extension CookieJar: Hashable {
 extension CookieJar {
     /// A cookie that a jar holds.
     public struct Cookie: Sendable, Hashable {
-        /// The host that it is sent to.
+        /// The host to which it is sent.
         public let domain: String
         /// Whether it is sent to the subdomains of `domain` as well.
         public let includesSubdomains: Bool
         /// The path below which it is sent.
         public let path: String
-        /// Whether it is only sent over TLS.
+        /// Whether it is sent only over TLS.
         public let isSecure: Bool
-        /// When it ends, or `nil` for the end of the jar.
+        /// The date at which it expires, or `nil` for the end of the jar.
         public let expires: Date?
         /// Its name.
         public let name: String
@@ -126,13 +126,13 @@ extension CookieJar {
             )
         }
 
-        /// The line of the cookie file format, or `nil` where a part would break it.
+        /// The line of the cookie file format, or `nil` if a part would break it.
         var line: String? {
             // A semicolon begins the next cookie, in a request as well.
             let parts = [self.domain, self.path, self.name, self.value]
             guard !self.domain.isEmpty, !self.name.isEmpty, !self.name.utf8.contains(UInt8(ascii: "=")),
                 parts.allSatisfy({ FieldText.isPlain($0) && !$0.utf8.contains(UInt8(ascii: ";")) }),
-                // libcurl takes such lines for a comment, or for a field of a response.
+                // libcurl would read such a line as a comment, or as a field of a response.
                 !self.domain.hasPrefix("#"), !self.domain.lowercased().hasPrefix("set-cookie")
             else { return nil }
             let seconds = self.expires.map { Int64(min(max(1, $0.timeIntervalSince1970), 1e15)) } ?? 0

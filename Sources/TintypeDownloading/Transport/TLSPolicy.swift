@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// Which servers to trust over TLS, and how to prove one's own identity.
+/// The rules for trust in servers over TLS, and the client's own certificate.
 public struct TLSPolicy: Sendable, Hashable {
     /// A version of TLS.
     public enum Version: Sendable, Hashable {
@@ -10,23 +10,23 @@ public struct TLSPolicy: Sendable, Hashable {
         case tls1_3
     }
 
-    /// The authorities that may vouch for a server.
+    /// The authorities that may certify a server.
     public enum Authorities: Sendable, Hashable {
-        /// Those that the system trusts.
+        /// The authorities that the system trusts.
         case system
-        /// Those in a file of PEM certificates, and no others.
+        /// Only the authorities in a file of PEM certificates.
         case file(path: String)
-        /// Those in PEM text, and no others.
+        /// Only the authorities in a PEM text.
         case pem(Data)
     }
 
-    /// A certificate of our own, for servers that ask for one.
+    /// A client certificate, for servers that request one.
     public struct ClientCertificate: Sendable, Hashable, CustomStringConvertible {
-        /// The certificate, and those that vouch for it, as PEM text.
+        /// The certificate and its chain, as PEM text.
         public var certificate: Data
         /// Its private key as PEM text.
         public var privateKey: Data
-        /// What the private key is encrypted with, or `nil` where it is not.
+        /// The password of the private key, or `nil` if it is not encrypted.
         public var password: String?
 
         /// Creates a certificate from PEM texts.
@@ -36,20 +36,20 @@ public struct TLSPolicy: Sendable, Hashable {
             self.password = password
         }
 
-        /// The kind; what is secret is not shown.
+        /// The kind, without secrets.
         public var description: String { "a client certificate" }
     }
 
-    /// The oldest version that is spoken; default 1.2.
+    /// The oldest version to use; default 1.2.
     public var minimumVersion = Version.tls1_2
-    /// The authorities that may vouch for a server; default those that the system trusts.
+    /// The authorities that may certify a server; by default the ones that the system trusts.
     public var authorities = Authorities.system
-    /// Shown to servers that ask for one; redirects to another origin do not take it along.
+    /// The client certificate for servers that request one; not sent after a redirect to another origin.
     public var clientCertificate: ClientCertificate?
     /// SHA-256 digests, in base64, of the public keys (`SubjectPublicKeyInfo`) that a server may have; empty for any.
     ///
-    /// They hold for every server that the request reaches. The certificate is verified as well, unless the
-    /// request allows invalid ones.
+    /// They apply to every server that the request reaches. The downloader also verifies the certificate, unless the
+    /// request accepts invalid ones.
     public var pinnedPublicKeys: [String] = []
 
     /// Creates the policy with the defaults.
