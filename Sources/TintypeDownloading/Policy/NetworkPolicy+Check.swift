@@ -9,9 +9,9 @@ struct AddressDenial: Sendable {
     }
 
     let address: IPAddress
-    /// The address behind it that is the reason, where it is not the address itself.
+    /// The denied address to which this one leads, if it is another one.
     let destination: IPAddress?
-    /// `nil` where it is none of those that the exception names which alone permits the request.
+    /// The rule; `nil` if only an exception permits the request, and does not name this address.
     let rule: Rule?
 }
 
