@@ -1,32 +1,32 @@
 public import FoundationEssentials
 public import TintypeImage
 
-/// What a loader asks of a cache: images in memory, encoded bytes on disk, by key and by tier.
+/// A cache of a loader: images in memory and encoded bytes on disk, by key and by tier.
 ///
-/// ``CacheActor`` is one cache, ``CacheGroup`` joins several. One of another kind, such as a cache
-/// that several machines share, takes part by conforming.
+/// ``CacheActor`` is one cache, and ``CacheGroup`` joins several. Conform to this protocol to add a cache of another
+/// kind, such as one that several machines share.
 public protocol ImageCache: Sendable {
-    /// Whether all entries are read from the memory and the disks of this machine; default `false`.
+    /// Whether all entries come from the memory and the disks of this machine; default `false`.
     ///
-    /// A loader lets local reads wait for their turn where too many bytes are in memory already. It never does so
-    /// where a read may take long, as it does from another machine.
+    /// A loader lets local reads wait for their turn if too many bytes are in memory. It never does so for reads that
+    /// may take long, such as from another machine.
     var isLocal: Bool { get }
 
-    /// The image in memory, which counts as its use; a miss does not count: a load looks at the whole entry next.
+    /// Returns the image in memory. A hit counts as a use. A miss does not count, because the load looks the whole
+    /// entry up next.
     ///
-    /// Called on every load, on the caller's thread: it must not wait.
+    /// The loader calls it for every load, on the caller's thread: it must not wait.
     func memoryImage(for key: CacheKey) -> Image?
 
-    /// The image in memory with its metadata, which counts as its use.
+    /// Returns the image in memory with its metadata, and counts as a use.
     ///
-    /// Called on the caller's thread: it must not wait.
+    /// The loader calls it on the caller's thread: it must not wait.
     func memoryEntry(for key: CacheKey) -> MemoryEntry?
 
-    /// The image in memory with its metadata, which counts neither as its use nor as a look-up: statistics and
-    /// eviction don't notice.
+    /// Returns the image in memory with its metadata. Counts neither as a use nor as a look-up.
     ///
-    /// A load that looks again after a miss peeks, so that it counts as one miss. By default a peek is a
-    /// ``memoryEntry(for:)``, which counts. Called on the caller's thread: it must not wait.
+    /// A load that looks again after a miss peeks, so that it counts as one miss. By default this is
+    /// ``memoryEntry(for:)``, which counts. The loader calls it on the caller's thread: it must not wait.
     func peekMemoryEntry(for key: CacheKey) -> MemoryEntry?
 
     /// Looks for `key` in the chosen tiers, memory first.
@@ -34,36 +34,36 @@ public protocol ImageCache: Sendable {
     /// - Throws: `CancellationError` only. A tier that fails to read is a miss.
     func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit?
 
-    /// What is kept on disk with the bytes of `key`, without those; `nil` where there is no entry.
+    /// Returns the metadata of the entry of `key` on disk; `nil` if there is no entry.
     ///
-    /// A load asks it before it reads bytes that it may not serve, and where it wants to know which bytes there are. It
-    /// does not count as a use. By default the whole entry is looked up, which counts.
+    /// A load calls it before it reads bytes that it may not serve, and to find out which bytes the disk has. It does
+    /// not count as a use. By default it looks the whole entry up, which counts.
     ///
     /// - Throws: `CancellationError` only. A disk that fails to read is a miss.
     func diskMetadata(for key: CacheKey) async throws -> EntryMetadata?
 
-    /// The entry of `key` on disk, checked, if it is small and can be had without waiting; default none.
+    /// Returns the entry of `key` on disk, checked, if it is small and ready without waiting; by default `nil`.
     ///
-    /// It counts as a use. That there is none says nothing, and does not count as a miss. Called on the caller's
-    /// thread: it must not wait.
+    /// An entry counts as a use. `nil` does not mean that there is no entry, and does not count as a miss. The loader
+    /// calls it on the caller's thread: it must not wait.
     func readyEntry(for key: CacheKey) -> DiskEntry?
 
-    /// The metadata of the entry of `key` on disk, checked, if it can be had without waiting; default none.
+    /// Returns the metadata of the entry of `key` on disk, checked, if it is ready without waiting; by default `nil`.
     ///
-    /// It does not count as a use. `nil` does not mean that there is no entry. Called on the caller's thread: it must not
-    /// wait.
+    /// It does not count as a use. `nil` does not mean that there is no entry. The loader calls it on the caller's
+    /// thread: it must not wait.
     func readyMetadata(for key: CacheKey) -> EntryMetadata?
 
-    /// Those of the chosen tiers that have `key`.
+    /// Returns the chosen tiers that have `key`.
     ///
     /// Does not count as a use of the entry.
     func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers
 
-    /// Keeps an image in memory, unless it is obsolete in that very moment.
+    /// Stores an image in memory, unless it is obsolete at that very moment.
     ///
-    /// Where `isObsolete` becomes true and the image is removed then, no look-up finds it after that. It takes no
-    /// waiting, may be called while the cache is locked, and calls nothing of it. By default the image is kept, looked
-    /// at again and removed, which leaves a moment between the two.
+    /// If `isObsolete` becomes true and the image is removed afterwards, no later look-up may find it. `isObsolete`
+    /// does not wait, may be called while the cache is locked, and does not call the cache. The default implementation
+    /// stores the image, checks again and removes it, which leaves a moment between the two.
     func keepInMemory(
         _ image: Image,
         metadata: EntryMetadata,
@@ -71,17 +71,16 @@ public protocol ImageCache: Sendable {
         unless isObsolete: @Sendable () -> Bool
     ) async
 
-    /// What a server sends of the image under `key` in an encoding, from memory, which counts as its use; default none.
+    /// Returns the encoded image for `key` and an encoding if it is in memory, and counts as a use; by default `nil`.
     ///
-    /// Called on every load, on the caller's thread: it must not wait. A load that looks again after a miss does not
-    /// count it (`countsMiss`).
+    /// The loader calls it for every load, on the caller's thread: it must not wait. A load that looks again after a
+    /// miss does not count it (`countsMiss`).
     func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool) -> EncodedEntry?
 
-    /// Keeps what a server sends of the image under `key` in memory, unless it is obsolete in that very moment; by
-    /// default it is not kept.
+    /// Stores an encoded image for `key` in memory, unless it is obsolete at that very moment; by default does nothing.
     ///
-    /// The entry is removed by its own key. As for ``keepInMemory(_:metadata:for:unless:)``, no look-up finds it after it
-    /// has become obsolete and was removed.
+    /// The loader removes the entry by its own key. As for ``keepInMemory(_:metadata:for:unless:)``, no look-up may
+    /// find it after it became obsolete and was removed.
     func keepEncoded(
         _ entry: EncodedEntry,
         for key: CacheKey,
@@ -89,12 +88,13 @@ public protocol ImageCache: Sendable {
         unless isObsolete: @Sendable () -> Bool
     )
 
-    /// Keeps an image in memory and its bytes on disk, the latter in the background.
+    /// Stores an image in memory, and its bytes on disk in the background.
     ///
-    /// What is `nil` is not stored in its tier. Where the metadata names another body (``EntryMetadata/bodyDigest``) than
-    /// the entry that is there, that one must not be found any more, even if the store fails.
+    /// If an argument is `nil`, the call does not change its tier. If the metadata names another body
+    /// (``EntryMetadata/bodyDigest``) than the older entry, no look-up may find the older entry any more, even if the
+    /// store fails.
     ///
-    /// - Returns: What became of the image, or `nil` when there was none to keep.
+    /// - Returns: The outcome for the image, or `nil` without an image.
     @discardableResult
     func store(
         _ image: Image?,
@@ -104,10 +104,10 @@ public protocol ImageCache: Sendable {
         in tiers: CacheTiers
     ) async -> InsertOutcome?
 
-    /// Keeps an image in memory and its bytes on disk, as the store in the background does, and waits for the disk.
+    /// Stores an image in memory and its bytes on disk, like the store in the background, and waits for the disk.
     ///
-    /// - Returns: What became of the image, or `nil` when there was none to keep.
-    /// - Throws: ``CacheError`` of the disk tier; the image is in memory then all the same.
+    /// - Returns: The outcome for the image, or `nil` without an image.
+    /// - Throws: ``CacheError`` of the disk tier; the image is in memory all the same.
     @discardableResult
     func storeAndWait(
         _ image: Image?,
@@ -117,51 +117,51 @@ public protocol ImageCache: Sendable {
         in tiers: CacheTiers
     ) async throws -> InsertOutcome?
 
-    /// Removes the entry of `key` from the chosen tiers, and says whether there was one.
+    /// Removes the entry of `key` from the chosen tiers, and returns whether there was one.
     ///
-    /// - Throws: ``CacheError`` when the file of the entry can't be removed.
+    /// - Throws: ``CacheError`` if the file of the entry cannot be removed.
     @discardableResult
     func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool
 
-    /// Removes the entries of the family of `key` (``CacheKey/derived(_:)``) from the chosen tiers, and says whether there
-    /// were any; by default only that of `key`.
+    /// Removes the entries of the family of `key` (``CacheKey/derived(_:)``) from the chosen tiers, and returns whether
+    /// there were any; by default only the entry of `key`.
     ///
-    /// - Throws: ``CacheError`` when the file of an entry can't be removed.
+    /// - Throws: ``CacheError`` if the file of an entry cannot be removed.
     @discardableResult
     func removeFamily(of key: CacheKey, from tiers: CacheTiers) async throws -> Bool
 
-    /// The file that has the entry of `key` on disk, opened and checked, which counts as its use; default none.
+    /// Opens and checks the file of the entry of `key` on disk, and counts as a use; by default returns `nil`.
     ///
-    /// - Throws: `CancellationError` only. A disk that fails to read has none.
+    /// - Throws: `CancellationError` only. If the disk fails to read, there is no file.
     func file(for key: CacheKey) async throws -> CachedFile?
 
     /// Removes all entries of the chosen tiers.
     ///
-    /// - Throws: ``CacheError`` when files can't be removed.
+    /// - Throws: ``CacheError`` if files cannot be removed.
     func removeAll(from tiers: CacheTiers) async throws
 
-    /// Returns when all stores that were begun in the background before the call have ended.
+    /// Returns when all background stores that began before the call have ended.
     func waitForPendingStores() async
 
-    /// What the cache holds and how it was used.
+    /// Returns the statistics of the cache.
     func statistics() async -> CacheStatistics
 }
 
-/// What a look-up in both tiers found.
+/// The result of a look-up in both tiers.
 public enum CacheHit: Sendable {
     /// A decoded image.
     case memory(MemoryEntry)
-    /// Encoded bytes, which are still to be decoded.
+    /// Encoded bytes.
     case disk(DiskEntry)
 }
 
-/// What a cache holds and how it was used.
+/// The statistics of a cache.
 public struct CacheStatistics: Sendable {
-    /// The images in memory, of all memory tiers together.
+    /// The statistics of all memory tiers together.
     public var memory = MemoryStatistics()
-    /// Each of the disk tiers, in the order in which they are asked.
+    /// The statistics of each disk tier, in the order of look-ups.
     public var disks: [DiskStatistics] = []
-    /// Why the last read from a disk tier failed, which was taken as a miss.
+    /// The error of the last failed read from a disk tier, which counted as a miss.
     public var lastReadError: CacheError?
 
     /// Creates statistics of an empty cache.
@@ -236,7 +236,7 @@ extension ImageCache {
     ) async {
         guard !isObsolete() else { return }
         await self.store(image, data: nil, metadata: metadata, for: key, in: .memory)
-        // What can't be removed is as old as it was.
+        // An entry that cannot be removed is as old as before.
         if isObsolete() { _ = try? await self.remove(key, from: .memory) }
     }
 
@@ -247,14 +247,14 @@ extension ImageCache {
         try await self.lookUp(key, in: .all)
     }
 
-    /// Whether `key` is in one of the chosen tiers.
+    /// Returns whether one of the chosen tiers has `key`.
     ///
     /// Does not count as a use of the entry.
     public func contains(_ key: CacheKey, in tiers: CacheTiers = .all) async -> Bool {
         await !self.tiers(holding: key, in: tiers).isEmpty
     }
 
-    /// Keeps an image in memory and its bytes on disk, the latter in the background.
+    /// Stores an image in memory, and its bytes on disk in the background.
     @discardableResult
     public func store(
         _ image: Image?,
@@ -265,9 +265,9 @@ extension ImageCache {
         await self.store(image, data: data, metadata: metadata, for: key, in: .all)
     }
 
-    /// Keeps an image in memory and its bytes on disk, and waits for the disk.
+    /// Stores an image in memory and its bytes on disk, and waits for the disk.
     ///
-    /// - Throws: ``CacheError`` of the disk tier; the image is in memory then all the same.
+    /// - Throws: ``CacheError`` of the disk tier; the image is in memory all the same.
     @discardableResult
     public func storeAndWait(
         _ image: Image?,
@@ -278,9 +278,9 @@ extension ImageCache {
         try await self.storeAndWait(image, data: data, metadata: metadata, for: key, in: .all)
     }
 
-    /// Removes the entry of `key` from all tiers, and says whether there was one.
+    /// Removes the entry of `key` from all tiers, and returns whether there was one.
     ///
-    /// - Throws: ``CacheError`` when the file of the entry can't be removed.
+    /// - Throws: ``CacheError`` if the file of the entry cannot be removed.
     @discardableResult
     public func remove(_ key: CacheKey) async throws -> Bool {
         try await self.remove(key, from: .all)
@@ -288,7 +288,7 @@ extension ImageCache {
 
     /// Removes all entries.
     ///
-    /// - Throws: ``CacheError`` when files can't be removed.
+    /// - Throws: ``CacheError`` if files cannot be removed.
     public func removeAll() async throws {
         try await self.removeAll(from: .all)
     }
