@@ -157,6 +157,8 @@ import Testing
             cache.enqueueStore(makeData(1_000), metadata: .init(bodyDigest: newBody), for: key)
             let found = try await cache.entry(for: key)?.metadata.bodyDigest
             #expect(found == newBody || found == nil || isLeft && found == 1)
+            // An entry of the same body is never hidden: a reload would not find it to remove it.
+            if newBody == 1 { #expect(found == 1) }
         }
         await cache.waitForPendingStores()
         #expect(await cache.statistics().lastStoreError?.code == .tooManyPendingStores)

@@ -109,6 +109,8 @@ public final class DiskCache: Sendable {
     private func readCached(_ part: EntryPart, of key: CacheKey) throws -> EntryReader.CachedAnswer {
         try Task.checkCancellation()
         if let item = self.lane(of: key).pending.item(key) {
+            // A refused store removes an entry of another body, and leaves one of the same: only its lane can tell.
+            if item.isRefused, item.metadata.bodyDigest != nil { return .unknown }
             return self.read(part, of: item).map { .hit($0) } ?? .miss
         }
         return self.store.reader.readCached(part, of: key)

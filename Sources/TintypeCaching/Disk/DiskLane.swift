@@ -49,7 +49,8 @@ actor DiskLane {
     }
 
     func contains(_ key: CacheKey) -> Bool {
-        if let item = self.pending.item(key) { return !item.isRefused }
+        if self.pending.item(key)?.isRefused == false { return true }
+        self.writePending(key)
         return ((try? self.store.reader.read(.head, of: key)) ?? nil) != nil
     }
 
