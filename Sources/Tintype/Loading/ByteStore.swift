@@ -221,7 +221,7 @@ struct ByteStore: Sendable {
             }
             return await self.keep(stored, metadata: metadata, for: request, demand)
         } catch {
-            return LoadError(storing: error)
+            return await self.fail(error, storing: metadata, for: request)
         }
     }
 
@@ -270,9 +270,16 @@ struct ByteStore: Sendable {
             try await self.store(body, metadata, for: key, waits: demand.waitsForStore)
             return nil
         } catch {
-            await self.removeOthers(of: request) { $0.metadata.bodyDigest != metadata.bodyDigest }
-            return self.activities.tell(storing: error)
+            return await self.fail(error, storing: metadata, for: request)
         }
+    }
+
+    /// Removes the older entries that a response would have replaced, although its store has failed, and reports the error.
+    private func fail(_ error: any Error, storing metadata: EntryMetadata, for request: ImageRequest) async -> LoadError
+    {
+        await self.removeOthers(of: request) { $0.metadata.bodyDigest != metadata.bodyDigest }
+        await self.removeVariants(of: request)
+        return self.activities.tell(storing: error)
     }
 
     private func store(_ data: Data, _ metadata: EntryMetadata, for key: CacheKey, waits: Bool) async throws {

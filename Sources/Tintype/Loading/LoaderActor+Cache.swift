@@ -193,6 +193,8 @@ extension LoaderActor {
             // A store that ends now may have written a variant of an older body. It removes that variant before the
             // loader forgets the newer body.
             guard await self.admits(body, of: request.sourceKey) else { return nil }
+            // Another process, or this one before it was started anew, may have replaced the original.
+            guard try await self.services.store.isCurrent(body, of: request) else { return nil }
             return try await self.cache.diskMetadata(for: request.key)?.bodyDigest == body ? file : nil
         }
         return try await self.services.store.file(selectedBy: request)

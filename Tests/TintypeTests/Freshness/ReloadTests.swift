@@ -277,6 +277,40 @@ import TintypeConcurrency
         #expect(found.value == bodies.dropFirst().map { BodyDigest.value(of: Data($0)) })
     }
 
+    @Test func `a reload whose bytes can't be serialized leaves no older ones on disk`() async throws {
+        let fixture = try LoaderFixture(origin: self.scripted)
+        self.scripted.script("/a", .body(try makePNG(width: 11)))
+        self.scripted.script("/a", sequence: [.body(try makePNG(width: 10))])
+        let request = ImageRequest(url: self.scripted.url("/a"), options: .waitForStore)
+        _ = try await fixture.makeLoader().data(for: request)
+        var reload = request
+        reload.cachePolicy = .reload
+        reload.originalSerializer = CustomFunction(name: "fails") { _, _ in throw TestSupportError("no") }
+        #expect(try await fixture.makeLoader().dataResponse(for: reload).storeError?.code == .cacheFailed)
+        let later = try await fixture.makeLoader().dataResponse(for: request)
+        #expect(
+            (later.source, later.metadata.bodyDigest) == (.network, BodyDigest.value(of: Data(try makePNG(width: 11))))
+        )
+    }
+
+    @Test func `the file of a variant is served only if it was made of the bytes on disk`() async throws {
+        let fixture = try LoaderFixture(origin: self.scripted)
+        self.scripted.script("/a", .body(try makePNG(width: 11)))
+        self.scripted.script("/a", sequence: [.body(try makePNG(width: 10))])
+        let url = self.scripted.url("/a")
+        let thumbnail = ImageRequest(
+            url: url,
+            thumbnail: .stretch(width: 6, height: 4),
+            options: .waitForStore,
+            variantCaching: .all
+        )
+        _ = try await fixture.makeLoader().image(for: thumbnail)
+        let loader = fixture.makeLoader()
+        #expect(try await loader.cachedFile(for: thumbnail) != nil)
+        _ = try await loader.data(for: ImageRequest(url: url, options: .waitForStore, cachePolicy: .reload))
+        #expect(try await loader.cachedFile(for: thumbnail) == nil)
+    }
+
     @Test(arguments: 0..<6) func `after a reload no load gets an older image, from no tier and in no form`(
         seed: UInt64
     ) async throws {
