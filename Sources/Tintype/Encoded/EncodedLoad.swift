@@ -38,7 +38,7 @@ struct EncodedLoad: Sendable {
         if query.contains(.disk), !self.services.hasGivenImage(for: self.request), let entry = try await self.stored() {
             if try await self.mayServeStored(entry.metadata) {
                 self.tell(.hit(.disk))
-                self.keepInMemory(entry)
+                self.keepInMemory(entry, self.flight.demand)
                 return Kept(EncodedResponse(entry, source: .disk), isKept: true)
             }
             candidate = candidate ?? (entry, .disk)
@@ -117,7 +117,7 @@ struct EncodedLoad: Sendable {
             _ = try? await self.cache.remove(candidate.key, from: .all)
             return Kept(EncodedResponse(entry, source: source, revalidation: bytes.revalidation), isKept: false)
         }
-        let (isKept, error) = await self.keep(entry)
+        let (isKept, error) = await self.keep(entry, self.flight.demand)
         return Kept(
             EncodedResponse(entry, source: source, revalidation: bytes.revalidation, storeError: error),
             isKept: isKept
@@ -151,9 +151,11 @@ struct EncodedLoad: Sendable {
             await self.keepWhileGiven(entry, picture.image)
             return Kept(EncodedResponse(entry, source: picture.source), isKept: false)
         }
-        let (isKept, error) = picture.mayBeKept ? await self.keep(entry) : (false, nil)
+        // Read the demand once: callers may leave meanwhile, but the entry is in these tiers all the same.
+        let demand = self.flight.demand
+        let (isKept, error) = picture.mayBeKept ? await self.keep(entry, demand) : (false, nil)
         if self.plan.policy == .reload {
-            let tiers = isKept ? CacheTiers.all.subtracting(self.flight.demand.encodedTiers) : .all
+            let tiers = isKept ? CacheTiers.all.subtracting(demand.encodedTiers) : .all
             // An entry that cannot be removed is as old as before.
             if !tiers.isEmpty { _ = try? await self.cache.remove(entry.key, from: tiers) }
         }
@@ -169,7 +171,7 @@ struct EncodedLoad: Sendable {
     /// Stores the encoding of an image that the program has stored, in memory beside that image, which no body
     /// replaces.
     private func keepWhileGiven(_ entry: EncodedEntry, _ image: Image) async {
-        self.keepInMemory(entry)
+        self.keepInMemory(entry, self.flight.demand)
         let current = self.cache.peekMemoryEntry(for: self.request.key)?.image
         // The program may have replaced or removed the image meanwhile.
         if current?.pixels !== image.pixels { _ = try? await self.cache.remove(entry.key, from: .memory) }
@@ -178,9 +180,8 @@ struct EncodedLoad: Sendable {
     /// Stores an entry if a caller wants that, unless newer bytes have come.
     ///
     /// - Returns: Whether the cache may have it, and the reason why it is not on disk, if a caller waits for the store.
-    private func keep(_ entry: EncodedEntry) async -> (isKept: Bool, error: LoadError?) {
-        guard self.keepInMemory(entry) else { return (false, nil) }
-        let demand = self.flight.demand
+    private func keep(_ entry: EncodedEntry, _ demand: Demand) async -> (isKept: Bool, error: LoadError?) {
+        guard self.keepInMemory(entry, demand) else { return (false, nil) }
         guard demand.encodedTiers.contains(.disk) else { return (!demand.encodedTiers.isEmpty, nil) }
         self.tell(.stored(.disk))
         guard demand.waitsForStore else {
@@ -205,11 +206,10 @@ struct EncodedLoad: Sendable {
 
     /// - Returns: False if newer bytes have come.
     @discardableResult
-    private func keepInMemory(_ entry: EncodedEntry) -> Bool {
+    private func keepInMemory(_ entry: EncodedEntry, _ demand: Demand) -> Bool {
         let (flight, body) = (self.flight, entry.metadata.bodyDigest)
         guard flight.admits(body) else { return false }
-        let tiers = flight.demand.encodedTiers
-        guard tiers.contains(.memory) else { return true }
+        guard demand.encodedTiers.contains(.memory) else { return true }
         self.tell(.stored(.memory))
         self.services.keepEncoded(entry, of: self.request, as: self.encoding) { !flight.admits(body) }
         return true
