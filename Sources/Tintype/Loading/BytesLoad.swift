@@ -42,7 +42,7 @@ struct BytesLoad: Sendable {
         }
         try await self.services.hooks.checkDownload(of: self.request)
         try Task.checkCancellation()
-        if known == nil, let held, held.bodyDigest != nil, self.plan.obeysHTTP {
+        if known == nil, let held, held.bodyDigest != nil, self.flight.admits(held.bodyDigest), self.plan.obeysHTTP {
             known = StoredSource(key: self.request.key, metadata: held, isOnDisk: false)
         }
         let exchange = OriginExchange(services: self.services, request: self.request, flight: self.flight)
