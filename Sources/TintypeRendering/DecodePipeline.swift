@@ -109,12 +109,10 @@ package struct DecodePipeline: Sendable {
         let plan = try request.transformPlan(for: size, hasAlpha: original.hasAlpha, limits: limits)
         let footprint = try plan.footprint(for: original.pixels.layout)
         let byteCount = footprint.workingByteCount.saturatingAdded(to: footprint.result.byteCount)
-        return try await self.lanes.withWeight(byteCount, observer) {
-            try await self.lanes.run(observer) {
-                let start = ContinuousClock.now
-                defer { observer?.didEnd(.transform, since: start) }
-                return try plan.image(of: original) { try limits.checkEnlarging($0, from: size) }
-            }
+        return try await self.lanes.run(taking: byteCount, observer) {
+            let start = ContinuousClock.now
+            defer { observer?.didEnd(.transform, since: start) }
+            return try plan.image(of: original) { try limits.checkEnlarging($0, from: size) }
         }
     }
 

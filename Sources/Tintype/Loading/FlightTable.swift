@@ -83,9 +83,6 @@ struct FlightTable: Sendable {
         self.flights.values.reduce(0) { $0 + ($1.product.kind == kind ? $1.waiters.count : 0) }
     }
 
-    /// Returns the waiters of a flight.
-    func waiters(of id: ID) -> Set<ID> { Set((self.flights[id]?.waiters ?? [:]).keys) }
-
     /// Returns whether a flight makes `product`.
     func makes(_ product: Product) -> Bool { self.flightOfProduct[product] != nil }
 

@@ -60,9 +60,6 @@ struct TransferDeadlines {
         self.ends.first.map { $0.time <= now } ?? false ? self.ends.popFirst()?.id : nil
     }
 
-    /// Whether a transfer must be over at a certain time.
-    var hasEnds: Bool { self.ends.first != nil }
-
     /// Removes the ends of transfers that are over once these outnumber the others.
     mutating func removeOutdatedEnds(count: Int, _ isCurrent: (UInt64) -> Bool) {
         guard self.ends.count > count * 2 + Self.spareEnds else { return }
