@@ -4,14 +4,14 @@ public import TintypeImage
 
 /// Several caches that answer as one.
 ///
-/// They stand in an order: the one that was added last is the highest and is asked first. Which of
-/// them take part in an operation, and whether at once, says a policy for each kind of operation.
+/// The caches have an order: the one that was added last is the highest, and look-ups begin with it. A policy for each
+/// kind of operation decides which caches take part, and whether one after the other or at once.
 ///
-/// What is stored under a key takes the place of what any of them has: those that take part in removals, and not in
-/// stores, lose theirs. One that takes part in neither is only read, and what it has answers again when the others have
-/// lost theirs.
+/// A store under a key replaces the entries of all caches: the caches that take part in removals but not in stores lose
+/// theirs. A cache that takes part in neither is only read. Its entry answers again after the other caches have lost
+/// theirs.
 ///
-/// A group without caches answers like an empty cache that keeps nothing.
+/// A group without caches behaves like an empty cache that stores nothing.
 public final class CacheGroup: ImageCache {
     private struct State {
         var caches: [any ImageCache]
@@ -20,7 +20,7 @@ public final class CacheGroup: ImageCache {
 
     private let state: Locked<State>
 
-    /// Joins `caches`, the lowest first.
+    /// Creates a group of `caches`, the lowest first.
     public init(_ caches: [any ImageCache] = [], policies: Policies = Policies()) {
         self.state = Locked(State(caches: caches, policies: policies))
     }
@@ -31,9 +31,9 @@ public final class CacheGroup: ImageCache {
         set { self.state.withLock { $0.caches = newValue } }
     }
 
-    /// Which caches take part in which operation.
+    /// The caches that take part in each kind of operation.
     ///
-    /// Operations that are under way go on as they began.
+    /// A change does not affect operations under way.
     public var policies: Policies {
         get { self.state.withLock { $0.policies } }
         set { self.state.withLock { $0.policies = newValue } }
@@ -44,7 +44,7 @@ public final class CacheGroup: ImageCache {
         self.state.withLock { $0.caches.append(cache) }
     }
 
-    /// Whether all caches of the group are local.
+    /// Whether all caches are local.
     public var isLocal: Bool { self.caches.allSatisfy(\.isLocal) }
 
     // MARK: Looking up
@@ -53,9 +53,9 @@ public final class CacheGroup: ImageCache {
         Self.first(of: self.members(\.query).caches) { $0.memoryImage(for: key) }
     }
 
-    /// The image in memory with its metadata, from the highest cache that has it.
+    /// Returns the image in memory with its metadata, from the highest cache that has it.
     ///
-    /// Follows the policy for queries; those that ask all caches ask one after the other here.
+    /// Follows the policy for queries, but always asks one cache after the other.
     public func memoryEntry(for key: CacheKey) -> MemoryEntry? {
         Self.first(of: self.members(\.query).caches) { $0.memoryEntry(for: key) }
     }
@@ -64,14 +64,15 @@ public final class CacheGroup: ImageCache {
         Self.first(of: self.members(\.query).caches) { $0.peekMemoryEntry(for: key) }
     }
 
-    /// The entry of `key` that can be had without waiting, from the highest cache, or from any where all are asked at once.
+    /// Returns the entry of `key` that is ready without waiting: of the highest cache, or of any cache if the policy
+    /// asks all at once.
     ///
-    /// That the highest one has none ready does not say that it has none: those below must not answer in its place.
+    /// If the highest cache has no entry ready, it may still have one, so the caches below must not answer instead.
     public func readyEntry(for key: CacheKey) -> DiskEntry? {
         self.firstReady { $0.readyEntry(for: key) }
     }
 
-    /// The metadata that can be had without waiting, from the same caches as ``readyEntry(for:)``.
+    /// Returns the metadata that is ready without waiting, from the same caches as ``readyEntry(for:)``.
     public func readyMetadata(for key: CacheKey) -> EntryMetadata? {
         self.firstReady { $0.readyMetadata(for: key) }
     }
@@ -96,25 +97,25 @@ public final class CacheGroup: ImageCache {
 
     /// Looks for `key` in the caches that the policy for queries names.
     ///
-    /// One after the other, the first hit ends the search. All at once, the first to find it wins
-    /// and the others are cancelled.
+    /// One after the other, the first hit ends the search. At once, the first hit in time wins, and the other searches
+    /// are cancelled.
     public func lookUp(_ key: CacheKey, in tiers: CacheTiers) async throws -> CacheHit? {
         try await self.members(\.query).firstResult { try await $0.lookUp(key, in: tiers) }
     }
 
-    /// What is kept with the bytes of `key`, looked for as ``lookUp(_:in:)`` does.
+    /// Returns the metadata of the bytes of `key`, searched like ``lookUp(_:in:)``.
     public func diskMetadata(for key: CacheKey) async throws -> EntryMetadata? {
         try await self.members(\.query).firstResult { try await $0.diskMetadata(for: key) }
     }
 
-    /// The file that has the entry of `key`, looked for as ``lookUp(_:in:)`` does.
+    /// Returns the file of the entry of `key`, searched like ``lookUp(_:in:)``.
     public func file(for key: CacheKey) async throws -> CachedFile? {
         try await self.members(\.query).firstResult { try await $0.file(for: key) }
     }
 
-    /// Those of the chosen tiers that have `key` in a cache that the policy for `contains` names.
+    /// Returns the chosen tiers that have `key`, in the caches of the policy for `contains`.
     ///
-    /// One after the other, the first cache that has it answers alone.
+    /// One after the other, the first cache with an entry answers alone.
     public func tiers(holding key: CacheKey, in tiers: CacheTiers) async -> CacheTiers {
         let members = self.members(\.contains)
         guard members.isConcurrent else {
@@ -132,9 +133,9 @@ public final class CacheGroup: ImageCache {
 
     // MARK: Storing
 
-    /// Stores in the caches that the policy for stores names, in place of what any cache has.
+    /// Stores in the caches of the policy for stores, and replaces the entries of all caches.
     ///
-    /// - Returns: What became of the image in the highest of them.
+    /// - Returns: The outcome for the image in the highest of them.
     @discardableResult
     public func store(
         _ image: Image?,
@@ -150,7 +151,7 @@ public final class CacheGroup: ImageCache {
         return outcomes.first ?? nil
     }
 
-    /// Keeps an image in the memory of the caches that the policy for stores names, in place of what any cache has there.
+    /// Stores an image in the memory of the caches of the policy for stores, and replaces the images of all caches.
     public func keepInMemory(
         _ image: Image,
         metadata: EntryMetadata,
@@ -163,10 +164,10 @@ public final class CacheGroup: ImageCache {
         }
     }
 
-    /// Stores in the caches that the policy for stores names, in place of what any cache has, and waits for their disks.
+    /// Stores in the caches of the policy for stores, replaces the entries of all caches, and waits for the disks.
     ///
-    /// - Returns: What became of the image in the highest of them.
-    /// - Throws: The error of the highest one that failed; the others have stored all the same.
+    /// - Returns: The outcome for the image in the highest of them.
+    /// - Throws: The error of the highest cache that failed; the other caches have stored the entry all the same.
     @discardableResult
     public func storeAndWait(
         _ image: Image?,
@@ -203,9 +204,9 @@ public final class CacheGroup: ImageCache {
         for cache in self.caches { await cache.waitForPendingStores() }
     }
 
-    /// What all caches of the group hold together, and how they were used, whatever the policies say.
+    /// Returns the statistics of all caches together, whatever the policies.
     ///
-    /// A look-up that several caches were asked for counts in each of them.
+    /// A look-up in several caches counts in each of them.
     public func statistics() async -> CacheStatistics {
         var sum = CacheStatistics()
         for cache in self.caches.reversed() {
@@ -219,35 +220,35 @@ public final class CacheGroup: ImageCache {
 
     // MARK: Removing
 
-    /// Removes the entry of `key` from the caches that the policy for removals names.
+    /// Removes the entry of `key` from the caches of the policy for removals.
     ///
-    /// - Throws: The error of the highest one that failed; the others have removed it all the same.
+    /// - Throws: The error of the highest cache that failed; the others have removed it all the same.
     @discardableResult
     public func remove(_ key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
         let results = await self.members(\.remove).attempts { try await $0.remove(key, from: tiers) }
         return try results.map { try $0.get() }.contains(true)
     }
 
-    /// Removes the entries of the family of `key` from the caches that the policy for removals names.
+    /// Removes the entries of the family of `key` from the caches of the policy for removals.
     ///
-    /// - Throws: The error of the highest one that failed; the others have removed them all the same.
+    /// - Throws: The error of the highest cache that failed; the others have removed them all the same.
     @discardableResult
     public func removeFamily(of key: CacheKey, from tiers: CacheTiers) async throws -> Bool {
         let results = await self.members(\.remove).attempts { try await $0.removeFamily(of: key, from: tiers) }
         return try results.map { try $0.get() }.contains(true)
     }
 
-    /// Removes all entries of the caches that the policy for clearing names.
+    /// Removes all entries of the caches of the policy for clearing.
     ///
-    /// - Throws: The error of the highest one that failed; the others are empty all the same.
+    /// - Throws: The error of the highest cache that failed; the others are empty all the same.
     public func removeAll(from tiers: CacheTiers) async throws {
         let results = await self.members(\.clear).attempts { try await $0.removeAll(from: tiers) }
         for result in results { try result.get() }
     }
 
-    /// Removes what those caches have of a key that is about to be stored in others: it would be found where these lose it.
+    /// Removes a key that is about to be stored from the other caches, whose entries would answer again later.
     ///
-    /// What can't be removed is as old as it was.
+    /// An entry that cannot be removed is as old as before.
     private func removeOthers(_ key: CacheKey, from tiers: CacheTiers) async {
         let others = self.state.withLock { state in
             CacheGroupMembers(of: state.caches, policy: state.policies.remove, besides: state.policies.store)
@@ -255,7 +256,7 @@ public final class CacheGroup: ImageCache {
         _ = await others.attempts { try await $0.remove(key, from: tiers) }
     }
 
-    /// The tiers in which something is stored.
+    /// Returns the tiers that a store changes.
     private static func tiers(_ tiers: CacheTiers, of image: Image?, _ data: Data?) -> CacheTiers {
         tiers.subtracting(image == nil ? .memory : .none).subtracting(data == nil ? .disk : .none)
     }
@@ -264,15 +265,15 @@ public final class CacheGroup: ImageCache {
         self.state.withLock { CacheGroupMembers(of: $0.caches, policy: policy($0.policies)) }
     }
 
-    /// Which caches of a group take part in an operation.
+    /// The choice of the caches of a group for an operation.
     public enum Policy: Sendable, Hashable, CaseIterable {
-        /// All of them, one after the other, the highest first; a search ends with the first hit.
+        /// All caches, one after the other, the highest first; a search ends with the first hit.
         case serial
-        /// All of them at once.
+        /// All caches at once.
         case concurrent
-        /// Only the one that was added last.
+        /// Only the cache that was added last.
         case highestOnly
-        /// Only the one that was added first.
+        /// Only the cache that was added first.
         case lowestOnly
     }
 
@@ -280,16 +281,16 @@ public final class CacheGroup: ImageCache {
     public struct Policies: Sendable, Hashable {
         /// Looking up entries; default one after the other.
         public var query: Policy
-        /// Asking whether there is an entry; default one after the other.
+        /// Checking whether there is an entry; default one after the other.
         public var contains: Policy
-        /// Storing; default in the highest cache only.
+        /// Storing; default only in the highest cache.
         public var store: Policy
         /// Removing one entry; default everywhere at once.
         public var remove: Policy
         /// Removing all entries; default everywhere at once.
         public var clear: Policy
 
-        /// Creates policies; those that are left out have their defaults.
+        /// Creates policies.
         public init(
             query: Policy = .serial,
             contains: Policy = .serial,
@@ -311,7 +312,7 @@ struct CacheGroupMembers: Sendable {
     let caches: [any ImageCache]
     let isConcurrent: Bool
 
-    /// Chooses from `caches`, the lowest first, those of one policy that another one does not name.
+    /// Chooses the caches of one policy that another one does not choose, from `caches`, the lowest first.
     init(of caches: [any ImageCache], policy: CacheGroup.Policy, besides other: CacheGroup.Policy? = nil) {
         let others = other.map { Self.indices(caches.indices, $0) }
         self.caches = Self.indices(caches.indices, policy).reversed().filter { !(others?.contains($0) ?? false) }
@@ -327,9 +328,9 @@ struct CacheGroupMembers: Sendable {
         }
     }
 
-    /// What `search` finds first: in the order of the caches, or by time where they are asked at once.
+    /// Returns the first result of `search`: in the order of the caches, or in time if they are asked at once.
     ///
-    /// The searches that go on then are cancelled.
+    /// Then it cancels the searches that are left.
     func firstResult<Value: Sendable>(
         _ search: @escaping @Sendable (any ImageCache) async throws -> Value?
     ) async throws -> Value? {
@@ -349,7 +350,7 @@ struct CacheGroupMembers: Sendable {
         }
     }
 
-    /// What `operation` gives for each cache, in their order.
+    /// Returns the result of `operation` for each cache, in their order.
     func results<Value: Sendable>(
         _ operation: @escaping @Sendable (any ImageCache) async -> Value
     ) async -> [Value] {
@@ -367,7 +368,9 @@ struct CacheGroupMembers: Sendable {
         }
     }
 
-    /// How `operation` ends for each cache, in their order; a failure of one does not stop the others.
+    /// Returns the outcome of `operation` for each cache, in their order.
+    ///
+    /// A failure does not stop the other caches.
     func attempts<Value: Sendable>(
         _ operation: @escaping @Sendable (any ImageCache) async throws -> Value
     ) async -> [Result<Value, any Error>] {

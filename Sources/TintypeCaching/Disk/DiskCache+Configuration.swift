@@ -3,57 +3,58 @@ import Glibc
 import TintypeConcurrency
 
 extension DiskCache {
-    /// What an entry's age counts from.
+    /// The event from which the age of an entry counts.
     public enum Expiry: Sendable, Hashable {
         /// Its last use: a store or a hit.
         case access
-        /// When its bytes were last stored.
+        /// The last store of its bytes.
         case modification
-        /// When bytes were first stored under its key.
+        /// The first store under its key.
         case creation
     }
 
-    /// Where a disk tier lies, and its limits.
+    /// The folder of a disk tier, and its limits.
     public struct Configuration: Sendable {
-        /// The folder; it is made, readable for this user only, when something is stored.
+        /// The folder.
+        ///
+        /// The first store creates it, readable only for this user.
         public var directory: URL
         /// The name of a cache of its own inside the folder, with limits of its own; `nil` for the folder
         /// itself.
         public var namespace: String?
-        /// The folders of other caches, where an entry is looked for that is not in this one.
+        /// The folders of other caches, for entries that are not in this one.
         ///
-        /// They are only read: nothing is removed from them, and no use is recorded there.
+        /// The cache only reads them: it neither removes entries nor records uses there.
         public var readOnlyDirectories: [URL]
-        /// The age from which on an entry is a miss, or `nil` for none.
+        /// The age at which an entry becomes a miss, or `nil` for none.
         public var maximumAge: Duration?
-        /// The bytes that all files in the folder may take together; `Int.max` for no limit.
+        /// The most bytes of all files in the folder together; `Int.max` for no limit.
         ///
-        /// It holds while writing, also when several processes write that have the same limit. The
-        /// catalogue counts: 4 KiB in a small cache, 5 % of entries of 1 KB. Below a limit of 64 KiB only the
-        /// entries count.
+        /// The limit applies during writes, also if several processes with the same limit write. The catalogue counts:
+        /// 4 KiB in a small cache, 5 % of entries of 1 KB. Below a limit of 64 KiB only the entries count.
         public var sizeLimit: Int
-        /// What the age counts from.
+        /// The event from which ages count.
         public var expiry: Expiry
-        /// The threads that read and write, at least 1.
+        /// The number of threads that read and write, at least 1.
         ///
-        /// A key is always served by the same one.
+        /// Each key belongs to one of them.
         public var laneCount: Int
-        /// The bytes that may wait in memory for a store in the background, metadata and long keys included; default a
+        /// The most bytes that wait in memory for background stores, including metadata and long keys; default a
         /// sixteenth of the memory that the process may use, at most 64 MiB.
         public var pendingByteLimit: Int
-        /// How long a change waits for another process that has the folder's lock, and may have been stopped.
+        /// The longest wait of a change for the folder's lock, which a stopped process may have.
         ///
-        /// Then it fails with ``CacheError/Code/lockTimedOut``. Look-ups do not wait, but for the opening of the
-        /// folder.
+        /// After that the change fails with ``CacheError/Code/lockTimedOut``. Look-ups wait only while the folder is
+        /// opened.
         public var lockTimeout: Duration
-        /// The clock that ages are worked out with.
+        /// The clock for ages.
         public var now: @Sendable () -> Date
-        /// Called with the error of a store in the background: on one of the cache's threads, or on
-        /// the storing thread when too many bytes wait already.
+        /// Receives the error of a background store, on one of the cache's threads, or on the storing thread if too
+        /// many bytes wait.
         ///
-        /// Also called once with ``CacheError/Code/notPrivate`` if other users may change the folder.
+        /// It also receives ``CacheError/Code/notPrivate`` once if other users may change the folder.
         public var storeErrorHandler: (@Sendable (CacheError) -> Void)?
-        /// Lets a thread of the cache sleep while it waits for others.
+        /// Makes a thread of the cache sleep while it waits for others.
         var sleep: @Sendable (Duration) -> Void = Patience.sleep
 
         /// Creates a configuration.
@@ -83,10 +84,10 @@ extension DiskCache {
             self.storeErrorHandler = storeErrorHandler
         }
 
-        /// A sixteenth of the memory that the process may use, at most 64 MiB; worked out once.
+        /// A sixteenth of the memory that the process may use, at most 64 MiB; computed once.
         public static let defaultPendingByteLimit = min(MemoryBudget().byteCount / 16, 64 << 20)
 
-        /// The path of the folder that the cache works in.
+        /// The path of the folder of the cache.
         var folderPath: String {
             let path = Self.path(of: self.directory)
             guard let namespace = self.namespace else { return path }
@@ -100,8 +101,10 @@ extension DiskCache {
             return path
         }
 
-        /// A name that is safe for a folder: what is not a letter of ASCII, a digit, `_`, `-` or a dot
-        /// inside is written as `%` and two digits; a very long one is a digest.
+        /// Returns a safe name for a folder.
+        ///
+        /// Characters other than ASCII letters, digits, `_`, `-` and inner dots
+        /// become `%` and two digits. A very long name becomes a digest.
         static func folderName(of namespace: String) -> String {
             // Two digits follow every other "%", so that no short name can be the same.
             guard (1...80).contains(namespace.utf8.count) else { return "%-" + CacheKey(namespace).digest }
@@ -116,9 +119,9 @@ extension DiskCache {
             }
         }
 
-        /// `$XDG_CACHE_HOME/tintype`, or `$HOME/.cache/tintype` where that is not set.
+        /// `$XDG_CACHE_HOME/tintype`, or `$HOME/.cache/tintype` if that is not set.
         ///
-        /// Without `HOME` the folder of the user's account counts.
+        /// Without `HOME` it is in the home folder of the user's account.
         public static var defaultDirectory: URL {
             self.defaultDirectory(
                 cacheHome: getenv("XDG_CACHE_HOME").map { String(cString: $0) },
