@@ -3,11 +3,11 @@ public import FoundationEssentials
 public import TintypeHTTP
 public import TintypeImage
 
-/// What is known about an entry beside its bytes or pixels; it rides along in both tiers.
+/// The metadata of a cache entry, in both tiers.
 public struct EntryMetadata: Sendable, Hashable {
     /// The name of the encoded format, such as `jpeg`.
     public var formatName: String?
-    /// The URL that the bytes came from.
+    /// The URL of the bytes.
     public var sourceURL: String?
     /// The media type that the origin declared.
     public var mediaType: String?
@@ -19,34 +19,34 @@ public struct EntryMetadata: Sendable, Hashable {
     public var responseDate: Date?
     /// The size of the encoded image in bytes.
     public var byteCount: Int?
-    /// From when on the entry is a miss in both tiers, whatever the age limit says.
+    /// The date from which the entry is a miss in both tiers, whatever the age limit.
     ///
     /// This is the end of the entry's life. It is not the freshness of the response: a stale
     /// image must stay in the cache to be revalidated.
     public var expiry: Date?
-    /// What the HTTP response said, where one brought the bytes; entries of older versions have none.
+    /// The record of the HTTP response, if there was one; entries of older versions have none.
     public var response: ResponseRecord?
-    /// Names the encoded bytes that the entry is, or was made of; see ``BodyDigest``.
+    /// The digest of the encoded bytes of the entry, or of its image; see ``BodyDigest``.
     public var bodyDigest: UInt64?
-    /// What was found out about the frames, where an image was made of an animation; `nil` for a still one.
+    /// The frames, if the image was made of an animation; `nil` for a still image.
     ///
-    /// Kept with images in memory and with variants on disk. Encoded originals say it themselves.
+    /// Images in memory and variants on disk have it. Encoded originals contain it themselves.
     public var animation: Animation?
-    /// The damage in the bytes that an encoded variant on disk was made of; empty for originals, whose decode finds it.
+    /// The damage in the bytes of an encoded variant on disk; empty for originals, whose decode finds it.
     public var damage: ImageDamage
-    /// Whatever else the owner of the cache wants to keep with the entry.
+    /// The values that the owner of the cache stores with the entry.
     public var extra: [String: String]
 
     /// The frames of an animation.
     public struct Animation: Sendable, Hashable {
         /// The number of frames.
         public var frameCount: Int
-        /// How often they are shown, as stored: 0 is forever.
+        /// The number of times that the animation plays, as stored: 0 for forever.
         public var loopCount: Int
-        /// How long all of them are shown once, in milliseconds.
+        /// The duration of one pass over all frames in milliseconds.
         public var milliseconds: Int
 
-        /// Describes an animation.
+        /// Creates a description of an animation.
         public init(frameCount: Int, loopCount: Int, milliseconds: Int) {
             self.frameCount = frameCount
             self.loopCount = loopCount
@@ -54,7 +54,7 @@ public struct EntryMetadata: Sendable, Hashable {
         }
     }
 
-    /// Creates metadata; what is not given is not known.
+    /// Creates metadata; `nil` is for unknown values.
     public init(
         formatName: String? = nil,
         sourceURL: String? = nil,
@@ -85,10 +85,9 @@ public struct EntryMetadata: Sendable, Hashable {
         self.extra = extra
     }
 
-    /// The bytes that the metadata takes in memory beside its own fixed size: its texts, and the fields of the
-    /// response.
+    /// The bytes of the metadata in memory beyond its fixed size: its texts, and the fields of the response.
     ///
-    /// The memory tier counts them with the image. Texts that several entries share are counted for each.
+    /// The memory tier counts them with the image. Texts that several entries share count for each.
     public var memoryByteCount: Int {
         let texts = [self.formatName, self.sourceURL, self.mediaType, self.etag, self.lastModified]
         let own = texts.reduce(0) { $0 + ($1.map { Self.memoryByteCount(of: $0) } ?? 0) }
@@ -96,7 +95,7 @@ public struct EntryMetadata: Sendable, Hashable {
         return own + extra + (self.response?.memoryByteCount ?? 0)
     }
 
-    /// The bytes of a text, and of the object around those that do not fit into the value itself.
+    /// Returns the bytes of a text, and of its object if the text does not fit into the value itself.
     fileprivate static func memoryByteCount(of text: String) -> Int {
         let count = text.utf8.count
         return count <= 15 ? 0 : count + 32
@@ -114,16 +113,16 @@ extension ResponseRecord {
     }
 }
 
-/// Names the bytes of a body, to tell whether two images were made of the same ones.
+/// The digest of a body, to compare the bytes of two images.
 ///
-/// XXH3 of 64 bits: it tells a changed image from an unchanged one, and proves nothing to an adversary.
+/// XXH3 of 64 bits: it detects a change, and proves nothing to an adversary.
 public enum BodyDigest {
     /// The digest of `body`.
     public static func value(of body: Data) -> UInt64 {
         body.withUnsafeBytes { cxxhash_64bits($0.baseAddress, $0.count) }
     }
 
-    /// The first 128 bits of the SHA-256 of `body` as hexadecimal digits: no two bodies have the same, even where one was made to have it.
+    /// The first 128 bits of the SHA-256 of `body` as hexadecimal digits, which nobody can forge.
     public static func tag(of body: Data) -> String {
         body.withUnsafeBytes { String(KeyDigest(of: $0).fileName.prefix(32)) }
     }

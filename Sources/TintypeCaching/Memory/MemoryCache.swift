@@ -6,23 +6,23 @@ public import TintypeImage
 
 /// The memory tier: decoded images, within a limit of bytes, found without suspending.
 ///
-/// Every function may be called from any thread. A look-up takes a lock that it hardly ever shares with
-/// another one, for tens of nanoseconds, and allocates nothing. When the limit is passed, images go at
-/// once: those that the best of several policies would not keep, which is at first the least recently used.
+/// Every function may be called from any thread. A look-up takes a lock, which it hardly ever shares with another one,
+/// for tens of nanoseconds, and does not allocate. When the cache exceeds the limit, it evicts images at once. The best
+/// of several policies chooses them; at first that is the least recently used image.
 ///
-/// An image that left the cache and is still held elsewhere is found again, and comes back. One whose time is over is
-/// never found, and leaves within ten seconds, whether or not the cache is used.
+/// The cache finds an evicted image again while it is held elsewhere, and takes it back. It never finds an expired
+/// image, and removes it within ten seconds.
 public final class MemoryCache: Sendable {
     private let table: StripedLock<MemoryTable, AccessBuffer>
     private let ledger: Locked<MemoryLedger>
     private let configuration: Configuration
-    /// What a server sends of images, counted apart.
+    /// The encoded images, counted apart.
     private let encoded: EncodedMemory
-    /// Waits until expired entries are looked for again.
+    /// Waits until the next removal of expired entries.
     private let sleep: @Sendable (Duration) async throws -> Void
-    /// Keeps threads whose buffers are full from waiting for each other.
+    /// Keeps threads with full buffers from waiting for each other.
     private let isTelling = Atomic(false)
-    /// Looks for expired entries while there are some whose time will end.
+    /// Removes expired entries while there are entries that will expire.
     private let sweeping = TaskOwner()
     private let pressure = Locked<MemoryPressureMonitor.Subscription?>(nil)
 
@@ -50,14 +50,16 @@ public final class MemoryCache: Sendable {
 
     // MARK: Reading
 
-    /// The image under `key`, which counts as its use.
+    /// Returns the image under `key`, and counts as a use.
     ///
-    /// Takes about as long as a look-up in a dictionary, and allocates nothing.
+    /// Takes about as long as a look-up in a dictionary, and does not allocate.
     public func image(for key: CacheKey) -> Image? {
         self.image(for: key, countsMiss: true)
     }
 
-    /// The same; a miss that another look follows does not count.
+    /// Returns the image under `key`.
+    ///
+    /// A miss does not count, because another look-up follows.
     @inline(__always)
     func image(for key: CacheKey, countsMiss: Bool) -> Image? {
         let ticks = cshims_ticks()
@@ -67,7 +69,7 @@ public final class MemoryCache: Sendable {
         return found.isSettled ? found.value : self.settle(found, key, countsMiss: countsMiss) { $0.image }
     }
 
-    /// The image under `key` with all that was stored with it, which counts as its use.
+    /// Returns the image under `key` with its metadata, and counts as a use.
     public func entry(for key: CacheKey) -> MemoryEntry? {
         let ticks = cshims_ticks()
         let found = self.table.read { table, buffer in
@@ -76,34 +78,36 @@ public final class MemoryCache: Sendable {
         return found.isSettled ? found.value : self.settle(found, key) { $0 }
     }
 
-    /// The image under `key` with all that was stored with it, which counts neither as its use nor as a look-up.
+    /// Returns the image under `key` with its metadata.
     ///
-    /// Does not extend its lifetime. One that left the cache and is held elsewhere is found, and does not come back.
+    /// Counts neither as a use nor as a look-up.
+    ///
+    /// Does not extend its lifetime. Finds an evicted image that is held elsewhere, but does not take it back.
     public func peek(_ key: CacheKey) -> MemoryEntry? {
         let found = self.table.read { table, _ in table.peek(key) }
         guard let found, found.life.isEndless || !found.life.isOver(at: self.time) else { return nil }
         return found.entry
     }
 
-    /// Whether there is an image under `key`.
+    /// Returns whether there is an image under `key`.
     ///
-    /// Counts neither as its use nor as a look-up, and does not extend its lifetime.
+    /// Counts neither as a use nor as a look-up, and does not extend its lifetime.
     public func contains(_ key: CacheKey) -> Bool {
         self.peek(key) != nil
     }
 
     // MARK: Writing
 
-    /// Keeps `image` under `key`, in place of an older one.
+    /// Stores `image` under `key`, and replaces an older one.
     ///
-    /// Drops other images until the limits hold again. An image that alone is over the limit is refused,
-    /// and an older one under the same key is dropped.
+    /// Evicts other images until the limits hold. Refuses an image that alone exceeds the limit, and removes the older
+    /// one under the same key.
     ///
     /// - Parameters:
     ///   - image: The image.
-    ///   - metadata: What is known about it; its expiry ends the entry in any case.
-    ///   - lifetime: How long it is kept, instead of the configuration's lifetime.
-    ///   - key: What it is found by.
+    ///   - metadata: The metadata, whose expiry ends the entry in any case.
+    ///   - lifetime: The lifetime, instead of the configuration's.
+    ///   - key: The key.
     /// - Returns: Whether it is in the cache, or why not.
     @discardableResult
     public func insert(
@@ -115,24 +119,24 @@ public final class MemoryCache: Sendable {
         self.insert(MemoryEntry(image: image, metadata: metadata), lifetime: lifetime, for: key)
     }
 
-    /// Keeps an image with its frames and data under `key`, in place of an older one.
+    /// Stores an image with its metadata under `key`, and replaces an older one.
     ///
     /// - Parameters:
     ///   - entry: The image; the expiry of its metadata ends the entry in any case.
-    ///   - lifetime: How long it is kept, instead of the configuration's lifetime.
-    ///   - key: What it is found by.
+    ///   - lifetime: The lifetime, instead of the configuration's.
+    ///   - key: The key.
     /// - Returns: Whether it is in the cache, or why not.
     @discardableResult
     public func insert(_ entry: MemoryEntry, lifetime: Duration? = nil, for key: CacheKey) -> InsertOutcome {
         let life = self.makeLife(lifetime, expiry: entry.metadata?.expiry)
-        // What left the cache is released here, after the locks.
+        // Release the removed images here, after the locks.
         let (outcome, _) = self.change { $0.insert(entry, life: life, for: key, in: &$1) }
         return outcome
     }
 
-    /// Keeps an image under `key`, unless it is obsolete in that moment; see ``ImageCache``.
+    /// Stores an image under `key`, unless it is obsolete at that moment; see ``ImageCache``.
     ///
-    /// `isObsolete` is called while the cache is locked: it must be quick, and call nothing of it.
+    /// The cache calls `isObsolete` while it is locked: the function must be quick, and must not call the cache.
     func insert(
         _ image: Image,
         metadata: EntryMetadata?,
@@ -141,53 +145,53 @@ public final class MemoryCache: Sendable {
     ) {
         let life = self.makeLife(nil, expiry: metadata?.expiry)
         let entry = MemoryEntry(image: image, metadata: metadata)
-        // What left the cache is released here, after the locks.
+        // Release the removed images here, after the locks.
         _ = self.change { isObsolete() ? nil : $0.insert(entry, life: life, for: key, in: &$1) }
     }
 
-    /// Forgets the image under `key`, also as one that is alive elsewhere; says whether there was one.
+    /// Forgets the image under `key`, even if it is held elsewhere, and returns whether there was one.
     @discardableResult
     public func remove(_ key: CacheKey) -> Bool {
         let removed = self.change { $0.remove(key, in: &$1) }
         return self.encoded.remove(key) || removed != nil
     }
 
-    /// Forgets the images of the family of `key`, also those that are alive elsewhere; says whether there were any.
+    /// Forgets the images of the family of `key`, even if they are held elsewhere, and returns whether there were any.
     ///
-    /// Looks at every entry; stores wait for that, and look-ups of encoded images.
+    /// Examines every entry. Meanwhile stores and look-ups of encoded images wait.
     @discardableResult
     public func removeFamily(of key: CacheKey) -> Bool {
         let keys = self.table.read { table, _ in table.keys(inFamilyOf: key) }
-        // What left the cache is released here, after the locks.
+        // Release the removed images here, after the locks.
         let removed = self.change { ledger, table in keys.compactMap { ledger.remove($0, in: &table) } }
         return self.encoded.removeFamily(of: key) || !removed.isEmpty
     }
 
-    /// Forgets all images, also those that are alive elsewhere.
+    /// Forgets all images, even if they are held elsewhere.
     public func removeAll() {
         _ = self.change { $0.removeAll(in: &$1) }
         self.encoded.trim(toFraction: 0)
     }
 
-    /// Drops the least recently used images until the rest costs at most `cost` bytes.
+    /// Evicts the least recently used images until the rest costs at most `cost` bytes.
     ///
-    /// The limits stay as they are. What is alive elsewhere is found again.
+    /// The limits do not change. The cache finds images again that are held elsewhere.
     public func trim(toCost cost: Int) {
         _ = self.change { $0.trim(toCost: cost, in: &$1) }
     }
 
-    /// Drops the least recently used images until the rest costs at most this fraction of what all cost.
+    /// Evicts the least recently used images until the rest costs at most this fraction of the cost of all.
     ///
-    /// 0 empties the cache; what is alive elsewhere is found again.
+    /// 0 empties the cache. The cache finds images again that are held elsewhere.
     public func trim(toFraction fraction: Double) {
         let fraction = fraction > 0 ? min(fraction, 1) : 0
         _ = self.change { $0.trim(toCost: Int(Double($0.statistics.cost) * fraction), in: &$1) }
         self.encoded.trim(toFraction: fraction)
     }
 
-    /// Gives memory back when `monitor` says that it is short: half at "some", all at "full".
+    /// Releases memory when `monitor` reports pressure: half at "some", all at "full".
     ///
-    /// What is alive elsewhere is found again. Another monitor takes the place of the one before.
+    /// The cache finds images again that are held elsewhere. A new monitor replaces the one before.
     package func respond(to monitor: MemoryPressureMonitor) {
         let subscription = monitor.subscribe { [weak self] pressure in
             self?.trim(toFraction: pressure == .full ? 0 : 0.5)
@@ -201,15 +205,14 @@ public final class MemoryCache: Sendable {
 
     // MARK: Encoded images
 
-    /// What a server sends of the image under `key` in an encoding, which counts as its use.
+    /// Returns the encoded image for `key` and an encoding, and counts as a use.
     ///
-    /// Takes about as long as the look-up of an image, and allocates nothing.
+    /// Takes about as long as the look-up of an image, and does not allocate.
     public func encodedEntry(for key: CacheKey, encoding: UInt64, countsMiss: Bool = true) -> EncodedEntry? {
         self.encoded.entry(for: key, encoding: encoding, countsMiss: countsMiss)
     }
 
-    /// Keeps what a server sends of the image under `key` in an encoding, unless it is obsolete in that moment; see
-    /// ``ImageCache``.
+    /// Stores an encoded image for `key`, unless it is obsolete at that moment; see ``ImageCache``.
     public func keepEncoded(
         _ entry: EncodedEntry,
         for key: CacheKey,
@@ -220,27 +223,30 @@ public final class MemoryCache: Sendable {
         self.encoded.insert(entry, life: life, for: key, encoding: encoding, unless: isObsolete)
     }
 
-    /// Forgets what a server sends of the image under `key`, in all encodings.
+    /// Forgets the encoded images for `key`, in all encodings.
     func removeEncoded(of key: CacheKey) {
         self.encoded.removeAll(of: key)
     }
 
     // MARK: Limits and figures
 
-    /// The bytes that the cache may hold; setting it drops at once what is over it.
+    /// The most bytes of the cache.
+    ///
+    /// Setting it evicts entries at once.
     public var costLimit: Int {
         get { self.ledger.withLock { $0.limits.cost } }
         set { self.setLimits { MemoryLimits(cost: newValue, count: $0.count) } }
     }
 
-    /// The entries that the cache may hold, or `nil` for any number; setting it drops at once
-    /// what is over it.
+    /// The most entries of the cache, or `nil` for any number.
+    ///
+    /// Setting it evicts entries at once.
     public var countLimit: Int? {
         get { self.ledger.withLock { $0.limits.count } }
         set { self.setLimits { MemoryLimits(cost: $0.cost, count: newValue) } }
     }
 
-    /// What the cache holds and how it was used.
+    /// Returns the statistics of the cache.
     public var statistics: MemoryStatistics {
         self.ledger.withLock { ledger in
             var statistics = ledger.statistics
@@ -263,7 +269,7 @@ public final class MemoryCache: Sendable {
     private var time: Double { self.configuration.now().timeIntervalSinceReferenceDate }
 
     private func makeLife(_ lifetime: Duration?, expiry: Date?) -> EntryLife {
-        // An expiry of its own overrides the default.
+        // Its own expiry overrides the default.
         let lifetime = lifetime ?? (expiry == nil ? self.configuration.lifetime : nil)
         guard lifetime != nil || expiry != nil else { return .endless }
         return EntryLife(
@@ -274,7 +280,7 @@ public final class MemoryCache: Sendable {
         )
     }
 
-    /// Changes ledger and table together, after telling the policy of all look-ups so far.
+    /// Changes ledger and table together, after the policy has received all look-ups so far.
     private func change<Result: Sendable>(
         _ body: (inout MemoryLedger, inout MemoryTable) -> Result
     ) -> Result {
@@ -287,7 +293,7 @@ public final class MemoryCache: Sendable {
         return result
     }
 
-    /// Has expired entries leave without being asked for, as long as there are some whose time will end.
+    /// Starts the removal of expired entries, as long as there are entries that will expire.
     private func beginSweeping() {
         self.sweeping.run("memory cache expiry") { [weak self, sleep = self.sleep] in
             repeat {
@@ -296,10 +302,10 @@ public final class MemoryCache: Sendable {
         }
     }
 
-    /// Takes out what is expired, and says whether there is more to come.
+    /// Removes expired entries, and returns whether more entries will expire.
     private func sweep() -> Bool {
         let time = self.time
-        // In parts: look-ups wait for none of them for long.
+        // In parts, so that look-ups do not wait for long.
         let slotCount = self.table.read { table, _ in table.slotCount }
         for start in stride(from: 0, to: slotCount, by: 4_096) {
             _ = self.change { $0.removeExpired(in: start..<start + 4_096, at: time, in: &$1) }
@@ -315,14 +321,14 @@ public final class MemoryCache: Sendable {
         ledger.note { accesses in self.table.forEachNote { $0.drain(into: &accesses) } }
     }
 
-    /// Tells the policy of the look-ups so far, unless another thread is doing so.
+    /// Passes the look-ups so far to the policy, unless another thread does.
     private func tellUnlessTold() {
         guard !self.isTelling.exchange(true, ordering: .relaxed) else { return }
         self.ledger.withLock { self.tell(&$0) }
         self.isTelling.store(false, ordering: .relaxed)
     }
 
-    /// Does what is left to do after a look-up.
+    /// Does the work that is left after a look-up.
     private func settle<Value>(
         _ found: MemoryLookUp<Value>,
         _ key: CacheKey,
@@ -351,32 +357,31 @@ public final class MemoryCache: Sendable {
 
     /// The limits of a memory tier.
     public struct Configuration: Sendable {
-        /// The bytes that the cache may hold, counted as ``MemoryEntry/cost`` and the bytes of very long keys;
-        /// 0 or less holds nothing.
+        /// The most bytes of the cache, counted as ``MemoryEntry/cost`` and the bytes of very long keys; with 0 or less
+        /// it stores nothing.
         ///
         /// By default 15 % of the memory that this process may use, and at most 768 MB.
         public var costLimit: Int
-        /// The images that the cache may hold, or `nil` for any number.
+        /// The most images of the cache, or `nil` for any number.
         public var countLimit: Int?
-        /// The bytes of encoded images that the cache may hold besides; 0 or less holds none.
+        /// The most bytes of encoded images, in addition; with 0 or less it stores none.
         ///
         /// By default a quarter of the default of ``costLimit``.
         public var encodedCostLimit: Int
-        /// How long an entry is kept that was stored without a lifetime or an expiry of its own; default `nil`,
-        /// for as long as there is room.
+        /// The lifetime of entries without a lifetime or an expiry of their own; `nil`, the default, is no limit.
         public var lifetime: Duration?
-        /// Whether a look-up begins the lifetime of its entry anew; default `false`.
+        /// Whether a look-up restarts the lifetime of its entry; default `false`.
         ///
-        /// ``MemoryCache/contains(_:)`` never does, and an expiry in the metadata is not put off.
+        /// ``MemoryCache/contains(_:)`` never does, and no look-up extends an expiry in the metadata.
         public var extendsLifetimeOnRead: Bool
-        /// Whether images that left the cache are found again while they are held elsewhere; default `true`.
+        /// Whether the cache finds evicted images again while they are held elsewhere; default `true`.
         public var keepsWeakly: Bool
-        /// Whether the cache gives memory back when the machine or the cgroup is short of it; default `false`, and
-        /// `true` for the cache of a loader.
+        /// Whether the cache releases memory when the machine or the cgroup is short of it; default `false`, and `true`
+        /// for the cache of a loader.
         ///
         /// Starts the process' ``MemoryPressureMonitor``.
         public var respondsToMemoryPressure: Bool
-        /// The clock that lifetimes are compared with.
+        /// The clock for lifetimes.
         public var now: @Sendable () -> Date
 
         /// Creates limits.
@@ -400,46 +405,45 @@ public final class MemoryCache: Sendable {
             self.now = now
         }
 
-        /// 15 % of the memory that this process may use (the limit of its cgroup where that is
-        /// lower than the RAM), and at most 768 MB; worked out once.
+        /// 15 % of the memory that this process may use (the limit of its cgroup if that is lower than the RAM), and at
+        /// most 768 MB; computed once.
         public static let defaultCostLimit = min(MemoryBudget().byteCount / 100 * 15, 768_000_000)
     }
 }
 
-/// What a memory tier holds and how it was used, at one moment.
+/// The statistics of a memory tier at one moment.
 public struct MemoryStatistics: Sendable, Hashable {
     /// The entries in the cache.
     public var count = 0
-    /// The bytes that they are counted with.
+    /// The cost of the entries in bytes.
     public var cost = 0
-    /// The entries that left the cache and are found again while their images are held elsewhere; some may
-    /// be dead already.
+    /// The evicted entries that the cache finds again while their images are held elsewhere; some may be gone already.
     public var weakCount = 0
-    /// The look-ups that found an image.
+    /// The hits.
     public var hits = 0
-    /// The look-ups that found none.
+    /// The misses.
     public var misses = 0
-    /// Of the hits, those that found an image that had left the cache and was alive elsewhere.
+    /// The hits that found an evicted image that was held elsewhere.
     public var weakHits = 0
-    /// The entries that were dropped to keep the limits, or because memory was short.
+    /// The entries that were evicted because of the limits, or because memory was short.
     public var evictions = 0
-    /// The entries that were dropped because their time was over.
+    /// The entries that have expired.
     public var expirations = 0
-    /// The images that were refused because they alone are over a limit.
+    /// The images that were refused because they alone exceed a limit.
     public var refusals = 0
     /// The encoded images in the cache.
     public var encodedCount = 0
-    /// The bytes that the encoded images are counted with.
+    /// The cost of the encoded images in bytes.
     public var encodedCost = 0
-    /// The look-ups that found an encoded image.
+    /// The hits of encoded images.
     public var encodedHits = 0
-    /// The look-ups that found no encoded image.
+    /// The misses of encoded images.
     public var encodedMisses = 0
 
     /// Creates statistics of an empty cache.
     public init() {}
 
-    /// The sum of what two caches hold and how they were used.
+    /// Returns the sum of the statistics of two caches.
     public static func + (left: MemoryStatistics, right: MemoryStatistics) -> MemoryStatistics {
         var sum = left
         sum.count += right.count
