@@ -93,7 +93,7 @@ enum RequestKeys {
         return making.isEmpty ? source : source.derived(making)
     }
 
-    /// Returns the key of the preview of `picture`, under which no load finds it as the image.
+    /// Returns the key of previews of `picture`, which no load of that image finds.
     static func preview(of picture: CacheKey) -> CacheKey {
         picture.derived("|preview")
     }

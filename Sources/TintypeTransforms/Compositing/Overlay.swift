@@ -2,16 +2,16 @@ import CCrypto
 import CPixelKernels
 public import TintypeImage
 
-/// Draws an image on an image, such as a watermark: once, or as tiles all over it.
+/// Draws an overlay on a base image, such as a watermark: once, or as tiles all over it.
 ///
-/// What of it does not fit on the image is cut off. The image keeps its size; it gets colours or alpha where the image
-/// brings them.
+/// The base image keeps its size, and cuts the overlay off at its borders. It gets colours or alpha if the overlay has
+/// them.
 public struct Overlay: ImageTransformer {
     /// Where the image lies.
     public enum Placement: Sendable, Hashable {
         /// Once. It is moved by the offset: away from the border that gravity names, and else to the right and down.
         case single(Gravity, offsetX: Double = 0, offsetY: Double = 0)
-        /// Again and again in both directions with gaps between, all over the image. One lies where gravity says.
+        /// Again and again in both directions with gaps between, all over the base image. One lies where gravity says.
         case tiled(Gravity = .northWest, gapX: Double = 0, gapY: Double = 0)
     }
 
@@ -19,7 +19,7 @@ public struct Overlay: ImageTransformer {
     public enum Unit: String, Sendable, Hashable, Codable, CaseIterable {
         /// Pixels.
         case pixels
-        /// Shares of the image's width and height.
+        /// Shares of the base image's width and height.
         case shares
     }
 
@@ -33,12 +33,12 @@ public struct Overlay: ImageTransformer {
     public var placement: Placement
     /// What offsets and gaps are counted in.
     public var unit: Unit
-    /// The share of the image's sides that the image is brought to, as large as fits in its own ratio, with Lanczos;
+    /// The share of the base image's sides that the overlay is brought to, as large as fits in its own ratio, with Lanczos;
     /// `nil` draws it as it is.
     public var scale: Double?
     /// From 0, invisible, to 1, as it is.
     public var opacity: Double
-    /// How it goes together with the image, where it lies.
+    /// How it goes together with the base image, where it lies.
     public var mode: BlendMode
 
     /// Describes an overlay.
@@ -49,9 +49,9 @@ public struct Overlay: ImageTransformer {
     ///     by it. By default a digest of the size and of all pixels.
     ///   - placement: Where it lies.
     ///   - unit: What offsets and gaps are counted in.
-    ///   - scale: The share of the image's sides that the image is brought to.
+    ///   - scale: The share of the base image's sides that the overlay is brought to.
     ///   - opacity: From 0 to 1.
-    ///   - mode: How it goes together with the image.
+    ///   - mode: How it goes together with the base image.
     public init(
         _ image: Image,
         name: String? = nil,
@@ -108,7 +108,7 @@ public struct Overlay: ImageTransformer {
 
     // MARK: - Drawing
 
-    /// The resize that brings the image to its share of an image; `nil` where it is drawn as it is.
+    /// The resize that brings the overlay to its share of a base image; `nil` where it is drawn as it is.
     private func resize(width: Int, height: Int) -> Resize? {
         guard let scale = self.scale else { return nil }
         func side(_ length: Int) -> Double { max(1, Double(length) * scale) }
@@ -132,7 +132,7 @@ public struct Overlay: ImageTransformer {
     /// Whether nothing is drawn, and nothing taken away.
     private var isInvisible: Bool { self.opacity == 0 && self.mode != .sourceIn }
 
-    /// What an image becomes that the image is drawn on.
+    /// Returns the pixel format of a base image after the overlay is drawn on it.
     private func result(for format: PixelFormat) -> PixelFormat {
         let isOpaque = !self.image.hasAlpha && self.opacity == 1
         if format.hasAlpha || (self.mode == .sourceIn && !isOpaque) { return .rgba8 }
@@ -179,7 +179,7 @@ public struct Overlay: ImageTransformer {
     }
 }
 
-/// Draws an image that has its size on the rows of an image.
+/// Draws an overlay that has its size on the rows of a base image.
 private struct OverlayDrawing {
     /// The pixels that are worked on at once: their planes stay in the nearest cache.
     private static let tileWidth = 512
@@ -238,20 +238,20 @@ private struct OverlayDrawing {
         drawn.width < Self.narrowWidth ? 4 * Self.narrowWidth * drawn.height : 0
     }
 
-    /// Whether any of it lies on the image.
+    /// Whether any of it lies on the base image.
     var isSeen: Bool {
         (0..<self.width).overlaps(self.left..<self.left + self.drawn.width)
             && (0..<self.height).overlaps(self.top..<self.top + self.drawn.height)
     }
 
-    /// The row of the image on a row of the image.
+    /// The row of the overlay on a row of the base image.
     private func drawnRow(_ row: Int) -> Int? {
         let distance = row - self.top
         let place = self.step.map { Self.remainder(distance, $0.y) } ?? distance
         return (0..<self.drawn.height).contains(place) ? place : nil
     }
 
-    /// The columns of a row of the image that it covers, from the left.
+    /// The columns of a row of the base image that it covers, from the left.
     private var covered: [Range<Int>] {
         let length = self.drawn.width
         let starts =
@@ -297,7 +297,7 @@ private struct OverlayDrawing {
         }
     }
 
-    /// Draws a row of the image on the columns of `span` that the image has.
+    /// Draws a row of the overlay on the columns of `span` that the base image has.
     private func draw(
         _ line: UnsafePointer<UInt8>,
         _ span: Range<Int>,
@@ -327,7 +327,7 @@ private struct OverlayDrawing {
 }
 
 extension PixelBuffer {
-    /// The image several times side by side.
+    /// Returns the image repeated side by side.
     fileprivate func repeated(_ count: Int) throws -> PixelBuffer {
         let layout = try PixelLayout(format: self.format, width: self.width * count, height: self.height)
         let (from, to) = (self.layout.planes[0], layout.planes[0])

@@ -80,7 +80,7 @@ extension ImageTransform {
     /// Makes blocks of `size` by `size` pixels.
     public static func pixelate(size: Int) -> ImageTransform { ImageTransform(Pixelate(size: size)) }
 
-    /// Draws an image on the image.
+    /// Draws an overlay on the image.
     public static func overlay(_ overlay: Overlay) -> ImageTransform { ImageTransform(overlay) }
 
     /// What a program's own transformer does.
