@@ -20,7 +20,6 @@ package struct POSIXThread: Sendable {
         name: String,
         _ main: @escaping @Sendable () -> Void
     ) throws(ThreadError) -> POSIXThread {
-        // `pthread_create` says EAGAIN for this as well.
         guard cshims_has_room(cshims_stack_size()) != 0 else { throw ThreadError(.outOfMemory, name: name) }
         let body = ThreadBody {
             cshims_set_thread_name(name)
@@ -39,7 +38,7 @@ package struct POSIXThread: Sendable {
         )
         guard code == 0 else {
             context.release()
-            throw ThreadError(code == ENOMEM ? .outOfMemory : .tooManyThreads, name: name)
+            throw code == ENOMEM ? ThreadError(.outOfMemory, name: name) : .unexplained(name: name)
         }
         return POSIXThread(handle: UInt(thread))
     }
@@ -80,6 +79,11 @@ public struct ThreadError: TintypeError, Equatable {
     public let code: Code
     /// What happened and what to do, in a full sentence.
     public let message: String
+
+    /// Returns the error for a thread that `pthread_create` refused with EAGAIN, which it also does without memory for a stack.
+    package static func unexplained(name: String) -> ThreadError {
+        ThreadError(cshims_has_room(cshims_stack_size()) == 0 ? .outOfMemory : .tooManyThreads, name: name)
+    }
 
     /// The refusal of the thread called `name`.
     package init(_ code: Code, name: String) {

@@ -91,7 +91,7 @@ extension DownloadError {
                 return .tooManyOpenFiles(at: address, underlyingError: cause)
             }
             guard details.contains("thread failed to start") else { return nil }
-            return .threadRefused(ThreadError(.tooManyThreads, name: "for the look-up of the name"), at: address)
+            return .threadRefused(.unexplained(name: "for the look-up of the name"), at: address)
         default:
             return nil
         }
