@@ -43,8 +43,7 @@ struct PartialBodyAccess {
     func removePart(of transfer: Transfer) {
         guard let store, transfer.usedStoredPart, let key = self.key(of: transfer) else { return }
         transfer.usedStoredPart = false
-        // One short job of the store, which ends by itself.
-        Task { await store.remove(key) }
+        store.remove(key)
     }
 
     /// Whether the error may be the server's answer to a request for the rest, and would come back every time.

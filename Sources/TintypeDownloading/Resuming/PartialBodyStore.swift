@@ -7,8 +7,8 @@ import TintypeConcurrency
 /// found damaged and removed. Blocking work runs on a thread of its own.
 actor PartialBodyStore {
     private struct State {
-        /// Those that are not written yet.
-        var pending: [PartialBodyKey: PartialBody] = [:]
+        /// The bodies that are not written yet, and `nil` for those whose files are not removed yet.
+        var pending: [PartialBodyKey: PartialBody?] = [:]
         var isWriting = false
         /// The names of the files, or `nil` before the folder was read.
         var names: Set<String>?
@@ -32,7 +32,7 @@ actor PartialBodyStore {
 
     /// Whether it is worth looking for a body: false means that there is none.
     nonisolated func mayHave(_ key: PartialBodyKey) -> Bool {
-        self.state.withLock { $0.pending[key] != nil || ($0.names?.contains(key.name) ?? true) }
+        self.state.withLock { $0.pending[key].map { $0 != nil } ?? $0.names?.contains(key.name) ?? true }
     }
 
     /// Whether nothing is kept, as far as is known; for tests.
@@ -40,7 +40,7 @@ actor PartialBodyStore {
 
     /// The first bytes of a body, if they are here and whole.
     func body(for key: PartialBodyKey) -> PartialBody? {
-        if let body = self.state.withLock({ $0.pending[key] }) { return body }
+        if let pending = self.state.withLock({ $0.pending[key] }) { return pending }
         self.readNames()
         guard self.state.withLock({ $0.names?.contains(key.name) ?? false }) else { return nil }
         guard let file = self.folder.read(key.name), let body = PartialBodyFile.decode(file, key: key) else {
@@ -52,21 +52,26 @@ actor PartialBodyStore {
 
     /// Keeps the first bytes of a body; they can be asked for at once, and are written soon.
     nonisolated func insert(_ body: PartialBody, for key: PartialBodyKey) {
+        self.write { state in
+            let pendingBytes = state.pending.values.reduce(body.bytes.count) { $0 + ($1?.bytes.count ?? 0) }
+            if pendingBytes <= self.maximumBytes { state.pending[key] = body }
+        }
+    }
+
+    /// Forgets a body, because it is complete or of no use; removes its file soon.
+    nonisolated func remove(_ key: PartialBodyKey) {
+        self.write { $0.pending[key] = .some(nil) }
+    }
+
+    private nonisolated func write(_ change: (inout State) -> Void) {
         let mustStart = self.state.withLock { state -> Bool in
-            let pendingBytes = state.pending.values.reduce(body.bytes.count) { $0 + $1.bytes.count }
-            guard pendingBytes <= self.maximumBytes else { return false }
-            state.pending[key] = body
-            defer { state.isWriting = true }
-            return !state.isWriting
+            change(&state)
+            guard !state.isWriting, !state.pending.isEmpty else { return false }
+            state.isWriting = true
+            return true
         }
         // Ends by itself when nothing is pending; `flush` waits for it.
         if mustStart { Task { await self.writePending() } }
-    }
-
-    /// Forgets a body: it is complete now, or of no use.
-    func remove(_ key: PartialBodyKey) {
-        self.state.withLock { $0.pending[key] = nil }
-        self.removeFile(key.name)
     }
 
     /// Returns once everything is written.
@@ -93,16 +98,17 @@ actor PartialBodyStore {
     private func writePending() {
         self.readNames()
         while let (key, body) = self.nextPending() {
-            let names = self.folder.write(PartialBodyFile.encode(body, key: key), to: key.name)
+            let names = body.map { self.folder.write(PartialBodyFile.encode($0, key: key), to: key.name) }
+            if names == nil { self.removeFile(key.name) }
             self.state.withLock { state in
-                state.names = names
-                // A newer one may have come meanwhile.
-                if state.pending[key] == body { state.pending[key] = nil }
+                if let names { state.names = names }
+                // A newer change may have come meanwhile.
+                if state.pending[key] == .some(body) { state.pending[key] = nil }
             }
         }
     }
 
-    private func nextPending() -> (PartialBodyKey, PartialBody)? {
+    private func nextPending() -> (PartialBodyKey, PartialBody?)? {
         let (next, waiters) = self.state.withLock { state in
             let next = state.pending.first
             guard next == nil else { return (next, [CheckedContinuation<Void, Never>]()) }
