@@ -167,6 +167,25 @@ import Testing
         #expect((kept?.image.isPreview == true) == options.contains(.keepPreviews))
     }
 
+    @Test(arguments: [nil, Resize.stretch(width: 8, height: 6)])
+    func `a kept preview of an older image goes when a reload brings another`(
+        thumbnail: Resize?
+    ) async throws {
+        let loader = self.makeLoader()
+        let kept = ImageRequest(url: self.origin.url("/a"), options: [.previews, .keepPreviews])
+        try await self.breakOff(kept, on: loader)
+        let key = RequestKeys.preview(of: kept.key)
+        #expect(loader.cache.memoryEntry(for: key) != nil)
+        self.origin.script("/a", .body(try makePNG()))
+        let reload = ImageRequest(url: kept.url, thumbnail: thumbnail, cachePolicy: .reload)
+        if thumbnail == nil {
+            _ = try await loader.data(for: reload)
+        } else {
+            _ = try await loader.image(for: reload)
+        }
+        #expect(loader.cache.memoryEntry(for: key) == nil)
+    }
+
     @Test func `a kept preview is shown to no load that wants none, or nothing of the memory`() async throws {
         let loader = self.makeLoader()
         let kept = ImageRequest(url: self.origin.url("/a"), options: [.previews, .keepPreviews])

@@ -170,7 +170,19 @@ struct BodyOrder: Sendable {
             var source = self.sources.removeValue(forKey: flight.product.source)
         else { return false }
         source.lastUse = id
-        self.put(image, madeOf: body, in: &source, flight.product.source)
+        (source.body, source.replacement) = (body, nil)
+        self.put(image, in: &source, flight.product.source)
+        return true
+    }
+
+    /// Records a preview in memory that flight `id` has made of a part of a body: the next other body makes it obsolete.
+    ///
+    /// - Returns: Whether it may stay there: no body was fetched since the flight began to read.
+    mutating func keep(preview: CacheKey, by id: ID) -> Bool {
+        guard let flight = self.flights[id], !flight.isOutdated,
+            var source = self.sources.removeValue(forKey: flight.product.source)
+        else { return false }
+        self.put(preview, in: &source, flight.product.source)
         return true
     }
 
@@ -184,7 +196,8 @@ struct BodyOrder: Sendable {
         }
         var source = self.takeSource(of: product)
         source.lastUse = id
-        self.put(product.key, madeOf: body, in: &source, product.source)
+        (source.body, source.replacement) = (body, nil)
+        self.put(product.key, in: &source, product.source)
     }
 
     /// Returns the tiers that may have an image of `source`: under the source's own key the disk has its bytes.
@@ -204,8 +217,8 @@ struct BodyOrder: Sendable {
         return source
     }
 
-    private mutating func put(_ image: CacheKey, madeOf body: UInt64, in source: inout Source, _ key: CacheKey) {
-        (source.body, source.replacement) = (body, nil)
+    /// Puts a source back with one image more.
+    private mutating func put(_ image: CacheKey, in source: inout Source, _ key: CacheKey) {
         let isNew = source.images.insert(image).inserted
         self.sources[key] = source
         guard isNew else { return }

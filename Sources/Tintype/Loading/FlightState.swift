@@ -44,6 +44,10 @@ final class FlightState: Sendable {
         }
     }
 
+    private enum KeptPreviews {
+        case none, some, over
+    }
+
     private struct State {
         var demand: Demand
         var newestBody: UInt64?
@@ -53,7 +57,7 @@ final class FlightState: Sendable {
         /// The observers that have missed bytes, and therefore get none.
         var latecomers: Set<FlightTable.ID> = []
         var hasShownBytes = false
-        var hasPicture = false
+        var keptPreviews = KeptPreviews.none
         var latest: LoadUpdate?
         var fetch: Fetch?
         var isAbandoned = false
@@ -103,13 +107,30 @@ final class FlightState: Sendable {
         return self.state.withLock { $0.newestBody == nil || $0.newestBody == body }
     }
 
-    /// Records that the image is stored: a preview that comes now must not be.
-    func notePicture() {
-        self.state.withLock { $0.hasPicture = true }
+    /// Records that a preview is about to be stored in memory.
+    ///
+    /// - Returns: Whether it may be.
+    func beginKeepingPreview() -> Bool {
+        self.state.withLock { state in
+            guard state.keptPreviews != .over else { return false }
+            state.keptPreviews = .some
+            return true
+        }
     }
 
-    /// Whether the image is stored.
-    var hasPicture: Bool { self.state.withLock { $0.hasPicture } }
+    /// Records that no preview may be stored any more: the image is stored, or the flight is over.
+    ///
+    /// - Returns: Whether an earlier one may be left in memory.
+    @discardableResult
+    func endKeepingPreviews() -> Bool {
+        self.state.withLock { state in
+            defer { state.keptPreviews = .over }
+            return state.keptPreviews == .some
+        }
+    }
+
+    /// Whether no preview may be stored any more.
+    var keepsNoPreview: Bool { self.state.withLock { $0.keptPreviews == .over } }
 
     /// The demand of the waiters at this moment.
     var demand: Demand { self.state.withLock { $0.demand } }

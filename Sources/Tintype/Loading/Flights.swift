@@ -157,11 +157,18 @@ struct Flights {
         _ result: Result<Output, any Error>,
         isCleared: Bool
     ) -> [CacheKey: CacheTiers] {
-        if !isCleared, case .success(let output) = result {
-            let obsolete = self.obsolete(by: flight.state, product, output.effect)
+        let id = flight.state.id
+        if !isCleared {
+            var obsolete: [CacheKey: CacheTiers] = [:]
+            if case .success(let output) = result {
+                obsolete = self.obsolete(by: flight.state, product, output.effect)
+            }
+            let preview = RequestKeys.preview(of: product.key)
+            if flight.state.endKeepingPreviews(), !self.table.keep(preview: preview, by: id) {
+                obsolete[preview] = .memory
+            }
             guard obsolete.isEmpty else { return obsolete }
         }
-        let id = flight.state.id
         self.tasks[id] = nil
         self.stores.remove(id)
         self.flights[id] = nil

@@ -313,9 +313,11 @@ struct ImageLoad: Sendable {
     /// Stores a preview in memory under a key of its own if a caller wants that, until the image is stored.
     private func keepPreview(_ preview: Image) async {
         let demand = self.flight.demand
-        guard demand.keepsPreviews, demand.pictureTiers.contains(.memory) else { return }
+        guard demand.keepsPreviews, demand.pictureTiers.contains(.memory), self.flight.beginKeepingPreview() else {
+            return
+        }
         let (key, flight) = (RequestKeys.preview(of: self.request.key), self.flight)
-        await self.cache.keepInMemory(preview, metadata: EntryMetadata(), for: key) { flight.hasPicture }
+        await self.cache.keepInMemory(preview, metadata: EntryMetadata(), for: key) { flight.keepsNoPreview }
     }
 
     /// Stores a new image in the tiers that `request` names.
@@ -378,7 +380,7 @@ struct ImageLoad: Sendable {
                 !flight.admits(body)
             }
             if self.flight.demand.showsPreviews {
-                self.flight.notePicture()
+                self.flight.endKeepingPreviews()
                 _ = try? await self.cache.remove(RequestKeys.preview(of: self.request.key), from: .memory)
             }
         }

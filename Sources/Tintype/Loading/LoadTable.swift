@@ -133,6 +133,13 @@ struct LoadTable: Sendable {
         self.bodies.keep(image, madeOf: body, by: id)
     }
 
+    /// Records a preview in memory that flight `id` has made of a part of a body.
+    ///
+    /// - Returns: Whether it may stay there: no newer body has come.
+    mutating func keep(preview: CacheKey, by id: ID) -> Bool {
+        self.bodies.keep(preview: preview, by: id)
+    }
+
     /// Returns whether no other body than `body` is known to be the newest of a source.
     func admits(_ body: UInt64, of source: CacheKey) -> Bool {
         self.bodies.newestBody(of: source).map { $0 == body } ?? true
