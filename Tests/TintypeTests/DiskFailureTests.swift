@@ -132,7 +132,7 @@ import TintypeConcurrency
 }
 
 /// Keeps the errors of stores that it is told.
-private final class StoreErrorObserver: LoadObserver {
+final class StoreErrorObserver: LoadObserver {
     private let state = Locked<[LoadError]>([])
 
     var errors: [LoadError] { self.state.withLock { $0 } }

@@ -259,27 +259,32 @@ struct ByteStore: Sendable {
         for request: ImageRequest,
         _ demand: Demand
     ) async -> LoadError? {
-        guard demand.storesBytes else {
-            await self.removeOthers(of: request) { $0.metadata.bodyDigest != metadata.bodyDigest }
-            await self.removeVariants(of: request)
-            return nil
-        }
-        do {
-            let key = try await self.key(for: metadata, of: request)
-            await self.removeOthers(of: request) { $0.key != key }
-            try await self.store(body, metadata, for: key, waits: demand.waitsForStore)
-            return nil
-        } catch {
-            return await self.fail(error, storing: metadata, for: request)
+        await self.uncancelled {
+            guard demand.storesBytes else {
+                await self.removeOlder(than: metadata, of: request)
+                return nil
+            }
+            do {
+                let key = try await self.key(for: metadata, of: request)
+                await self.removeOlder(than: metadata, of: request, replacing: key)
+                try await self.store(body, metadata, for: key, waits: demand.waitsForStore)
+                return nil
+            } catch {
+                return await self.fail(error, storing: metadata, for: request)
+            }
         }
     }
 
     /// Removes the older entries that a response would have replaced, although its store has failed, and reports the error.
     private func fail(_ error: any Error, storing metadata: EntryMetadata, for request: ImageRequest) async -> LoadError
     {
-        await self.removeOthers(of: request) { $0.metadata.bodyDigest != metadata.bodyDigest }
-        await self.removeVariants(of: request)
+        await self.removeOlder(than: metadata, of: request)
         return self.activities.tell(storing: error)
+    }
+
+    /// Changes the disk to the end, although all callers of the load have left: half of a change could leave older entries.
+    private func uncancelled<Result: Sendable>(_ change: @escaping @Sendable () async -> Result) async -> Result {
+        await Task { await change() }.value
     }
 
     private func store(_ data: Data, _ metadata: EntryMetadata, for key: CacheKey, waits: Bool) async throws {
@@ -290,11 +295,21 @@ struct ByteStore: Sendable {
         }
     }
 
-    /// Removes the entries that a new response for a request replaces, if `isReplaced` is true of them.
+    /// Removes the entries of older bodies that a new response for a request replaces, and all others than `key`.
     ///
-    /// A load would find an entry that is left under another policy, or after the new one is lost.
-    private func removeOthers(of request: ImageRequest, if isReplaced: (StoredSource) -> Bool) async {
-        for other in await self.entries(replacedBy: request) where isReplaced(other) { await self.remove(other) }
+    /// A load would find an entry that is left under another policy, or after the new one is lost. The disk may lose the new
+    /// one at any time, so that nothing is left with which variants of older bodies can be compared: a reload removes these.
+    private func removeOlder(
+        than metadata: EntryMetadata,
+        of request: ImageRequest,
+        replacing key: CacheKey? = nil
+    ) async {
+        let entries = await self.entries(replacedBy: request)
+        let current = entries.filter { $0.metadata.bodyDigest == metadata.bodyDigest }.map(\.key)
+        for entry in entries where key.map({ $0 != entry.key }) ?? !current.contains(entry.key) {
+            await self.remove(entry)
+        }
+        if current.isEmpty { await self.removeVariants(of: request) }
     }
 
     /// Returns the entries that a response for a request replaces: the entry of its own name, and the entries that it
@@ -319,7 +334,7 @@ struct ByteStore: Sendable {
         return entries.compactMap { $0 }
     }
 
-    /// Removes variants of older bytes from disk, because a reload leaves no bytes there with which they can be compared.
+    /// Removes the variants of a request's source from disk, if the request is a reload.
     private func removeVariants(of request: ImageRequest) async {
         guard !request.isLocal, self.rules.plan(for: request).policy == .reload else { return }
         // An entry that cannot be removed is as old as it was.
@@ -367,8 +382,10 @@ struct ByteStore: Sendable {
     func remove(_ request: ImageRequest) async {
         let plan = self.rules.plan(for: request)
         guard plan.touchesDisk || plan.policy == .reload else { return }
-        await self.removeOthers(of: request) { _ in true }
-        await self.removeVariants(of: request)
+        await self.uncancelled {
+            for entry in await self.entries(replacedBy: request) { await self.remove(entry) }
+            await self.removeVariants(of: request)
+        }
     }
 
     /// Removes images that were made of bytes that have been replaced, from the tiers that may have them.

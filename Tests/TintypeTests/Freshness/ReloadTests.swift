@@ -293,6 +293,60 @@ import TintypeConcurrency
         )
     }
 
+    @Test func `a variant of older bytes does not come back when the disk loses the bytes of a reload`() async throws {
+        let fixture = try LoaderFixture(origin: self.scripted)
+        self.scripted.script("/a", .body(try makePNG(width: 11)))
+        self.scripted.script("/a", sequence: [.body(try makePNG(width: 10))])
+        let bytes = ImageRequest(url: self.scripted.url("/a"), options: .waitForStore)
+        var thumbnail = bytes
+        thumbnail.thumbnail = .stretch(width: 6, height: 4)
+        thumbnail.variantCaching = .all
+        _ = try await fixture.makeLoader().image(for: thumbnail)
+        var reload = bytes
+        reload.cachePolicy = .reload
+        let loader = fixture.makeLoader()
+        let body = try await loader.dataResponse(for: reload).metadata.bodyDigest
+        #expect(try await loader.cache.remove(bytes.sourceKey, from: .disk))
+        #expect(try await fixture.makeLoader().response(for: thumbnail).metadata.bodyDigest == body)
+    }
+
+    @Test func `a reload that all callers leave while it stores replaces the older bytes all the same`() async throws {
+        let fixture = try LoaderFixture(origin: self.scripted)
+        let headers: HeaderFields = ["Cache-Control": "max-age=600"]
+        self.scripted.script("/a", .body(try makePNG(width: 11), headers: headers))
+        self.scripted.script("/a", sequence: [.body(try makePNG(width: 10), headers: headers)])
+        // Each policy has a name of its own for the bytes of a request with header fields.
+        let request = ImageRequest(
+            url: self.scripted.url("/a"),
+            headers: ["Accept-Language": "de"],
+            options: .waitForStore,
+            cachePolicy: .honorFreshness
+        )
+        _ = try await fixture.makeLoader().data(for: request)
+        let (isStoring, hasLeft) = (Gate(), Gate())
+        var reload = request
+        reload.cachePolicy = .reload
+        reload.originalSerializer = CustomFunction(name: "slow") { data, _ in
+            await isStoring.open()
+            await hasLeft.wait()
+            return data
+        }
+        let observer = StoreErrorObserver()
+        let loader = fixture.makeLoader {
+            $0.observers = [observer]
+            $0.cachePolicy = .neverRevalidate
+        }
+        let call = Task { [reload] in try await loader.data(for: reload) }
+        await isStoring.wait()
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        await hasLeft.open()
+        await loader.shutdown()
+        #expect(observer.errors.isEmpty)
+        let later = try await fixture.makeLoader().data(for: request)
+        #expect(later == Data(try makePNG(width: 11)))
+    }
+
     @Test func `the file of a variant is served only if it was made of the bytes on disk`() async throws {
         let fixture = try LoaderFixture(origin: self.scripted)
         self.scripted.script("/a", .body(try makePNG(width: 11)))
