@@ -16,11 +16,12 @@ import TintypeConcurrency
         self.fixture = try LoaderFixture(origin: self.scripted)
     }
 
-    private func makeLoader() -> LoaderActor {
+    private func makeLoader(_ change: (inout LoaderActor.Configuration) -> Void = { _ in }) -> LoaderActor {
         let clock = self.clock
         return self.fixture.makeLoader { configuration in
             configuration.cachePolicy = .honorFreshness
             configuration.now = { clock.now }
+            change(&configuration)
         }
     }
 
@@ -114,6 +115,24 @@ import TintypeConcurrency
         self.clock.advance(by: 60)
         await #expect(throws: LoadError.self) { try await loader.image(for: request) }
         #expect(origin.requests.count > count)
+    }
+
+    @Test func `an image in memory stands in for a failing origin only if no other body came meanwhile`() async throws {
+        let origin = RevisingOrigin(["Cache-Control": "max-age=10, stale-if-error=600"], at: self.scripted)
+        let loader = self.makeLoader { $0.disk = nil }
+        let request = ImageRequest(url: origin.url)
+        _ = try await loader.image(for: request)
+        self.clock.advance(by: 20)
+        let gate = Gate()
+        origin.fail(with: .held(by: gate, body: try makePNG(width: 30)))
+        async let reloaded = loader.image(for: ImageRequest(url: origin.url, cachePolicy: .reload))
+        await origin.waitForRequests(2)
+        let stale = Task { try await loader.image(for: request) }
+        await until { await loader.queueCount(of: request) == 1 }
+        origin.fail(with: .body([1], status: 503))
+        await gate.open()
+        #expect(try await reloaded.width == 30)
+        await #expect(throws: LoadError.self) { try await stale.value }
     }
 
     /// RFC 5861 (4): the origin permits it, or does not.
