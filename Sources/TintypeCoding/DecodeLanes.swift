@@ -65,8 +65,8 @@ public final class DecodeLanes: Sendable {
     ///   - helperCount: The most lanes that may help.
     ///   - reserve: Reserves the memory of a helping lane until its help has ended. If it returns `nil`, the lane does
     ///     not help.
-    ///   - help: Runs on each helping lane, in a child task. Its closure returns `true` if other work waits for the lane.
-    ///     Then `help` must return as soon as it can.
+    ///   - help: Runs on each helping lane, in a child task. Its closure returns `true` if other work waits for the
+    ///     lane. Then `help` must return as soon as it can.
     ///   - work: Runs once, in a child task.
     /// - Returns: The result of `work`.
     /// - Throws: The same errors as ``run(_:)``.
@@ -97,7 +97,7 @@ public final class DecodeLanes: Sendable {
             group.addTask { try await self.lanes[index].run(work) }
             var result: Result?
             while let ended = try await group.next() { result = ended ?? result }
-            // The result is missing only if the group ran no `work`: helpers return `nil`.
+            // Helpers return `nil`; `work` returns a result or throws, so there is a result.
             guard let result else { throw CancellationError() }
             return result
         }

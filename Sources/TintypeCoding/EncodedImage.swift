@@ -13,7 +13,7 @@ public protocol EncodedImage: Sendable {
     /// The caller has checked the limits against the header.
     func decode(options: DecodeOptions) throws -> DecodedImage
 
-    // MARK: What may be left out
+    // MARK: Requirements with defaults
 
     /// Returns the memory layout of the image that ``decode(options:)`` returns, scaled down if the sufficient size
     /// allows it.

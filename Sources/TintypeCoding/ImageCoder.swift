@@ -27,9 +27,11 @@ public protocol ImageCoder: Sendable {
     /// Encodes `image` in `format`.
     func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data
 
-    // MARK: What a coder may leave out
+    // MARK: Requirements with defaults
 
-    /// Returns a decoder that takes bytes as they arrive, or `nil` by default, if the coder has none for the format.
+    /// Returns a decoder that takes bytes as they arrive, or `nil` if the coder does not support that for the format.
+    ///
+    /// Returns `nil` by default.
     func makeIncrementalDecoder(for format: ImageFormat, options: DecodeOptions) throws -> (any IncrementalDecoder)?
 
     /// Encodes an animation in `format`.

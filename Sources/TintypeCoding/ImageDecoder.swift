@@ -33,7 +33,7 @@ public struct ImageDecoder: Sendable {
         try limits.check(self.header)
     }
 
-    /// Returns the image's metadata: how and where it was taken, and its metadata blocks.
+    /// Returns the image's metadata: its capture data and its metadata blocks.
     ///
     /// Decodes no pixels.
     ///

@@ -18,7 +18,7 @@ package final class FrameCompositor {
     private let layout: PixelLayout
     private let limits: DecodingLimits
     private let format: ImageFormat?
-    /// The frame that was shown last.
+    /// The frame that was shown last, drawn on the canvas.
     private var shown: (index: Int, pixels: PixelBuffer)?
     /// The pixels that the last frame covers, if the frame is to be undone.
     private var covered: PixelBuffer?

@@ -28,9 +28,9 @@ struct JPEGHeader {
     private(set) var height = 0
     private(set) var precision = 8
     private(set) var components: [Sampling] = []
-    /// The blocks of the image (MCUs) between two restart markers; 0 if there are none.
+    /// The blocks of the image (MCUs) between two restart markers; 0 if the file has no restart markers.
     private(set) var restartInterval = 0
-    /// The orientation in the EXIF blocks; `nil` if there is none.
+    /// The orientation in the EXIF blocks; `nil` if they do not have it.
     private(set) var orientation: Orientation?
     /// The components of the first scan; if they are not all, there are more scans.
     private(set) var firstScanComponentCount = 0

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// The linked library may be another version than the one that Tintype was built and tested with. The library encodes
 /// two small images with restarts, optimised tables, long codes and long runs. Both decoders then decode them at
-/// several sizes. That takes some milliseconds, once.
+/// several sizes. The check runs once and takes some milliseconds.
 enum JPEGSelfCheck {
     /// Decodes a file to a `divisor`-th of its size; `nil` if it fails, or uses the wrong decoder.
     typealias Decode = (_ file: [UInt8], _ divisor: Int, _ usesOwnEntropy: Bool) -> [UInt8]?

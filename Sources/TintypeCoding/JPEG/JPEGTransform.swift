@@ -13,8 +13,8 @@ public import TintypeImage
 /// - A crop begins at a block. Any other crop is extended up and to the left to the next block, or fails if the
 ///   transform is perfect.
 ///
-/// ``Result`` reports both. Arithmetic coding becomes Huffman coding. Changed files lose their restart markers, the
-/// data behind the end of the image, and the directory of that data (MPF).
+/// ``Result`` reports both. Coding the coefficients again turns arithmetic coding into Huffman coding, and drops
+/// restart markers. Each changed file loses the data behind the end of the image, and the directory of that data (MPF).
 ///
 /// The transform is `Codable`; a missing key means the default.
 public struct JPEGTransform: Sendable, Hashable, Codable {
@@ -122,6 +122,7 @@ public struct JPEGTransform: Sendable, Hashable, Codable {
         self.allowsTruncated = allowsTruncated
     }
 
+    /// Decodes a transform, and uses the default for each missing key.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         func value<Value: Decodable>(_ key: CodingKeys, or preset: Value) throws -> Value {

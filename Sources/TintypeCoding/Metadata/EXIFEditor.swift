@@ -47,7 +47,7 @@ struct EXIFEditor {
 
     /// Sets the orientation.
     ///
-    /// Returns `false` if the block has none.
+    /// Returns `false` if the block does not have this field.
     mutating func setOrientation(_ orientation: Orientation) -> Bool {
         guard let first else { return false }
         return self.set(Self.orientationTag, of: first, to: Int(orientation.rawValue))

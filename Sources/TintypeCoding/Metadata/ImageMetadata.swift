@@ -124,11 +124,17 @@ public struct GeographicPosition: Sendable, Hashable {
 ///
 /// The description follows ISO 8601.
 public struct CaptureDate: Sendable, Hashable, CustomStringConvertible {
+    /// The year, 1 to 9999.
     public let year: Int
+    /// The month, 1 to 12.
     public let month: Int
+    /// The day of the month, from 1 on.
     public let day: Int
+    /// The hour, 0 to 23.
     public let hour: Int
+    /// The minute, 0 to 59.
     public let minute: Int
+    /// The second, 0 to 59.
     public let second: Int
     /// The fraction of a second, at least 0 and below 1.
     public let fraction: Double

@@ -12,7 +12,7 @@ struct TIFFStructure {
     let bytes: Data
     let order: ByteOrder
 
-    /// Finds the structure in a block, with or without the prefix that JPEG adds; `nil` if the block has none.
+    /// Finds the structure in a block, with or without the prefix that JPEG adds; `nil` if it is missing.
     init?(_ block: Data) {
         let bytes = block.slice(from: block.has("Exif\0\0", at: 0) ? 6 : 0, to: block.count)
         if bytes.has("II", at: 0) {
@@ -143,7 +143,7 @@ struct TIFFField {
         }
     }
 
-    /// The text without white space at its ends; `nil` if the field has none.
+    /// The text without white space at its ends; `nil` if it is empty or not a text.
     var text: String? {
         guard self.type == 2 || self.type == 129 else { return nil }
         let bytes = self.value.prefix(Self.maximumTextByteCount).prefix { $0 != 0 }

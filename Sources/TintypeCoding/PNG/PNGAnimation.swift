@@ -107,7 +107,7 @@ struct PNGAnimationParser {
     /// The number of frames found so far.
     var foundFrameCount: Int { self.frames.count }
 
-    /// Returns the animation, or `nil` if there is none or it is broken.
+    /// Returns the animation, or `nil` if it is missing or broken.
     func finish() -> PNGAnimation? {
         guard case .running = self.state, self.hasPixels, self.frames.count == self.frameCount else { return nil }
         return PNGAnimation(

@@ -24,12 +24,12 @@ struct PNGHeader {
     let layout: PNGLayout
     /// The colours of a palette image, three bytes each.
     private(set) var palette: [UInt8] = []
-    /// The content of a `tRNS` chunk that fits the colour type; empty if there is none.
+    /// The content of a `tRNS` chunk that fits the colour type; otherwise empty.
     private(set) var transparency: [UInt8] = []
     private(set) var exif: Data?
     /// The content of an `iCCP` chunk, still compressed.
     private(set) var compressedProfile: Data?
-    /// The offset of the first chunk with pixels; `nil` if there is none.
+    /// The offset of the first chunk with pixels; `nil` if no chunk has pixels.
     private(set) var pixelsOffset: Int?
     /// The number of the image's chunks with pixels, and their bytes, if the whole file was read.
     private(set) var pixelChunkCount = 0

@@ -135,7 +135,7 @@ final class PNGIncrementalDecoder: IncrementalDecoder {
         try self.consume(UnsafeRawBufferPointer(rebasing: bytes[self.offset...]))
     }
 
-    // MARK: Pixels and what follows them
+    // MARK: Pixels and later chunks
 
     private func consume(_ bytes: UnsafeRawBufferPointer) throws {
         defer { if !self.keepsAll { self.kept = Data() } }
@@ -295,8 +295,8 @@ final class PNGCanvas {
 
     /// Fills a row from its known pixels, and copies it to the rows below.
     ///
-    /// This overwrites the blocks of earlier passes correctly, because a block of a pass lies within one of the pass
-    /// before.
+    /// Copying the whole row is right: the rows below were equal to it before, because a block of a pass lies within
+    /// a block of the pass before.
     private func enlargeRow(
         _ top: Int,
         of pass: PNGPass,

@@ -11,7 +11,7 @@ struct PNGSampleConverter {
     ///
     /// Colours that the file does not define are opaque black.
     private let palette: [UInt32]
-    /// The transparent colour, in samples of the stored depth; `nil` if there is none.
+    /// The transparent colour, in samples of the stored depth; `nil` if all colours are opaque.
     private let transparentColor: (red: Int, green: Int, blue: Int)?
 
     /// Creates a converter.

@@ -94,7 +94,7 @@ struct WebPMemory {
         self.savesMemory = options.savesMemory
     }
 
-    /// Half the number of bytes that a pixel may take in the file; multiplied by two to stay a whole number.
+    /// The most half bytes that a pixel takes in the file.
     private var fileHalves: Int { self.isLossless ? 9 : self.hasAlpha ? 5 : 3 }
 
     /// Returns the memory of an encode in bytes; `frameCount` is `nil` for a still image.

@@ -4,8 +4,8 @@ import TintypeImage
 
 /// Decodes a WebP while its bytes arrive: a still image row by row; for an animation, its first frame.
 ///
-/// libwebp continues where it stopped. Only the header of a lossless image is read again, each time that the number of
-/// bytes has doubled. If the options name a frame other than the first, it is decoded at the end.
+/// libwebp resumes its decode with each call. Only the header of a lossless image is read again, each time that the
+/// number of bytes has doubled. If the options name a frame other than the first, it is decoded at the end.
 final class WebPIncrementalDecoder: IncrementalDecoder {
     private let options: DecodeOptions
     private var data = Data()

@@ -11,7 +11,7 @@ struct WebPTarget {
     let height: Int
     let hasAlpha: Bool
 
-    /// Creates a target of all `bytes`, whose layout is `layout`; `nil` if there are none.
+    /// Creates a target of all `bytes`, whose layout is `layout`; `nil` if there is no memory.
     init?(_ bytes: UnsafeMutableRawBufferPointer, layout: PixelLayout) {
         guard let base = bytes.baseAddress else { return nil }
         self.base = base

@@ -105,7 +105,7 @@ struct VP8LDecoder: ~Copyable {
         }
     }
 
-    // MARK: What comes before the pixels
+    // MARK: Data before the pixels
 
     private func readContent(_ bits: inout VP8LBitReader, work: DecodeWork) throws -> Content {
         let isRight = bits.read(8) == 0x2F && bits.read(14) == self.width - 1 && bits.read(14) == self.height - 1
@@ -321,7 +321,7 @@ struct VP8LDecoder: ~Copyable {
     /// The largest cache of colours, as a power of two.
     static let maximumCacheBits = 11
 
-    /// The work of reading the prefix codes of one group, without those of a cache.
+    /// The work of reading the prefix codes of one group, without the codes of a cache.
     private static let unitsPerGroup = 400
 }
 

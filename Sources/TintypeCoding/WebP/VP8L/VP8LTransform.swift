@@ -16,7 +16,7 @@ struct VP8LTransform {
     let kind: Kind
     /// The width of the image after this transform is undone.
     let width: Int
-    /// The side of a tile as a power of two; for a palette, the number of pixels in one coded pixel.
+    /// As a power of two: the side of a tile or, for a palette, the number of pixels in one coded pixel.
     let sizeBits: Int
     /// One pixel for each tile, or the colours.
     let data: [UInt32]
