@@ -11,6 +11,8 @@ public protocol EncodedImage: Sendable {
     /// Decodes the pixels as stored: not turned, with the header's orientation on the image.
     ///
     /// The caller has checked the limits against the header.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     func decode(options: DecodeOptions) throws -> DecodedImage
 
     // MARK: Requirements with defaults
@@ -44,6 +46,8 @@ public protocol EncodedImage: Sendable {
     /// Returns `nil` by default.
     ///
     /// The caller has checked the limits against the header.
+    ///
+    /// - Throws: `CodingError`.
     func frameReader(options: DecodeOptions) throws -> (any FrameReader)?
 
     /// Whether ``withRows(options:_:)`` passes on the rows one by one, so that the whole image is never in memory.
@@ -56,6 +60,8 @@ public protocol EncodedImage: Sendable {
     ///
     /// The rows are scaled down if the sufficient size allows it. Returns `nil` by default, and for an image that
     /// cannot be streamed, such as an interlaced one.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`, any error of `body`.
     func withRows<Result>(
         options: DecodeOptions,
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result

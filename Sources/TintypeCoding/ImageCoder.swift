@@ -25,6 +25,8 @@ public protocol ImageCoder: Sendable {
     func open(_ data: Data, limits: DecodingLimits) throws -> any EncodedImage
 
     /// Encodes `image` in `format`.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     func encode(_ image: Image, as format: ImageFormat, options: EncodeOptions) throws -> Data
 
     // MARK: Requirements with defaults

@@ -123,7 +123,7 @@ public struct ImageDecoder: Sendable {
     ///
     /// Returns `nil` if the image cannot be streamed.
     ///
-    /// - Throws: `CodingError`, `CancellationError`, any error of `body`.
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`, any error of `body`.
     public func withRows<Result>(
         options: DecodeOptions,
         _ body: (any RowSource, _ coveredWidth: Double, _ coveredHeight: Double) throws -> Result

@@ -15,7 +15,7 @@ public struct ImageHeader: Sendable {
     public var hasAlpha = false
     /// The bits of one stored sample; 8 by default.
     public var bitDepth = 8
-    /// The embedded ICC profile as stored.
+    /// The embedded ICC profile as stored, or `nil` if the file has no profile.
     public var colorProfile: Data?
     /// The frames and their timing; one frame for a still image.
     public var animation = AnimationTiming()

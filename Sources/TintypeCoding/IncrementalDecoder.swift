@@ -29,13 +29,16 @@ public protocol IncrementalDecoder: AnyObject {
     /// call.
     ///
     /// The missing part is black, or transparent. A call costs at most one conversion of the decoded part.
+    ///
+    /// - Throws: `CodingError`, `ImageError` when memory runs out, `CancellationError`.
     func preview() throws -> Image?
 
     /// Returns the complete image.
     ///
     /// Call it after the last byte.
     ///
-    /// - Throws: `CodingError.Code.truncated` if the end is missing and the options do not allow that.
+    /// - Throws: `CodingError.Code.truncated` if the end is missing and the options do not allow that, other
+    ///   `CodingError`s for damage, `ImageError` when memory runs out, `CancellationError`.
     func finish() throws -> DecodedImage
 }
 

@@ -2,7 +2,7 @@ public import TintypeImage
 
 /// One frame of an animation as stored, before it is composited on the canvas.
 public struct AnimationFrame: Sendable, Hashable {
-    /// The change of the frame's area on the canvas after the frame was shown.
+    /// How the frame's area of the canvas changes after the frame was shown.
     public enum Disposal: Sendable, Hashable {
         /// The area stays as it is.
         case keep
@@ -28,7 +28,7 @@ public struct AnimationFrame: Sendable, Hashable {
     public var width: Int
     /// The height of the frame in pixels.
     public var height: Int
-    /// The change of the frame's area after the frame was shown.
+    /// How the frame's area changes after the frame was shown.
     public var disposal: Disposal
     /// How the frame is combined with the canvas.
     public var blend: Blend

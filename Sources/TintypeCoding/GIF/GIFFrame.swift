@@ -18,7 +18,7 @@ struct GIFFrame: Sendable {
     var minimumCodeSize: UInt8
     /// The index that is not drawn, or `nil`.
     var transparentIndex: UInt8?
-    /// The change of the frame's area after the frame was shown.
+    /// How the frame's area changes after the frame was shown.
     var disposal: AnimationFrame.Disposal
     /// How long the frame is shown, in 1/100 s as stored.
     var delay: UInt16

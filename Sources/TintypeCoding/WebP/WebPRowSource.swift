@@ -14,7 +14,7 @@ final class WebPRowSource: RowSource {
     let layout: PixelLayout
     private let bytes: UnsafeRawBufferPointer
     private let allowsTruncated: Bool
-    // Declared before the window, because the decoder writes to it.
+    // Declared before the window so that it is freed first: it writes to the window.
     private let decoder: WebPPictureDecoder
     private var window: WebPRowWindow
     private let work: DecodeWork

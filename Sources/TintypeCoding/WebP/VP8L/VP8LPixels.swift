@@ -6,7 +6,9 @@ import TintypeImage
 struct VP8LPixels: ~Copyable {
     /// The most bytes that one pixel or copy takes, including the bits that a reader loads in advance.
     private static let mostBytesAtOnce = 24
-    /// The offsets of short distance codes: columns to the left in the lower four bits, rows above in the upper four.
+    /// The offsets of short distance codes.
+    ///
+    /// The upper four bits are the rows above, and the lower four are 8 minus the columns to the left.
     private static let nearby: [UInt8] = [
         0x18, 0x07, 0x17, 0x19, 0x28, 0x06, 0x27, 0x29, 0x16, 0x1a, 0x26, 0x2a, 0x38, 0x05, 0x37, 0x39, 0x15, 0x1b,
         0x36, 0x3a, 0x25, 0x2b, 0x48, 0x04, 0x47, 0x49, 0x14, 0x1c, 0x35, 0x3b, 0x46, 0x4a, 0x24, 0x2c, 0x58, 0x45,
